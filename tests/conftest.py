@@ -1,0 +1,76 @@
+"""What all tests share: settings of Hypothesis, places, and a private Jupyter."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPO = Path(__file__).resolve().parent.parent
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# The same examples on every machine and in every run: a red test can be run again.
+settings.register_profile(
+    "workbench",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("workbench")
+
+
+def find_chromium() -> str | None:
+    """Give the path of a Chromium: WORKBENCH_CHROMIUM, else the first usual name on PATH."""
+    named = os.environ.get("WORKBENCH_CHROMIUM")
+    if named:
+        return named if os.access(named, os.X_OK) else None
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The root of the checkout."""
+    return REPO
+
+
+@pytest.fixture(scope="session")
+def private_jupyter(tmp_path_factory) -> dict[str, str]:
+    """Variables under which Jupyter sees the checkout's code and none of its user's settings."""
+    home = tmp_path_factory.mktemp("jupyter")
+    places = {
+        "JUPYTER_CONFIG_DIR": home / "config",
+        "JUPYTER_DATA_DIR": home / "data",
+        "JUPYTER_RUNTIME_DIR": home / "runtime",
+        "IPYTHONDIR": home / "ipython",
+    }
+    for place in places.values():
+        place.mkdir()
+    # The settings that wb.py and Binder put into the environment.
+    shutil.copytree(REPO / "binder" / "jupyter", home / "config", dirs_exist_ok=True)
+    variables = {name: str(place) for name, place in places.items()}
+    return {**variables, "PYTHONPATH": str(REPO), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs a browser where there is none."""
+    if find_chromium() is not None:
+        return
+    skip = pytest.mark.skip(reason="no Chromium on PATH (or name one in WORKBENCH_CHROMIUM)")
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say in a line of its own that the browser was not tried: a skip is easily overlooked."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(1 for report in skipped if "browser" in getattr(report, "keywords", {}))
+    if count:
+        terminalreporter.write_line(
+            f"The {count} browser tests were skipped: they need Chromium"
+            " (Debian, Ubuntu: apt install chromium).",
+            yellow=True,
+        )

@@ -1,0 +1,48 @@
+"""AMQP Flow Workbench: drive flow control by hand and see both ends, frame by frame.
+
+A lesson imports what it needs from here. The names in `_HOME` are looked up when they are first
+used, so that `import workbench` stays quick and loads no drawing, data or messaging package; the
+packages (`workbench.amqp`, `workbench.trace`, ...) are imported by their own names.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# The names that lessons use, and where each lives: "module:name there".
+_HOME = {
+    "Action": "workbench.scenarios:Action",
+    "credit_chart": "workbench.views.charts:credit_chart",
+    "export_html": "workbench.views.static_html:export_html",
+    "import_capture": "workbench.trace.importer:import_capture",
+    "lesson_map": "workbench.exercises.lessons:lesson_map",
+    "notebook_output": "workbench.views.charts:notebook_output",
+    "panel": "workbench.views:panel",
+    "progress_log": "workbench.exercises.progress_view:progress_log",
+    "read_trace": "workbench.trace.files:read",
+    "run": "workbench.scenarios.run:run",
+    "show": "bokeh.io:show",
+    "stepper": "workbench.views.stepper_widget:stepper",
+    "throughput_chart": "workbench.views.charts:throughput_chart",
+    "transcript": "workbench.trace.transcript:transcript",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604 (the table is the list)
+
+
+def __getattr__(name: str) -> object:
+    """Import a lesson's name from its home on first use."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(
+            f"workbench has no {name!r}; a lesson can import {', '.join(sorted(_HOME))}"
+        )
+    module, _, attribute = home.partition(":")
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the lazy names too, so that completion in a notebook offers them."""
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,212 @@
+"""Octets to frames, as they arrive [2.2, 2.3]: the incremental reader, and the frames' front.
+
+What a frame is and how one is written is in `frame`, whose names are here too.
+"""
+
+from workbench.amqp.composite import draft_of
+from workbench.amqp.errors import DecodeError, LocalProtocolError
+from workbench.amqp.frame import (
+    AMQP_PROTOCOL,
+    FRAME_HEADER_SIZE,
+    LARGEST_FRAME_SIZE,
+    MAGIC,
+    MIN_MAX_FRAME_SIZE,
+    PROTOCOL_HEADER_SIZE,
+    SASL_PROTOCOL,
+    TLS_PROTOCOL,
+    Frame,
+    ProtocolHeader,
+    RawItem,
+    WireItem,
+    check_frame_header,
+    decode_checked,
+    decode_frame,
+    encode_item,
+    framing_error,
+    item_size,
+    unpack_frame_header,
+)
+from workbench.amqp.performatives import AMQP_FRAME, SASL_FRAME
+
+__all__ = [
+    "AMQP_PROTOCOL",
+    "FRAME_HEADER_SIZE",
+    "LARGEST_FRAME_SIZE",
+    "MAGIC",
+    "MIN_MAX_FRAME_SIZE",
+    "PROTOCOL_HEADER_SIZE",
+    "SASL_PROTOCOL",
+    "TLS_PROTOCOL",
+    "Frame",
+    "FrameReader",
+    "ProtocolHeader",
+    "RawItem",
+    "WireItem",
+    "decode_frame",
+    "encode_item",
+    "item_size",
+]
+
+_raw_item = draft_of(RawItem)
+_ONLY = ((AMQP_FRAME,), (SASL_FRAME,))
+
+
+class FrameReader:
+    """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
+
+    Reads one direction of a connection. A protocol header stands at the beginning and, after a
+    SASL header, once more behind the SASL frames. Anywhere else the octets `AMQP` would be the
+    SIZE of a frame of a gigabyte, and are refused as one. Between calls no more than
+    `max_frame_size` octets are kept.
+
+    Args:
+        max_frame_size: the largest frame accepted; see the property.
+        mid_stream: the stream may begin with a frame, its beginning not having been seen.
+        offset: what the first octet counts as in offsets.
+    """
+
+    def __init__(
+        self, max_frame_size: int = MIN_MAX_FRAME_SIZE, *, mid_stream: bool = False, offset: int = 0
+    ) -> None:
+        self.max_frame_size = max_frame_size
+        self.offset = offset  # of the next item
+        self._buffer = bytearray()  # of an item that is not complete
+        self._needed = 0  # octets that this item has, as far as is known
+        self._error: DecodeError | None = None
+        # What may come next: a protocol header, and frames of these types.
+        self._header_allowed = True
+        self._types: tuple[int, ...] = (AMQP_FRAME, SASL_FRAME) if mid_stream else ()
+        self._foreign: ProtocolHeader | None = None  # a header whose protocol is not read here
+
+    @property
+    def max_frame_size(self) -> int:
+        """The largest frame accepted, in octets; may be set between frames, at least 512."""
+        return self._max_frame_size
+
+    @max_frame_size.setter
+    def max_frame_size(self, size: int) -> None:
+        if size < MIN_MAX_FRAME_SIZE:
+            raise LocalProtocolError(
+                f"max-frame-size {size} is not legal; the least is {MIN_MAX_FRAME_SIZE} [2.8.19]"
+            )
+        self._max_frame_size = min(size, LARGEST_FRAME_SIZE)
+
+    @property
+    def pending(self) -> bytes:
+        """The octets of a frame or header that is not yet complete."""
+        return bytes(self._buffer)
+
+    def feed(self, data: bytes) -> list[RawItem]:
+        """Takes octets and gives the items that they complete.
+
+        Args:
+            data: the next octets of the stream, any number of them.
+
+        Returns:
+            The completed items, in order.
+
+        Raises:
+            DecodeError: the stream cannot be read further; the error's `completed` has the items
+                that this call completed before the fault. Every later call raises it again.
+        """
+        if self._error is not None:
+            raise self._error.moved(0)
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return []
+            data = bytes(self._buffer)
+            self._buffer.clear()
+        elif type(data) is not bytes:
+            data = bytes(data)
+        items: list[RawItem] = []
+        try:
+            at = self._cut(data, items)
+        except DecodeError as error:
+            self._error = error
+            error.completed = tuple(items)
+            raise
+        self._buffer += data[at:]
+        return items
+
+    def _cut(self, data: bytes, items: list[RawItem]) -> int:
+        """Appends the items of `data`; returns where an incomplete one begins."""
+        at, end = 0, len(data)
+        while end - at >= FRAME_HEADER_SIZE:
+            size, doff, frame_type, channel = unpack_frame_header(data, at)
+            item: WireItem
+            if data[at : at + 4] == MAGIC and self._header_allowed:
+                size = PROTOCOL_HEADER_SIZE
+                item = self._read_header(data[at : at + size])
+            else:
+                if not 8 <= size <= self._max_frame_size or frame_type not in self._types:
+                    self._refuse(data, at, size, doff, frame_type)
+                if end - at < size:
+                    self._needed = size
+                    return at
+                item = self._read_frame(data[at : at + size], size, doff, frame_type, channel)
+            record = _raw_item(self.offset, data[at : at + size], item)
+            record.__class__ = RawItem
+            items.append(record)
+            at += size
+            self.offset += size
+        if not self._types and not MAGIC.startswith(data[at : at + 4]):
+            raise self._no_header(data[at:])
+        self._needed = FRAME_HEADER_SIZE
+        return at
+
+    def _read_frame(self, raw: bytes, size: int, doff: int, frame_type: int, channel: int) -> Frame:
+        try:
+            frame = decode_checked(raw, size, doff, frame_type, channel)
+        except DecodeError as error:
+            raise error.moved(self.offset) from None
+        if frame_type == SASL_FRAME or self._types is not _ONLY[AMQP_FRAME]:
+            self._types = _ONLY[frame_type]
+            self._header_allowed = frame_type == SASL_FRAME
+        return frame
+
+    def _read_header(self, raw: bytes) -> ProtocolHeader:
+        header = ProtocolHeader(*raw[4:])
+        self._header_allowed = False
+        if header.supported:
+            is_sasl = header.protocol_id == SASL_PROTOCOL
+            self._types = _ONLY[SASL_FRAME if is_sasl else AMQP_FRAME]
+        else:
+            self._types = ()
+            self._foreign = header
+        return header
+
+    def _refuse(self, data: bytes, at: int, size: int, doff: int, frame_type: int) -> None:
+        """Raises the error for a frame that may not come here."""
+        if not self._types:
+            raise self._no_header(data[at:])
+        if data[at : at + 4] == MAGIC:
+            raise framing_error(
+                "a protocol header cannot stand here: only at the beginning, and after a SASL "
+                f"header behind the SASL frames. As a frame its SIZE would be {size}",
+                self.offset,
+            )
+        check_frame_header(size, doff, frame_type, self.offset, self._max_frame_size)
+        found, legal = ("AMQP", "SASL")[frame_type], ("AMQP", "SASL")[self._types[0]]
+        raise framing_error(
+            f"frame TYPE is {frame_type} ({found}); after the {legal} protocol header only "
+            f"{legal} frames may come",
+            self.offset + 5,
+        )
+
+    def _no_header(self, data: bytes) -> DecodeError:
+        if self._foreign is not None:
+            h = self._foreign
+            what = (
+                "TLS"
+                if h.protocol_id == TLS_PROTOCOL
+                else f"protocol {h.protocol_id} version {h.major}-{h.minor}-{h.revision}"
+            )
+            return framing_error(
+                f"the protocol header announced {what}; what follows is not AMQP 1.0", self.offset
+            )
+        return framing_error(
+            f"the stream begins with {data[:8].hex(' ')}; legal is a protocol header: "
+            "41 4d 51 50 (AMQP), 00 or 03 (SASL), 01 00 00",
+            self.offset,
+        )

@@ -1,0 +1,89 @@
+"""Serial number arithmetic [RFC 1982] for 32 bits.
+
+AMQP's `sequence-no`, `transfer-number` and `delivery-number` [AMQP 1.0, 2.8.6, 2.8.8, 2.8.10] count
+on from 4294967295 to 0. Which of two such numbers is the later one is decided by the shorter way
+round the circle. Two numbers exactly half a circle apart have no order: asking for it is an error.
+
+Rule of the project: no other module cuts a number to 32 bits.
+"""
+
+from enum import Enum
+
+__all__ = ["HALF", "MAX", "MODULUS", "Order", "SerialError", "add", "compare", "diff"]
+
+MODULUS = 2**32
+"""How many serial numbers there are."""
+
+HALF = 2**31
+"""Half a circle: the distance at which two numbers have no order."""
+
+MAX = MODULUS - 1
+"""The greatest serial number."""
+
+
+class SerialError(ArithmeticError):
+    """An operation that serial number arithmetic does not define."""
+
+
+class Order(Enum):
+    """How one serial number stands to another."""
+
+    LESS = -1
+    EQUAL = 0
+    GREATER = 1
+
+
+def add(s: int, n: int) -> int:
+    """The serial number `n` steps after `s` [RFC 1982, 3.1].
+
+    Args:
+        s: a serial number.
+        n: how many steps, 0 to 2147483647.
+
+    Returns:
+        ``(s + n) mod 4294967296``.
+
+    Raises:
+        SerialError: `n` is out of range; what lies so far ahead would count as behind.
+    """
+    if not 0 <= n < HALF:
+        raise SerialError(f"cannot add {n} to serial number {s}: legal is 0 to {HALF - 1}")
+    return (s + n) % MODULUS
+
+
+def diff(a: int, b: int) -> int:
+    """The signed distance from `b` to `a`, the shorter way round.
+
+    Args:
+        a: a serial number.
+        b: a serial number.
+
+    Returns:
+        `a` minus `b`, between -2147483647 and 2147483647; positive if `a` is the later one.
+
+    Raises:
+        SerialError: the two are exactly 2147483648 apart.
+    """
+    distance = (a - b) % MODULUS
+    if distance == HALF:
+        raise SerialError(f"serial numbers {a} and {b} are {HALF} apart: neither is the later one")
+    return distance if distance < HALF else distance - MODULUS
+
+
+def compare(a: int, b: int) -> Order:
+    """How `a` stands to `b` [RFC 1982, 3.2].
+
+    Args:
+        a: a serial number.
+        b: a serial number.
+
+    Returns:
+        `LESS` if `a` comes before `b`, `EQUAL`, or `GREATER`.
+
+    Raises:
+        SerialError: the two are exactly 2147483648 apart.
+    """
+    distance = diff(a, b)
+    if distance == 0:
+        return Order.EQUAL
+    return Order.GREATER if distance > 0 else Order.LESS

@@ -1,0 +1,22 @@
+"""The simulator: a virtual clock, wires with gates, actors, and taps that observe them."""
+
+from .actor import Actor
+from .clock import ClockError, Priority, Timer, VirtualClock
+from .tap import NoTap, Tap, Taps
+from .wire import Direction, End, Flight, Wire, WireError
+
+__all__ = [
+    "Actor",
+    "ClockError",
+    "Direction",
+    "End",
+    "Flight",
+    "NoTap",
+    "Priority",
+    "Tap",
+    "Taps",
+    "Timer",
+    "VirtualClock",
+    "Wire",
+    "WireError",
+]

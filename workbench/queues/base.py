@@ -1,0 +1,233 @@
+"""What every kind of queue has in common: commands go in, a reply and effects come out.
+
+A queue is a state machine without clock, socket or tap: `apply(command, meta)` changes the queue
+and nothing else, and says as data what should happen outside. Whoever owns the queue (an actor on
+a virtual clock, a task behind a socket) carries the effects out. Credit is counted as on an AMQP
+1.0 link, by delivery-count, because a count of messages alone cannot survive a race
+[AMQP 1.0, 2.6.7].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+class QueueError(Exception):
+    """A command that the queue cannot obey; nothing has changed. The text says what is legal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """Circumstances of a command: when it is applied and who sent it."""
+
+    t_us: int = 0
+    sender: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A message as the queue keeps it.
+
+    Attributes:
+        message_id: its place in the queue, from 0; requeued messages go back to this place.
+        payload: the encoded message, as it came.
+        delivery_count: failed attempts to deliver it [3.2.1]; not the link's delivery-count.
+        acquired_count: how often it was handed to a consumer.
+        annotations: message annotations that a modified outcome asked to merge [3.4.5].
+        barred: consumers that said undeliverable-here.
+    """
+
+    message_id: int
+    payload: bytes
+    message_format: int = 0
+    delivery_count: int = 0
+    acquired_count: int = 0
+    annotations: Mapping[Any, Any] = field(default_factory=dict)
+    barred: frozenset[str] = frozenset()
+
+
+# -- commands -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enqueue:
+    """Append a message; `publish` comes back in the `Confirm` effect."""
+
+    payload: bytes
+    message_format: int = 0
+    publish: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """Attach a consumer; it gets nothing until it has credit.
+
+    Attributes:
+        delivery_count: the link's initial-delivery-count, so that both count alike.
+        settled: True if deliveries are settled as they leave (at most once).
+    """
+
+    consumer: str
+    delivery_count: int = 0
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credit:
+    """What a flow says: credit is absolute, counted from `delivery_count` [2.6.7]."""
+
+    consumer: str
+    delivery_count: int
+    link_credit: int
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """Hand out at most one message, to the next consumer in turn that can take one.
+
+    Attributes:
+        unable: consumers that have credit but cannot take a message now (session window closed).
+    """
+
+    unable: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """Accepted: the messages are done with."""
+
+    consumer: str
+    message_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reject:
+    """Rejected: the messages are invalid and leave the queue."""
+
+    consumer: str
+    message_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Released: back to their place, as if never sent; no failed attempt is counted."""
+
+    consumer: str
+    message_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modify:
+    """Modified: back to their place, changed as said [3.4.5]."""
+
+    consumer: str
+    message_ids: tuple[int, ...]
+    delivery_failed: bool = False
+    undeliverable_here: bool = False
+    annotations: Mapping[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetachConsumer:
+    """The consumer is gone; what it had not settled goes back to its place."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """Drop every ready message; unsettled ones stay with their consumers."""
+
+
+Command = (
+    Enqueue
+    | Checkout
+    | Credit
+    | Dispatch
+    | Settle
+    | Reject
+    | Release
+    | Modify
+    | DetachConsumer
+    | Purge
+)
+
+
+# -- replies --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credited:
+    """Answer to `Credit` and `Checkout`: the consumer's counters and how much is ready."""
+
+    delivery_count: int
+    link_credit: int
+    available: int
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """How many messages the command concerned."""
+
+    count: int
+
+
+Reply = Credited | Count | None
+
+
+# -- effects --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """Hand this message to the consumer; its credit has been used already."""
+
+    consumer: str
+    message: Stored
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirm:
+    """The queue has taken responsibility for the message of that `Enqueue`."""
+
+    publish: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """Nothing is left for a draining consumer: its remaining credit is given back [2.6.7]."""
+
+    consumer: str
+    delivery_count: int
+    given_back: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A message has left the queue undelivered or unwanted; `reason` says why."""
+
+    message: Stored
+    reason: str
+
+
+Effect = Deliver | Confirm | Drained | Dropped
+
+
+class Queue(Protocol):
+    """A queue of any kind."""
+
+    name: str
+
+    def apply(self, command: Command, meta: Meta) -> tuple[Reply, list[Effect]]:
+        """Obey a command; returns the reply and what should happen outside."""
+
+    def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
+        """True if a `Dispatch` with the same `unable` would have an effect."""
+
+    def overview(self) -> dict[str, int | str]:
+        """Flat picture of the queue."""

@@ -1,0 +1,344 @@
+"""A classic queue: one ordered store of ready messages, consumers served in turn.
+
+Three rules, checked by a property test after every command:
+
+1. ready + unsettled + terminal == enqueued: a message is in exactly one of these places.
+2. Messages are handed out in the order they came; what comes back goes to its old place.
+3. A consumer gets no more than its credit, and credit is absolute [AMQP 1.0, 2.6.7].
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from workbench import serial
+
+from .base import (
+    Checkout,
+    Command,
+    Confirm,
+    Count,
+    Credit,
+    Credited,
+    Deliver,
+    DetachConsumer,
+    Dispatch,
+    Drained,
+    Dropped,
+    Effect,
+    Enqueue,
+    Meta,
+    Modify,
+    Purge,
+    QueueError,
+    Reject,
+    Release,
+    Reply,
+    Settle,
+    Stored,
+)
+
+NO_META = Meta()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Consumer:
+    """One attached consumer.
+
+    Attributes:
+        delivery_count: moves with every message handed out, as the link's does.
+        link_credit: how many more it may get; never below 0.
+        drain: the receiver wants its credit used up or given back.
+        settled: messages leave the queue as they are handed out.
+        unsettled: handed out and not yet settled, by message id.
+    """
+
+    name: str
+    delivery_count: int
+    settled: bool
+    link_credit: int = 0
+    drain: bool = False
+    unsettled: dict[int, Stored] = field(default_factory=dict)
+
+
+class ClassicQueue:
+    """Commands in, effects out; see `workbench.queues.base` for both."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._fresh: deque[Stored] = deque()  # never handed out, in order
+        # What came back. Every fresh message is younger than any of these, because fresh ones are
+        # handed out in order, so the oldest ready message is at the top here if there is one.
+        self._returned: list[tuple[int, Stored]] = []
+        self._consumers: dict[str, _Consumer] = {}
+        self._turn: deque[str] = deque()  # whose turn it is to be served, first in line first
+        self._enqueued = 0
+        self._terminal = 0
+        self._unsettled = 0
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> int:
+        """Messages that wait for a consumer."""
+        return len(self._fresh) + len(self._returned)
+
+    @property
+    def unsettled(self) -> int:
+        """Messages handed out and not yet settled."""
+        return self._unsettled
+
+    @property
+    def enqueued(self) -> int:
+        """Messages ever taken in."""
+        return self._enqueued
+
+    @property
+    def terminal(self) -> int:
+        """Messages that have left for good: accepted, rejected, sent settled, purged."""
+        return self._terminal
+
+    def consumers(self) -> tuple[str, ...]:
+        """Names of the attached consumers, in order of attaching."""
+        return tuple(self._consumers)
+
+    def consumer(self, name: str) -> Credited:
+        """Counters of one consumer."""
+        return self._credited(self._known(name))
+
+    def unsettled_ids(self, consumer: str) -> tuple[int, ...]:
+        """Message ids that the consumer holds, in order of delivery."""
+        return tuple(self._known(consumer).unsettled)
+
+    def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
+        """True if a `Dispatch` would hand out a message or give credit back."""
+        for consumer in self._consumers.values():
+            if consumer.link_credit > 0 and (
+                (consumer.name not in unable and self._has_for(consumer.name))
+                or (consumer.drain and not self._has_for(consumer.name))
+            ):
+                return True
+        return False
+
+    def overview(self) -> dict[str, int | str]:
+        """Flat picture: `name`, `ready`, `unsettled`, `terminal`, `enqueued`, `consumers`."""
+        return {
+            "name": self.name,
+            "ready": self.ready,
+            "unsettled": self._unsettled,
+            "terminal": self._terminal,
+            "enqueued": self._enqueued,
+            "consumers": len(self._consumers),
+        }
+
+    # -- commands ---------------------------------------------------------------------------
+
+    def apply(self, command: Command, meta: Meta = NO_META) -> tuple[Reply, list[Effect]]:
+        """Obey one command.
+
+        Returns:
+            The reply to whoever commanded, and the effects to be carried out in order.
+
+        Raises:
+            QueueError: if the command cannot be obeyed; the queue is as it was.
+        """
+        match command:
+            case Enqueue():
+                return self._enqueue(command)
+            case Dispatch():
+                return None, self._dispatch(command.unable)
+            case Credit():
+                return self._credit(command)
+            case Settle() | Reject():
+                return self._finish(command)
+            case Release() | Modify():
+                return self._give_back(command)
+            case Checkout():
+                return self._checkout(command)
+            case DetachConsumer():
+                return self._detach(command)
+            case Purge():
+                return self._purge()
+
+    def _enqueue(self, command: Enqueue) -> tuple[Reply, list[Effect]]:
+        self._fresh.append(
+            Stored(
+                message_id=self._enqueued,
+                payload=command.payload,
+                message_format=command.message_format,
+            )
+        )
+        self._enqueued += 1
+        return None, [Confirm(publish=command.publish)]
+
+    def _checkout(self, command: Checkout) -> tuple[Reply, list[Effect]]:
+        if command.consumer in self._consumers:
+            raise QueueError(
+                f"consumer {command.consumer} is attached to queue {self.name} already; legal now:"
+                " detach it first, or attach another name"
+            )
+        consumer = _Consumer(
+            name=command.consumer, delivery_count=command.delivery_count, settled=command.settled
+        )
+        self._consumers[consumer.name] = consumer
+        self._turn.append(consumer.name)
+        return self._credited(consumer), []
+
+    def _credit(self, command: Credit) -> tuple[Reply, list[Effect]]:
+        consumer = self._known(command.consumer)
+        # delivery-count_rcv + link-credit_rcv - delivery-count_snd, with the small serial
+        # difference taken first so that every 32-bit credit is legal.
+        ahead = serial.diff(consumer.delivery_count, command.delivery_count)
+        consumer.link_credit = max(0, command.link_credit - ahead)
+        consumer.drain = command.drain
+        effects: list[Effect] = []
+        if consumer.drain and not self._has_for(consumer.name):
+            effects += self._give_credit_back(consumer)
+        return self._credited(consumer), effects
+
+    def _dispatch(self, unable: frozenset[str]) -> list[Effect]:
+        for place, name in enumerate(self._turn):
+            consumer = self._consumers[name]
+            if consumer.link_credit == 0 or name in unable:
+                continue
+            message = self._take(name)
+            if message is None:
+                continue
+            del self._turn[place]
+            self._turn.append(name)
+            return [self._deliver(consumer, message), *self._drained()]
+        return self._drained()
+
+    def _deliver(self, consumer: _Consumer, message: Stored) -> Deliver:
+        consumer.delivery_count = serial.add(consumer.delivery_count, 1)
+        consumer.link_credit -= 1
+        message = replace(message, acquired_count=message.acquired_count + 1)
+        if consumer.settled:
+            self._terminal += 1
+        else:
+            consumer.unsettled[message.message_id] = message
+            self._unsettled += 1
+        return Deliver(consumer=consumer.name, message=message, settled=consumer.settled)
+
+    def _drained(self) -> list[Effect]:
+        effects: list[Effect] = []
+        for consumer in self._consumers.values():
+            if consumer.drain and consumer.link_credit > 0 and not self._has_for(consumer.name):
+                effects += self._give_credit_back(consumer)
+        return effects
+
+    def _give_credit_back(self, consumer: _Consumer) -> list[Effect]:
+        """Drain: delivery-count moves on by the unused credit, credit becomes 0 [2.6.7]."""
+        given_back, consumer.link_credit = consumer.link_credit, 0
+        if not given_back:
+            return []
+        # In two halves: serial.add takes at most 2**31 - 1, a credit may be twice that.
+        half = given_back // 2
+        moved = serial.add(serial.add(consumer.delivery_count, half), given_back - half)
+        consumer.delivery_count = moved
+        return [Drained(consumer=consumer.name, delivery_count=moved, given_back=given_back)]
+
+    def _finish(self, command: Settle | Reject) -> tuple[Reply, list[Effect]]:
+        messages = self._held(command.consumer, command.message_ids)
+        self._forget(command.consumer, command.message_ids)
+        self._terminal += len(messages)
+        effects: list[Effect] = []
+        if isinstance(command, Reject):
+            effects += [Dropped(message=message, reason="rejected") for message in messages]
+        return Count(count=len(messages)), effects
+
+    def _give_back(self, command: Release | Modify) -> tuple[Reply, list[Effect]]:
+        messages = self._held(command.consumer, command.message_ids)
+        self._forget(command.consumer, command.message_ids)
+        for message in messages:
+            if isinstance(command, Modify):
+                message = _modified(message, command)
+            self._put_back(message)
+        return Count(count=len(messages)), self._drained()
+
+    def _detach(self, command: DetachConsumer) -> tuple[Reply, list[Effect]]:
+        consumer = self._known(command.consumer)
+        del self._consumers[consumer.name]
+        self._turn.remove(consumer.name)
+        self._unsettled -= len(consumer.unsettled)
+        for message in consumer.unsettled.values():
+            self._put_back(message)
+        return Count(count=len(consumer.unsettled)), self._drained()
+
+    def _purge(self) -> tuple[Reply, list[Effect]]:
+        gone = [message for _, message in sorted(self._returned)] + list(self._fresh)
+        self._returned.clear()
+        self._fresh.clear()
+        self._terminal += len(gone)
+        dropped: list[Effect] = [Dropped(message=message, reason="purged") for message in gone]
+        return Count(count=len(gone)), dropped + self._drained()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _credited(self, consumer: _Consumer) -> Credited:
+        return Credited(
+            delivery_count=consumer.delivery_count,
+            link_credit=consumer.link_credit,
+            available=self.ready,
+            drain=consumer.drain,
+        )
+
+    def _known(self, name: str) -> _Consumer:
+        try:
+            return self._consumers[name]
+        except KeyError:
+            attached = ", ".join(self._consumers) or "none"
+            raise QueueError(
+                f"no consumer {name} on queue {self.name}; attached now: {attached}"
+            ) from None
+
+    def _held(self, consumer: str, message_ids: tuple[int, ...]) -> list[Stored]:
+        unsettled = self._known(consumer).unsettled
+        missing = [number for number in message_ids if number not in unsettled]
+        if missing or len(set(message_ids)) != len(message_ids):
+            listed = ", ".join(map(str, missing)) or "one of them twice"
+            raise QueueError(
+                f"{consumer} cannot settle {listed}: it holds {len(unsettled)} unsettled messages"
+            )
+        return [unsettled[number] for number in message_ids]
+
+    def _forget(self, consumer: str, message_ids: tuple[int, ...]) -> None:
+        unsettled = self._consumers[consumer].unsettled
+        for number in message_ids:
+            del unsettled[number]
+        self._unsettled -= len(message_ids)
+
+    def _put_back(self, message: Stored) -> None:
+        heapq.heappush(self._returned, (message.message_id, message))
+
+    def _has_for(self, consumer: str) -> bool:
+        return bool(self._fresh) or any(
+            consumer not in message.barred for _, message in self._returned
+        )
+
+    def _take(self, consumer: str) -> Stored | None:
+        """The oldest ready message that the consumer has not declared undeliverable-here."""
+        barred: list[tuple[int, Stored]] = []
+        found: Stored | None = None
+        while self._returned and found is None:
+            entry = heapq.heappop(self._returned)
+            if consumer in entry[1].barred:
+                barred.append(entry)
+            else:
+                found = entry[1]
+        for entry in barred:
+            heapq.heappush(self._returned, entry)
+        if found is None and self._fresh:
+            found = self._fresh.popleft()
+        return found
+
+
+def _modified(message: Stored, command: Modify) -> Stored:
+    return replace(
+        message,
+        delivery_count=message.delivery_count + (1 if command.delivery_failed else 0),
+        annotations={**message.annotations, **command.annotations},
+        barred=message.barred | ({command.consumer} if command.undeliverable_here else frozenset()),
+    )

@@ -1,0 +1,136 @@
+"""A broker on a virtual clock with clients on wires, for tests."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from workbench import presets
+from workbench.amqp.connection import Connection
+from workbench.amqp.events import Event, OpenReceived, SessionBegun
+from workbench.amqp.sasl import SaslClient
+from workbench.amqp.settings import ConnectionSettings, SessionSettings
+from workbench.broker import Broker
+from workbench.sim import VirtualClock, Wire
+from workbench.trace.taps import Recorder
+
+
+class RawClient:
+    """A client that does nothing by itself but open: a test drives its endpoint."""
+
+    vantage = "client:raw"
+    from_peer = "client"
+    ledger_source = "own"
+
+    def __init__(
+        self,
+        *,
+        sasl: SaslClient | None = None,
+        settings: ConnectionSettings | None = None,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        self.wire: Wire | None = None
+        self.events: list[Event] = []
+        self.received: list[Any] = []
+        self.amqp = Connection(
+            container_id="raw",
+            is_client=True,
+            emit=self._emit,
+            settings=settings,
+            session_settings=session_settings,
+            sasl=sasl or SaslClient(),
+        )
+
+    def _emit(self, item: Any) -> None:
+        assert self.wire is not None
+        self.wire.send(self, item)
+
+    def connect(self, wire: Wire) -> None:
+        self.wire = wire
+        self.amqp.start()
+
+    def apply(self, item: Any) -> list[Event]:
+        self.received.append(item)
+        return self.amqp.apply(item)
+
+    def react(self, events: list[Event]) -> None:
+        self.events += events
+        for event in events:
+            self.amqp.answer(event)
+
+    def scope(self, item: Any, outgoing: bool) -> Any:
+        return self.amqp.scope(item, outgoing)
+
+    def of(self, kind: type) -> list[Any]:
+        """Events of one kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def frames(self, kind: type) -> list[Any]:
+        """Performatives of one kind that came, in order."""
+        found = (getattr(item, "performative", None) for item in self.received)
+        return [performative for performative in found if isinstance(performative, kind)]
+
+
+class Rig:
+    """Clock, broker, recorder, and as many clients as a test connects."""
+
+    def __init__(self, preset: presets.Preset | None = None, latency_us: int = 1000) -> None:
+        self.clock = VirtualClock()
+        self.recorder = Recorder("test", now=lambda: self.clock.now_us)
+        self.preset = preset or presets.get("spec")
+        self.broker = Broker(self.clock, self.preset, self.recorder)
+        self.latency_us = latency_us
+        self.wires: dict[str, Wire] = {}
+        self._ids = itertools.count()
+
+    def fill(self, queue: str, count: int) -> None:
+        """Messages `m0`, `m1`, ... ready in a queue."""
+        self.broker.declare(queue).fill([b"m%d" % number for number in range(count)])
+
+    def connect(self, client: Any, name: str = "c1") -> Any:
+        end = self.broker.accept(name)
+        wire = Wire(
+            self.clock,
+            client,
+            end,
+            latency_us=(self.latency_us, self.latency_us),
+            connection=name,
+            tap=self.recorder,
+            next_frame_id=lambda: next(self._ids),
+        )
+        self.wires[name] = wire
+        end.connect(wire)
+        client.connect(wire)
+        return client
+
+    def rest(self) -> None:
+        """Let everything happen that is due."""
+        self.clock.run_until_rest(100_000)
+        assert self.clock.due == 0
+        assert self.recorder.problems == []
+
+    def raw(self, name: str = "c1", **options: Any) -> tuple[RawClient, Any]:
+        """A raw client with one session begun."""
+        client = self.connect(RawClient(**options), name)
+        self.rest()
+        assert client.of(OpenReceived)
+        session = client.amqp.begin()
+        self.rest()
+        assert client.of(SessionBegun)
+        return client, session
+
+    def receiver(self, session: Any, address: str = "q", name: str = "r", **terms: Any) -> Any:
+        """An attached receiving link of a raw client."""
+        link = session.attach_receiver(name, address, **terms)
+        self.rest()
+        return link
+
+    def sender(self, session: Any, address: str = "q", name: str = "s", **terms: Any) -> Any:
+        """An attached sending link of a raw client."""
+        link = session.attach_sender(name, target=address, **terms)
+        self.rest()
+        return link
+
+    def queue(self, name: str = "q") -> Any:
+        """A queue's state machine."""
+        return self.broker.queues[name].queue

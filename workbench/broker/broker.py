@@ -1,0 +1,99 @@
+"""The broker: its queues and its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from workbench.presets import Preset
+from workbench.queues import ClassicQueue
+from workbench.sim import NoTap, Tap, VirtualClock
+
+from .connection import BrokerConnection
+from .queue_process import QueueProcess
+
+QUEUES_PREFIX = "/queues/"
+GUEST: Mapping[str, str] = {"guest": "guest"}
+
+
+class Broker:
+    """A broker on a virtual clock.
+
+    Args:
+        clock: the run's clock.
+        preset: every default number.
+        tap: observer of the queues.
+        users: who may log in with PLAIN, name to password; ANONYMOUS is always let in.
+
+    Attributes:
+        queues: by name, in order of declaration.
+        connections: by name, in order of opening.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        preset: Preset,
+        tap: Tap | None = None,
+        users: Mapping[str, str] = GUEST,
+    ) -> None:
+        self.preset = preset
+        self.queues: dict[str, QueueProcess] = {}
+        self.connections: dict[str, BrokerConnection] = {}
+        self._clock = clock
+        self._tap: Tap = tap if tap is not None else NoTap()
+        self._users = dict(users)
+
+    def accept(self, name: str) -> BrokerConnection:
+        """The broker's end for a new connection; connect it to a wire."""
+        connection = BrokerConnection(self, name, self._users)
+        self.connections[name] = connection
+        return connection
+
+    def find(self, address: str) -> QueueProcess | None:
+        """The queue that an address names, `q` or `/queues/q`, or None."""
+        return self.queues.get(queue_name(address))
+
+    def declare(self, address: str) -> QueueProcess:
+        """The queue that an address names; made if there is none."""
+        name = queue_name(address)
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = QueueProcess(
+                self._clock,
+                ClassicQueue(name),
+                enqueue_us=self.preset.queue_enqueue_us,
+                deliver_us=self.preset.queue_deliver_us,
+                tap=self._tap,
+            )
+        return queue
+
+    def note_link(self, kind: str, **columns: Any) -> None:
+        """A row about a link on which the broker sends, for what no frame tells."""
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event="note",
+            kind=kind,
+            vantage="broker",
+            link_sender="broker",
+            **columns,
+        )
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture of every queue and connection."""
+        picture: dict[str, int | bool | str] = {"preset": self.preset.name}
+        for queue in self.queues.values():
+            for key, value in queue.overview().items():
+                picture[f"queue:{queue.name}.{key}"] = value
+        for connection in self.connections.values():
+            for key, value in connection.overview().items():
+                picture[f"{connection.name}.{key}"] = value
+        return picture
+
+
+def queue_name(address: str) -> str:
+    """The queue's name in an address: the address itself, or what follows `/queues/`, decoded."""
+    if address.startswith(QUEUES_PREFIX):
+        return unquote(address[len(QUEUES_PREFIX) :])
+    return address

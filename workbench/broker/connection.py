@@ -1,0 +1,267 @@
+"""The broker's end of one connection: the protocol is the endpoint's, the conduct is here.
+
+An event is handled in two steps. First the broker does what only it can do: find the queue, pass
+credit on, take a message in, put messages back. Then the endpoint answers as the specification
+asks. Whatever link is gone after that, by whoever's word, is cleaned up in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from workbench.amqp.connection import Connection
+from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.events import (
+    DeliveriesUpdated,
+    DeliveryAborted,
+    DeliveryReceived,
+    Event,
+    FlowReceived,
+    LinkAttaching,
+    LinkStolen,
+)
+from workbench.amqp.frame import WireItem
+from workbench.amqp.link import Link
+from workbench.amqp.messaging import Released, Source, Target
+from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.receiver import ReceiverLink
+from workbench.amqp.sasl import SaslServer
+from workbench.amqp.scope import ItemScope
+from workbench.amqp.sender import SenderLink
+from workbench.amqp.settings import ConnectionSettings, CreditOverrun, SessionSettings
+from workbench.presets import Preset
+from workbench.sim import Wire
+
+from .consumer_link import ConsumerLink
+from .publisher_link import PublisherLink
+
+if TYPE_CHECKING:
+    from .broker import Broker
+
+OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+
+def session_settings(preset: Preset) -> SessionSettings:
+    """The broker's half of a session, from its preset."""
+    return SessionSettings(
+        next_outgoing_id=preset.initial_next_outgoing_id,
+        incoming_window=preset.incoming_window,
+        outgoing_window=preset.outgoing_window,
+        regrant_at=preset.incoming_window_regrant_at,
+        handle_max=preset.handle_max,
+    )
+
+
+class BrokerConnection:
+    """One connection as the broker has it; an end of a wire.
+
+    Attributes:
+        name: of the connection, `c1`, `c2`, ...
+        amqp: the protocol endpoint.
+        wire: over which it talks.
+    """
+
+    vantage = "broker"
+    from_peer = "broker"
+    ledger_source = "own"
+
+    def __init__(self, broker: Broker, name: str, users: Mapping[str, str]) -> None:
+        preset = broker.preset
+        self.name = name
+        self.wire: Wire | None = None
+        self._broker = broker
+        self._preset = preset
+        self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
+        # A sender link that is being attached, and how many messages it will have to send: its
+        # counters begin with the attach, and are observed as soon as that is emitted.
+        self._fresh: tuple[SenderLink, int] | None = None
+        self.amqp = Connection(
+            container_id="broker",
+            is_client=False,
+            emit=self._emit,
+            settings=ConnectionSettings(
+                max_frame_size=preset.max_frame_size, channel_max=preset.channel_max
+            ),
+            session_settings=session_settings(preset),
+            sasl=SaslServer(check=lambda user, password: users.get(user) == password),
+        )
+
+    # -- an end of a wire ---------------------------------------------------------------------
+
+    def connect(self, wire: Wire) -> None:
+        """Take the wire and wait for the client's header."""
+        self.wire = wire
+        self.amqp.start()
+
+    def apply(self, item: WireItem) -> list[Event]:
+        """Work a frame into the state; nothing is sent."""
+        return self.amqp.apply(item)
+
+    def react(self, events: Iterable[Event]) -> None:
+        """Do what the frame asks for."""
+        for event in events:
+            self._handle(event)
+        self._forget_gone()
+
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
+        """What the frame concerns, with the broker's counters."""
+        return self.amqp.scope(item, outgoing)
+
+    def _emit(self, item: WireItem) -> None:
+        assert self.wire is not None, "connect the broker's end to a wire first"
+        if self._fresh is not None:
+            (link, ready), self._fresh = self._fresh, None
+            link.available = ready
+        self.wire.send(self, item)
+
+    # -- conduct ------------------------------------------------------------------------------
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case LinkAttaching(link=link):
+                self._attaching(link)
+            case LinkStolen(link=link):
+                self._forget(link)
+                self.amqp.answer(event)
+            case FlowReceived():
+                self._flow(event)
+            case DeliveryReceived(link=link, delivery=delivery):
+                host = self._hosts.get(link)
+                if isinstance(host, PublisherLink):
+                    host.delivery_received(delivery)
+                self.amqp.answer(event)
+            case DeliveryAborted(link=link):
+                host = self._hosts.get(link)
+                if isinstance(host, PublisherLink):
+                    host.maybe_grant()
+                self.amqp.answer(event)
+            case DeliveriesUpdated():
+                self._updated(event)
+            case _:
+                self.amqp.answer(event)
+
+    def _attaching(self, link: SenderLink | ReceiverLink) -> None:
+        terminus = link.source if link.is_sender else link.target
+        refusal = self._refusal(terminus)
+        if refusal is not None:
+            link.refuse(refusal)
+            return
+        assert isinstance(terminus, Source | Target)
+        assert terminus.address is not None
+        queue = self._broker.declare(terminus.address)
+        if isinstance(link, SenderLink):
+            name = self._consumer_name(link)
+            self._attach_consumer(link, ConsumerLink(name, link, queue, self._available_changed))
+        else:
+            # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
+            link.accept(
+                max_message_size=self._preset.max_message_size or None,
+                credit_overrun=CreditOverrun.DETACH,
+            )
+            self._host(link, PublisherLink(link, queue, self._preset)).attach()
+
+    def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
+        source = link.source
+        assert isinstance(source, Source)
+        settled = link.snd_settle_mode is SenderSettleMode.SETTLED
+        self._fresh = (link, host.queue.queue.ready)
+        link.accept(
+            source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
+            initial_delivery_count=self._preset.initial_delivery_count,
+        )
+        self._hosts[link] = host
+        host.attach(settled)
+
+    def _host(self, link: Link, host: PublisherLink) -> PublisherLink:
+        self._hosts[link] = host
+        return host
+
+    def _refusal(self, terminus: object) -> Error | None:
+        """Why the link to this terminus is refused [2.6.3], or None."""
+        if not isinstance(terminus, Source | Target):
+            return Error(
+                condition=ErrorCondition.NOT_IMPLEMENTED,
+                description="this terminus is not known here; legal: a source or target with the"
+                " name of a queue as its address",
+            )
+        if terminus.dynamic or terminus.address is None:
+            return Error(
+                condition=ErrorCondition.NOT_IMPLEMENTED,
+                description="the terminus has no address, and nodes are not made on demand; legal:"
+                " the name of a queue",
+            )
+        if self._broker.find(terminus.address) is None and not self._preset.auto_declare:
+            return Error(
+                condition=ErrorCondition.NOT_FOUND,
+                description=f"no queue {terminus.address!r}; there are:"
+                f" {', '.join(self._broker.queues) or 'none'}",
+            )
+        return None
+
+    def _consumer_name(self, link: Link) -> str:
+        return f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
+
+    def _flow(self, event: FlowReceived) -> None:
+        host = self._hosts.get(event.link) if event.link is not None else None
+        if isinstance(host, ConsumerLink):
+            event.session.pump()
+            host.flow_received(event.frame)
+        else:
+            self.amqp.answer(event)
+        # Any flow may have opened the session's window, for every consumer on the session.
+        for other in list(self._hosts.values()):
+            if isinstance(other, ConsumerLink) and other.link.session is event.session:
+                other.queue.kick()
+
+    def _updated(self, event: DeliveriesUpdated) -> None:
+        if event.role is Role.RECEIVER:
+            by_link: dict[Link, list[OutgoingDelivery]] = {}
+            for delivery in event.deliveries:
+                if isinstance(delivery, OutgoingDelivery):
+                    by_link.setdefault(delivery.link, []).append(delivery)
+            for link, deliveries in by_link.items():
+                host = self._hosts.get(link)
+                if isinstance(host, ConsumerLink):
+                    host.updated(deliveries, event.state, event.settled)
+        self.amqp.answer(event)
+
+    def _available_changed(self, link: SenderLink) -> None:
+        """The broker alone knows how much it has for a link: a row of its own tells."""
+        self._broker.note_link(
+            "available",
+            connection=self.name,
+            session=link.session.ordinal,
+            link=link.name,
+            attach_no=link.attach_no,
+            ledger=link.ledger(),
+        )
+
+    # -- links that are gone ------------------------------------------------------------------
+
+    def _forget_gone(self) -> None:
+        for link in [link for link in self._hosts if not link.attached]:
+            self._forget(link)
+
+    def _forget(self, link: Link) -> None:
+        host = self._hosts.pop(link, None)
+        if host is not None:
+            host.detach()
+
+    def lost(self) -> None:
+        """The transport is gone: every link with it."""
+        self.amqp.abandon()
+        self._forget_gone()
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture of the connection and of every link on it."""
+        picture: dict[str, int | bool | str] = {
+            "state": self.amqp.state.value,
+            "user": self.amqp.user or "",
+            "sessions": len(self.amqp.sessions),
+        }
+        for host in self._hosts.values():
+            for name, value in host.overview().items():
+                picture[f"{host.link.name}.{name}"] = value
+        return picture

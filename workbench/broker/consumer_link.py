@@ -1,0 +1,162 @@
+"""A link on which the broker sends: between a queue's consumer and a sender link.
+
+Link credit is passed on to the queue as it stands, so the queue never hands out a message that the
+link could not send; and it is asked to wait while the session window is closed. This is the plain
+reading of the specification: nothing is buffered between queue and wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from workbench.amqp.delivery import OutgoingDelivery, is_terminal
+from workbench.amqp.errors import ErrorCondition, LocalProtocolError
+from workbench.amqp.messaging import Accepted, Modified, Rejected
+from workbench.amqp.performatives import Error, Flow
+from workbench.amqp.sender import SenderLink
+from workbench.queues import (
+    Command,
+    Credit,
+    Deliver,
+    Drained,
+    Modify,
+    Reject,
+    Release,
+    Settle,
+)
+
+from .payload import redelivered
+from .queue_process import QueueProcess
+
+
+class ConsumerLink:
+    """One consumer of a queue.
+
+    Args:
+        name: of the consumer, unique at the broker.
+        link: over which it is served.
+        queue: that serves it.
+        on_available: told when `available` has changed and no transfer will show it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        link: SenderLink,
+        queue: QueueProcess,
+        on_available: Callable[[SenderLink], None],
+    ) -> None:
+        self.name = name
+        self._on_available = on_available
+        self.link = link
+        self.queue = queue
+        self._messages: dict[int, int] = {}  # delivery-id to message id, while unsettled
+        self._ready = 0
+        self._flow_sent = False  # since the last flow of the receiver came
+
+    def attach(self, settled: bool) -> None:
+        """Begin to consume; nothing comes before the receiver grants credit."""
+        self.queue.attach(self.name, self, delivery_count=self.link.delivery_count, settled=settled)
+        self.available(self.queue.queue.ready)
+
+    def detach(self) -> int:
+        """The link is gone: what it held goes back into the queue. Returns how many."""
+        self._messages.clear()
+        return self.queue.detach(self.name)
+
+    # -- what the receiver says ---------------------------------------------------------------
+
+    def flow_received(self, frame: Flow) -> None:
+        """Pass credit on; answer a drain that finds nothing, and an echo [2.6.7]."""
+        link = self.link
+        self._flow_sent = False
+        self.queue.command(
+            Credit(
+                consumer=self.name,
+                delivery_count=link.delivery_count,
+                link_credit=link.credit,
+                drain=link.drain,
+            )
+        )
+        if frame.echo and not self._flow_sent:
+            link.flow()
+
+    def updated(self, deliveries: Iterable[OutgoingDelivery], state: object, settled: bool) -> None:
+        """The receiver's word on deliveries: an outcome takes effect once, at its first coming."""
+        if not settled and not is_terminal(state):
+            return
+        messages = tuple(
+            self._messages.pop(delivery.delivery_id)
+            for delivery in deliveries
+            if delivery.delivery_id in self._messages
+        )
+        if messages:
+            self.queue.command(self._command(messages, state))
+
+    def _command(self, messages: tuple[int, ...], state: object) -> Command:
+        match state:
+            case Accepted():
+                return Settle(consumer=self.name, message_ids=messages)
+            case Rejected():
+                return Reject(consumer=self.name, message_ids=messages)
+            case Modified():
+                return Modify(
+                    consumer=self.name,
+                    message_ids=messages,
+                    delivery_failed=bool(state.delivery_failed),
+                    undeliverable_here=bool(state.undeliverable_here),
+                    annotations=dict(state.message_annotations or {}),
+                )
+            case _:
+                # Settled without an outcome: the source's default-outcome, released [3.5.3].
+                return Release(consumer=self.name, message_ids=messages)
+
+    # -- what the queue asks ------------------------------------------------------------------
+
+    def can_take(self) -> bool:
+        """True if a message could be sent at once."""
+        return self.link.can_send
+
+    def deliver(self, effect: Deliver) -> None:
+        """Send the message; the link's credit pays for it."""
+        link, message = self.link, effect.message
+        link.available = self._ready + 1  # sending takes one off
+        try:
+            delivery = link.send(
+                redelivered(message), settled=effect.settled, message_format=message.message_format
+            )
+        except LocalProtocolError as error:
+            self._cannot_send(effect, error)
+            return
+        if not effect.settled:
+            self._messages[delivery.delivery_id] = message.message_id
+
+    def _cannot_send(self, effect: Deliver, error: LocalProtocolError) -> None:
+        """The receiver takes no message that large: the link cannot go on [2.7.3]."""
+        self.link.close(
+            Error(condition=ErrorCondition.MESSAGE_SIZE_EXCEEDED, description=error.message)
+        )
+        if not effect.settled:
+            self.queue.command(
+                Release(consumer=self.name, message_ids=(effect.message.message_id,))
+            )
+
+    def drained(self, effect: Drained) -> None:
+        """Give the credit back that the queue could not use."""
+        self.link.drained()
+        self._flow_sent = True
+
+    def available(self, count: int) -> None:
+        """Note how many messages are ready; told to the receiver in the next flow."""
+        self._ready = count
+        if self.link.attached:
+            self.link.available = count
+
+    def noticed(self) -> None:
+        """Without credit no transfer tells of the change, so say that there was one."""
+        if self.link.attached and self.link.credit == 0:
+            self._on_available(self.link)
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture: the link's own, and whom it serves."""
+        return {**self.link.overview(), "queue": self.queue.name, "held": len(self._messages)}

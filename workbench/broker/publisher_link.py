@@ -1,0 +1,60 @@
+"""A link on which the broker receives: from a publisher into a queue.
+
+Credit is plain and fixed: the broker grants a number from its preset and grants it again when no
+more than another number is left, whatever its queues do.
+"""
+
+from __future__ import annotations
+
+from workbench.amqp.delivery import IncomingDelivery
+from workbench.amqp.receiver import ReceiverLink
+from workbench.presets import Preset
+
+from .queue_process import QueueProcess
+
+
+class PublisherLink:
+    """One publisher to a queue."""
+
+    def __init__(self, link: ReceiverLink, queue: QueueProcess, preset: Preset) -> None:
+        self.link = link
+        self.queue = queue
+        self._credit = preset.publisher_credit
+        self._regrant_at = preset.publisher_credit_regrant_at
+        self._unconfirmed = 0
+
+    def attach(self) -> None:
+        """Let the publisher begin."""
+        self.link.grant(self._credit)
+
+    def detach(self) -> int:
+        """The link is gone; what it sent stays in the queue, confirms have nobody to go to."""
+        return 0
+
+    def delivery_received(self, delivery: IncomingDelivery) -> None:
+        """Pass the message on; the disposition follows when the queue has taken it."""
+        self._unconfirmed += 1
+        self.queue.publish(
+            delivery.payload,
+            delivery.message_format or 0,
+            confirmed=lambda: self._confirm(delivery),
+        )
+        self.maybe_grant()
+
+    def maybe_grant(self) -> None:
+        """Grant again when little is left."""
+        if self.link.attached and self.link.credit <= self._regrant_at:
+            self.link.grant(self._credit)
+
+    def _confirm(self, delivery: IncomingDelivery) -> None:
+        self._unconfirmed -= 1
+        if self.link.attached and not delivery.settled:
+            self.link.settle(delivery.delivery_id)
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture: the link's own, and what the queue has not yet taken."""
+        return {
+            **self.link.overview(),
+            "queue": self.queue.name,
+            "unconfirmed": self._unconfirmed,
+        }

@@ -1,0 +1,262 @@
+"""A queue at work: a state machine, a mailbox, and consumers that may or may not take a message.
+
+One process serves the queue. Taking a message in and handing one out each cost a service time and
+go through its mailbox, so that publishers and consumers compete for it. Everything else (credit,
+settlement, attaching, detaching) is obeyed at once: it costs a real queue next to nothing, and a
+queue that reads these first is what RabbitMQ's process priorities amount to.
+
+One message is handed out per clock event. Between any two a person may act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.queues import (
+    Checkout,
+    ClassicQueue,
+    Command,
+    Confirm,
+    Count,
+    Credited,
+    Deliver,
+    DetachConsumer,
+    Dispatch,
+    Drained,
+    Dropped,
+    Effect,
+    Enqueue,
+    Meta,
+    Modify,
+    Purge,
+    Reject,
+    Release,
+    Reply,
+    Settle,
+)
+from workbench.sim import Actor, Tap, VirtualClock
+
+
+class Consumer(Protocol):
+    """What the queue asks of whoever stands between it and a link."""
+
+    def can_take(self) -> bool:
+        """False while a message could not be sent on at once (session window closed)."""
+
+    def deliver(self, effect: Deliver) -> None:
+        """Send this message."""
+
+    def drained(self, effect: Drained) -> None:
+        """The credit that is left was given back."""
+
+    def available(self, count: int) -> None:
+        """So many messages are ready now."""
+
+    def noticed(self) -> None:
+        """Messages came or went otherwise than to a consumer; `available` was told before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Publish:
+    """In the mailbox: a message to be taken in, and whom to tell."""
+
+    payload: bytes
+    message_format: int
+    confirmed: Callable[[], None] | None
+
+
+class _HandOut:
+    """In the mailbox: hand one message out."""
+
+
+_HAND_OUT = _HandOut()
+
+
+class QueueProcess:
+    """One queue with its clock, its consumers and its observer.
+
+    Args:
+        clock: the run's clock.
+        queue: the state machine.
+        enqueue_us, deliver_us: service time of taking one message in, and of handing one out.
+        tap: observer of what happens inside.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        queue: ClassicQueue,
+        *,
+        enqueue_us: int,
+        deliver_us: int,
+        tap: Tap,
+    ) -> None:
+        self.queue = queue
+        self.enqueue_us = enqueue_us
+        self.deliver_us = deliver_us
+        self._clock = clock
+        self._tap = tap
+        self._consumers: dict[str, Consumer] = {}
+        self._handing_out = False  # a _HAND_OUT is in the mailbox
+        self._actor: Actor[_Publish | _HandOut] = Actor(
+            clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
+        )
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+        return self.queue.name
+
+    @property
+    def mailbox(self) -> int:
+        """Messages and hand-outs that wait for the process."""
+        return self._actor.depth
+
+    # -- from publishers --------------------------------------------------------------------
+
+    def publish(
+        self,
+        payload: bytes,
+        message_format: int = 0,
+        confirmed: Callable[[], None] | None = None,
+    ) -> None:
+        """Post a message to the queue; `confirmed` is called when the queue has taken it."""
+        self._actor.post(_Publish(payload, message_format, confirmed))
+
+    def fill(self, payloads: list[bytes]) -> None:
+        """Put messages in before the run begins: no time passes, one row tells of all."""
+        for payload in payloads:
+            self.queue.apply(Enqueue(payload=payload), self._meta())
+        self._tell_available()
+        self._log_count("enqueue", len(payloads))
+
+    # -- from consumers ---------------------------------------------------------------------
+
+    def attach(
+        self, name: str, consumer: Consumer, *, delivery_count: int, settled: bool
+    ) -> Credited:
+        """Attach a consumer that counts from `delivery_count`; it has no credit yet."""
+        reply = self._command(
+            Checkout(consumer=name, delivery_count=delivery_count, settled=settled)
+        )
+        assert isinstance(reply, Credited)
+        self._consumers[name] = consumer
+        return reply
+
+    def detach(self, name: str) -> int:
+        """Detach a consumer; returns how many of its messages went back into the queue."""
+        del self._consumers[name]
+        reply = self._command(DetachConsumer(consumer=name))
+        assert isinstance(reply, Count)
+        self._log_count("requeue", reply.count)
+        return reply.count
+
+    def command(self, command: Command) -> Reply:
+        """Obey credit, a settlement, or a purge, at once."""
+        reply = self._command(command)
+        if isinstance(reply, Count):
+            self._log_count(_words(command), reply.count)
+        return reply
+
+    def kick(self) -> None:
+        """A consumer may be able to take a message again: look."""
+        if not self._handing_out and self.queue.deliverable(self._unable()):
+            self._handing_out = True
+            self._actor.post(_HAND_OUT)
+
+    def overview(self) -> dict[str, int | str]:
+        """Flat picture: the queue's own, and the depth of its mailbox."""
+        return {**self.queue.overview(), "mailbox": self.mailbox}
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _service_us(self, message: _Publish | _HandOut) -> int:
+        return self.deliver_us if isinstance(message, _HandOut) else self.enqueue_us
+
+    def _handle(self, message: _Publish | _HandOut) -> None:
+        if isinstance(message, _Publish):
+            self._command(
+                Enqueue(
+                    payload=message.payload,
+                    message_format=message.message_format,
+                    publish=message.confirmed,
+                )
+            )
+        else:
+            self._handing_out = False
+            self._command(Dispatch(unable=self._unable()))
+
+    def _command(self, command: Command) -> Reply:
+        reply, effects = self.queue.apply(command, self._meta())
+        self._tell_available()
+        for effect in effects:
+            self._carry_out(effect)
+        if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge):
+            for consumer in tuple(self._consumers.values()):
+                consumer.noticed()
+        self.kick()
+        return reply
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Deliver(consumer=name):
+                self._log("deliver", kind=name)
+                self._consumers[name].deliver(effect)
+            case Drained(consumer=name):
+                self._consumers[name].drained(effect)
+            case Confirm(publish=confirmed):
+                self._log("enqueue")
+                if confirmed is not None:
+                    confirmed()
+            case Dropped(reason=reason):
+                self._log("drop", extra={"reason": reason})
+
+    def _unable(self) -> frozenset[str]:
+        return frozenset(
+            name for name, consumer in self._consumers.items() if not consumer.can_take()
+        )
+
+    def _tell_available(self) -> None:
+        ready = self.queue.ready
+        for consumer in self._consumers.values():
+            consumer.available(ready)
+
+    def _meta(self) -> Meta:
+        return Meta(t_us=self._clock.now_us, sender="broker")
+
+    def _log_count(self, event: str, count: int) -> None:
+        """One row for as many messages as one command concerned."""
+        if count:
+            self._log(event, extra={"count": count} if count > 1 else None)
+
+    def _log(
+        self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
+    ) -> None:
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            vantage=self._actor.name,
+            kind=kind,
+            queue=self.queue.name,
+            ledger={
+                "queue_ready": self.queue.ready,
+                "queue_unsettled": self.queue.unsettled,
+                "mailbox": self._actor.depth,
+            },
+            extra=extra,
+        )
+
+
+_WORDS: dict[type, str] = {
+    Settle: "settle",
+    Reject: "settle",
+    Release: "requeue",
+    Modify: "requeue",
+    Purge: "settle",
+}
+
+
+def _words(command: Command) -> str:
+    return _WORDS.get(type(command), "note")

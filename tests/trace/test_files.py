@@ -1,0 +1,161 @@
+"""Traces on disk: what was written is read again, or nothing is there and one line says why."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trace.rows import any_row, race
+from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
+from workbench.trace.fields import FRAME_FIELDS
+from workbench.trace.schema import LEDGER_FIELDS, arrow_schema
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(any_row(), max_size=4))
+def test_rows_survive_arrow(rows):
+    """Any row that the schema allows comes back equal, absent fields absent."""
+    assert files.from_table(files.to_table(rows)) == rows
+
+
+def test_rows_survive_a_file_and_keep_their_hash(tmp_path):
+    """A trace read from disk has the hash of the trace that was written."""
+    rows = race()
+    assert files.write(tmp_path / "t.parquet", rows) == len(rows)
+    back = files.read(tmp_path / "t.parquet")
+    assert back == rows
+    assert trace_hash(back) == trace_hash(rows)
+
+
+def test_a_folder_of_files_is_one_trace_in_order_of_names(tmp_path):
+    """What Spark writes beside the data (`_SUCCESS`, hidden files) is no part of it."""
+    rows = race()
+    files.write(tmp_path / "part-1.parquet", rows[3:])
+    files.write(tmp_path / "part-0.parquet", rows[:3])
+    (tmp_path / "_SUCCESS").write_bytes(b"")
+    (tmp_path / ".hidden.parquet").write_bytes(b"x")
+    assert files.read(tmp_path) == rows
+
+
+def test_a_long_run_is_written_batch_by_batch(tmp_path):
+    """The writer keeps a batch in memory, not the run, and the reader as well."""
+    rows = race() * 50
+    with TraceWriter(tmp_path / "t.parquet", batch_rows=7) as writer:
+        for row in rows:
+            writer.write(row)
+            assert len(writer._waiting) < 7
+    assert list(files.iter_rows(tmp_path / "t.parquet", batch_rows=11)) == rows
+
+
+def test_octets_may_be_left_out(tmp_path):
+    """Large traces are written without `raw`."""
+    row = Row(run="r", seq=0, t_us=0, vantage="wire", event="observed", raw=b"octets")
+    files.write(tmp_path / "t.parquet", [row], raw=False)
+    assert files.read(tmp_path / "t.parquet")[0].raw is None
+
+
+def test_a_failure_leaves_what_was_there_and_nothing_half_written(tmp_path):
+    """A write that is broken off keeps the old file and takes its own away."""
+    path = tmp_path / "t.parquet"
+    files.write(path, race())
+    before = path.read_bytes()
+
+    def broken():
+        yield race()[0]
+        raise RuntimeError("the run broke off")
+
+    with pytest.raises(RuntimeError, match="broke off"):
+        files.write(path, broken())
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_a_place_that_cannot_be_written_to_is_one_clear_line(tmp_path):
+    """No folder, or a folder in place of the file: said at once, nothing made."""
+    with pytest.raises(TraceFileError, match="cannot write there"):
+        files.write(tmp_path / "none" / "t.parquet", race())
+    with pytest.raises(TraceFileError, match="is a folder"):
+        files.write(tmp_path, race())
+    assert list(tmp_path.iterdir()) == []
+
+
+def refused(path) -> str:
+    with pytest.raises(TraceFileError) as caught:
+        files.read(path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert str(path) in text or str(path.parent) in text
+    return text
+
+
+def test_bad_files_are_refused_with_one_line(tmp_path):
+    """What is no trace is refused before the first row, and the line says what it is."""
+    path = tmp_path / "t.parquet"
+    assert "no such file" in refused(path)
+    path.write_bytes(b"")
+    assert "empty" in refused(path)
+    path.write_bytes(b"PAR1 and then something else")
+    assert "not a Parquet file" in refused(path)
+    files.write(path, race())
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "not a Parquet file" in refused(path)
+    files.write(path, [])
+    assert "no rows" in refused(path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert "no Parquet file" in refused(folder)
+
+
+def test_damage_in_the_middle_of_a_file_is_one_line(tmp_path):
+    """A file whose end is whole and whose pages are not."""
+    path = tmp_path / "t.parquet"
+    files.write(path, race() * 100)
+    octets = bytearray(path.read_bytes())
+    octets[4:400] = b"\xff" * 396
+    path.write_bytes(bytes(octets))
+    with pytest.raises(TraceFileError, match="damaged") as caught:
+        files.read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_schema_is_refused_naming_what_is_missing_and_what_is_extra(tmp_path):
+    """The reader of the line knows what to look for."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"run": ["r"], "speed": [1]}), path)
+    text = refused(path)
+    assert "missing columns seq, t_us" in text
+    assert "unknown columns speed" in text
+
+    table = files.to_table(race())
+    other = table.set_column(1, pa.field("seq", pa.string()), pa.array(["a"] * table.num_rows))
+    pq.write_table(other.replace_schema_metadata(None), path)
+    assert "another type in seq" in refused(path)
+
+
+def test_another_version_is_refused_by_its_number(tmp_path):
+    """A trace of a later version is told from a file that is no trace."""
+    path = tmp_path / "t.parquet"
+    table = files.to_table(race()).replace_schema_metadata({"workbench.trace.version": "99"})
+    pq.write_table(table, path)
+    assert "schema version 99" in refused(path)
+
+
+def test_a_file_by_another_writer_with_the_same_columns_is_a_trace(tmp_path):
+    """Nullability and metadata are not what makes a trace: Spark writes other ones."""
+    path = tmp_path / "t.parquet"
+    table = files.to_table(race())
+    loose = pa.schema([pa.field(field.name, field.type) for field in table.schema])
+    pq.write_table(table.cast(loose), path)
+    assert files.read(path) == race()
+
+
+def test_every_frame_and_ledger_field_has_an_arrow_type():
+    """The structs in the file are those of the schema, field by field."""
+    arrow = arrow_schema()
+    for name, fields in (("frame", FRAME_FIELDS), ("ledger", LEDGER_FIELDS)):
+        assert [arrow.field(name).type.field(i).name for i in range(len(fields))] == [
+            field.name for field in fields
+        ]

@@ -1,0 +1,202 @@
+"""Formulas with live numbers: each from the rows, checked against what the end logged."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trace.rows import Hand, Pair, granted, last, link, race
+from workbench.trace import explain, formulas
+
+
+def test_race_gives_the_formula_with_live_numbers():
+    """20 + 6 - 21 = 5 [2.6.7], and the sender's window by the same pattern [2.5.6]."""
+    there = list(explain(race()))[4]
+    assert there.formula == "20 + 6 − 21 = 5"
+    assert there.symbolic == (
+        "link-credit_snd := delivery-count_rcv + link-credit_rcv − delivery-count_snd"
+    )
+    assert [formula.numbers for formula in there.formulas] == [
+        "20 + 6 − 21 = 5",
+        "7 + 100 − 8 = 99",
+    ]
+    assert all(formula.agrees for formula in there.formulas)
+    assert (there.clause, there.clause_title) == ("2.6.7", "Flow Control")
+    change = there.changes[0]
+    assert (change.vantage, change.field, change.before, change.after) == (
+        "broker",
+        "link_credit",
+        2,
+        5,
+    )
+
+
+def test_credit_below_zero_is_shown_and_floored():
+    """Credit may be cut while transfers fly: 20 + 0 - 21 = -1, and the sender just stops."""
+    found = granted(link(21, 2), link(21, 0), delivery_count=20, link_credit=0)
+    assert found.formula == "20 + 0 − 21 = −1 → 0"
+    assert found.formulas[0].agrees is True
+
+
+def test_wrap_around_is_written_as_congruence():
+    """Serial numbers wrap: the sum is equal modulo 2^32, not equal."""
+    found = granted(link(1, 0), link(1, 3), delivery_count=4294967294, link_credit=6)
+    assert found.formula == "4294967294 + 6 − 1 ≡ 3 (mod 2³²)"
+    assert found.formulas[0].agrees is True
+    below = formulas.link_credit(4294967295, 0, 1, 0)
+    assert below.numbers == "4294967295 + 0 − 1 ≡ −2 (mod 2³²) → 0"
+    count = formulas.transfer(4294967295, 3, 0, 2)
+    assert count is not None
+    assert count.numbers == "4294967295 + 1 ≡ 0 (mod 2³²); 3 − 1 = 2"
+
+
+def test_a_ledger_that_does_not_follow_the_rule_is_told():
+    """An end that adds instead of setting logs 8 where the rule gives 5; the text says so."""
+    found = granted(link(21, 2), link(21, 8), delivery_count=20, link_credit=6)
+    assert found.formula == "20 + 6 − 21 = 5, but the ledger says 8"
+    assert found.formulas[0].agrees is False
+
+
+def test_a_flow_without_delivery_count_starts_from_the_initial_one():
+    """The receiver had not seen the sender's attach: its initial delivery-count counts [2.6.7]."""
+    hand = Hand()
+    hand.sent("broker", "attach", link(10, 0), handle=0, role="sender", initial_delivery_count=10)
+    hand.sent("broker", "transfer", link(11, 4), handle=0, delivery_id=0)
+    hand.received(hand.sent("client", "flow", None, handle=0, link_credit=5), link(11, 4))
+    assert last(hand).formula == "10 + 5 − 11 = 4"
+    assert last(hand).symbolic == (
+        "link-credit_snd := initial-delivery-count + link-credit_rcv − delivery-count_snd"
+    )
+
+
+def test_formula_of_a_drain_answer_keeps_the_limit():
+    """The sender's count takes the unused credit [2.6.7], and the receiver's shrinks alike."""
+    hand = Hand()
+    start = link(4, 3, drain=False)
+    hand.sent("broker", "flow", start, handle=0, delivery_count=4, link_credit=3)
+    hand.received(0, start)
+    answer = hand.sent(
+        "broker", "flow", link(7, 0), handle=0, delivery_count=7, link_credit=0, drain=True
+    )
+    told = last(hand)
+    assert told.formula == "4 + 3 = 7; 3 → 0"
+    assert told.interesting == "drain"
+    assert told.sentence == (
+        "The sender gives back its unused credit of 3: its delivery-count moves on to 7 as if it"
+        " had sent that many, and its credit is 0. The receiver does not know yet."
+    )
+    hand.received(answer, link(7, 0))
+    told = last(hand)
+    assert told.formula == "3 − (7 − 4) = 0"
+    assert told.formulas[0].agrees is True
+    assert told.sentence == (
+        "The answer to the drain reaches the receiver: its credit goes from 3 to 0. Whatever was"
+        " sent has arrived before it. Now both ends have the same numbers."
+    )
+
+
+def test_a_transfer_moves_count_credit_and_window():
+    """One credit per message, one place in the window per frame [2.6.7, 2.5.6]."""
+    hand = Hand()
+    hand.sent("broker", "flow", link(0, 5, next_outgoing_id=7, remote_incoming_window=9), handle=0)
+    after = link(1, 4, next_outgoing_id=8, remote_incoming_window=8)
+    hand.sent("broker", "transfer", after, handle=0, delivery_id=0)
+    told = last(hand)
+    assert [formula.numbers for formula in told.formulas] == [
+        "0 + 1 = 1; 5 − 1 = 4",
+        "7 + 1 = 8; 9 − 1 = 8",
+    ]
+
+
+def test_a_continuation_uses_no_credit():
+    """Frames of one message: only the first moves delivery-count [2.6.14]."""
+    hand = Hand()
+    hand.sent("broker", "flow", link(0, 5, next_outgoing_id=7, remote_incoming_window=9), handle=0)
+    ids = {"next_outgoing_id": 8, "remote_incoming_window": 8}
+    hand.sent("broker", "transfer", link(1, 4, **ids), handle=0, delivery_id=0, more=True)
+    assert last(hand).sentence.startswith("The sender begins message 0, which takes several frames")
+    ids = {"next_outgoing_id": 9, "remote_incoming_window": 7}
+    # A peer may repeat the delivery-id: the frame still goes on with the same message.
+    hand.sent("broker", "transfer", link(1, 4, **ids), handle=0, delivery_id=0, more=True)
+    assert [formula.numbers for formula in last(hand).formulas] == ["8 + 1 = 9; 8 − 1 = 7"]
+    assert "sends the next frame of the message" in last(hand).sentence
+    hand.sent("broker", "transfer", link(1, 4), handle=0)
+    assert "sends the last frame of the message" in last(hand).sentence
+    assert last(hand).clause == "2.6.14"
+    hand.sent("broker", "transfer", link(2, 3), handle=0, delivery_id=1)
+    assert last(hand).sentence.startswith("The sender sends message 1 and uses one credit: 3 left.")
+
+
+def test_observed_flow_uses_the_entitlement_at_the_capture_point():
+    """A capture knows the sender's count at the place where it was taken."""
+    hand = Hand()
+    hand.observed("broker", "transfer", link(21, 2), handle=0, delivery_id=0)
+    hand.observed("client", "flow", link(21, 5), handle=0, delivery_count=20, link_credit=6)
+    told = last(hand)
+    assert told.formula == "20 + 6 − 21 = 5"
+    assert told.sentence == (
+        "The receiver grants 6: it may be sent 6 messages more. The sender has sent some of it"
+        " already: at this point it may send 5 messages more."
+    )
+    assert told.interesting == "grant arrives"
+
+
+def test_nothing_is_computed_from_what_is_not_known():
+    """A capture begun in the middle: no number, no formula."""
+    hand = Hand()
+    row = hand.observed("client", "flow", None, handle=0, link_credit=6)
+    row.ledger, row.unknown = {}, ("delivery_count", "link_credit")
+    told = last(hand)
+    assert told.formulas == ()
+    assert told.sentence.endswith("How much of it is left at this point cannot be known.")
+
+
+UINT = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(UINT, UINT, st.integers(0, 2**31 - 1))
+def test_link_credit_does_not_depend_on_where_counting_began(start, credit, sent):
+    """The result is the same for any initial delivery-count, and never below 0 [2.6.7]."""
+    modulus = 2**32
+    own = (start + sent) % modulus
+    found = formulas.link_credit(start, credit, own, max(0, credit - sent))
+    assert found.agrees is True
+    wrong = formulas.link_credit(start, credit, own, max(0, credit - sent) + 1)
+    assert wrong.agrees is False
+    limit = formulas.delivery_limit(start, credit)
+    assert limit is not None
+    assert limit.numbers.startswith(f"{start} + {credit}")
+
+
+def test_counts_too_far_apart_are_told_not_computed():
+    """RFC 1982: the order of two numbers 2^31 apart is undefined."""
+    found = formulas.link_credit(0, 6, 2**31, 3)
+    assert "undefined" in found.numbers
+    assert found.agrees is None
+
+
+MOVES = st.one_of(
+    st.tuples(st.just("grant"), st.integers(0, 9), st.booleans()),
+    st.sampled_from([("send",), ("drained",), ("deliver", "client"), ("deliver", "broker")]),
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.sampled_from([0, 10, 2147483640, 4294967290]), st.lists(MOVES, max_size=40))
+def test_two_ends_that_keep_the_rules_always_agree_with_the_formulas(initial, moves):
+    """Whatever the schedule and the initial count, each formula gives what the end logged."""
+    pair = Pair(initial)
+    for name, *arguments in moves:
+        getattr(pair, name)(*arguments)
+    while pair.wires["client"] or pair.wires["broker"]:
+        pair.deliver("client")
+        pair.deliver("broker")
+    rows = pair.hand.rows
+    told = list(explain(rows))
+    for row, explanation in zip(rows, told, strict=True):
+        assert all(formula.agrees is not False for formula in explanation.formulas), row
+        assert explanation.sentence.endswith(".")
+    # The wire is empty, so counters that differed agree again; each difference ends once.
+    reasons = [reason for explanation in told for reason in explanation.reasons]
+    assert reasons.count("counters disagree") == reasons.count("counters agree again")

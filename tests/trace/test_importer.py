@@ -1,0 +1,517 @@
+"""Import: the network's disturbances change nothing, and what cannot be known is never guessed."""
+
+import dataclasses
+import itertools
+import random
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trace.capture_builder import (
+    BODY,
+    PASSWORD,
+    Burst,
+    Script,
+    bursts,
+    record,
+)
+from workbench.amqp.framing import Frame, ProtocolHeader, encode_item
+from workbench.amqp.performatives import Flow, Open, Transfer
+from workbench.trace.importer import CaptureError, import_capture
+from workbench.trace.schema import Row
+
+TLS = b"\x16\x03\x01\x00\x05hello"
+OLD_HEADER = b"AMQP\x00\x00\x09\x01"
+OLD_START = b"\x01\x00\x00\x00\x00\x00\x03abc\xce"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("captures")
+
+
+def facts(rows: list[Row]) -> list[dict]:
+    """Rows without the name of the run, which has the file's hash in it."""
+    return [{k: v for k, v in _columns(row).items() if k != "run"} for row in rows]
+
+
+def _columns(row: Row) -> dict:
+    return {f.name: getattr(row, f.name) for f in dataclasses.fields(row) if f.name != "item"}
+
+
+def frames(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row.event == "observed"]
+
+
+def plan(talks: int = 1, **script) -> list[Burst]:
+    """Bursts of several connections, interleaved in time."""
+    found = [
+        burst
+        for talk in range(talks)
+        for burst in bursts(Script(name=f"q{talk}", **script).frames(), talk, 1_000 + 3 * talk)
+    ]
+    return sorted(found, key=lambda burst: burst.t_us)
+
+
+def clean(folder, the_plan: list[Burst], **how) -> list[Row]:
+    tape, _ = record(the_plan, **how)
+    return import_capture(tape.write(folder / "clean.pcapng")).rows
+
+
+@settings(derandomize=True, max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), talks=st.integers(1, 3))
+def test_cut_repeated_and_reordered_segments_give_the_rows_of_the_clean_capture(
+    folder, seed, talks
+):
+    """Segments cut anywhere, sent again and out of order at one time change no row."""
+    chance = random.Random(seed)
+    the_plan = plan(talks)
+    want = clean(folder, the_plan, frame_by_frame=True)
+    tape, groups = record(the_plan, cut=chance)
+    order = [n for n in range(len(tape.packets)) if not any(n in group for group in groups)]
+    for group in groups:
+        again = [n for n in group if chance.random() < 0.3]
+        mixed = group + again
+        chance.shuffle(mixed)
+        order += mixed
+    order.sort(key=lambda n: tape.packets[n][0])
+    path = tape.write(folder / "dirty.pcapng", (tape.packets[n] for n in order))
+    result = import_capture(path)
+    assert facts(result.rows) == facts(want)
+    assert all(not connection.problems for connection in result.report.connections)
+
+
+def test_a_capture_of_all_three_witnesses_counts_what_it_should(folder):
+    """Frames, links, deliveries, repeated segments: the report has the numbers of the script."""
+    tape, _ = record(plan(2))
+    packets = [packet for packet in tape.packets for _ in range(2)]
+    report = import_capture(tape.write(folder / "twice.pcapng", packets)).report
+    first = report.connections[0]
+    assert (first.name, first.client, first.broker) == ("c1", "10.0.0.1:40000", "10.0.0.2:5672")
+    assert first.from_client.frames + first.from_broker.frames == len(Script().frames())
+    assert first.from_client.duplicates > 0
+    assert [(link.name, link.sender, link.deliveries) for link in first.links] == [
+        ("q0", "broker", 12),
+        ("q0", "client", 6),
+    ]
+    text = report.text()
+    assert "2 connections of 2" in text
+    assert "repeated segment" in text
+
+
+def known_values_are_true(rows: list[Row], truth: list[Row]) -> int:
+    """Every known counter equals that of the same frame in the whole capture; how many."""
+    waiting: dict = {}
+    for row in frames(truth):
+        waiting.setdefault((row.connection, row.from_peer), []).append(row)
+    checked = 0
+    for row in frames(rows):
+        queue = waiting[row.connection, row.from_peer]
+        while (queue[0].kind, queue[0].frame) != (row.kind, row.frame):
+            queue.pop(0)
+        true = queue.pop(0)
+        for name, value in (row.ledger or {}).items():
+            # Without the link's sender the session counters are those of the other end.
+            if row.link_sender == true.link_sender or name in ("link_credit", "delivery_count"):
+                assert (true.ledger or {}).get(name) == value, (row.seq, row.kind, name)
+                checked += 1
+        for name in row.unknown:
+            assert name not in (row.ledger or {})
+    return checked
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(start=st.integers(0, 70))
+def test_nothing_is_guessed_in_a_capture_that_begins_in_the_middle(folder, start):
+    """From any packet on: what is known is what the whole capture knows, the rest is listed."""
+    the_plan = plan()
+    tape, _ = record(the_plan, frame_by_frame=True)
+    truth = import_capture(tape.write(folder / "whole.pcapng")).rows
+    path = tape.write(folder / "middle.pcapng", tape.packets[3 + start :])
+    try:
+        rows = import_capture(path).rows
+    except CaptureError:
+        assert len(tape.packets) - 3 - start <= 3  # too few frames to be sure
+        return
+    known_values_are_true(rows, truth)
+
+
+@settings(derandomize=True, max_examples=80, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_nothing_is_guessed_where_segments_are_lost(folder, seed):
+    """Segments that the capture lost: the frames that remain are read, no counter is wrong."""
+    chance = random.Random(seed)
+    tape, _ = record(plan(rounds=5), cut=chance)
+    truth = import_capture(tape.write(folder / "whole.pcapng")).rows
+    kept = [p for n, p in enumerate(tape.packets) if n < 3 or chance.random() > 0.08]
+    result = import_capture(tape.write(folder / "lossy.pcapng", kept))
+    known_values_are_true(result.rows, truth)
+    connection = result.report.connections[0]
+    lost = connection.from_client.gaps + connection.from_broker.gaps
+    assert bool(lost) == any(row.event == "gap" for row in result.rows) or not lost
+
+
+@pytest.mark.parametrize("size", [10, 60, 100])
+def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
+    """A transfer whose performative was kept counts, though its body was not."""
+    said = Script(rounds=2).frames()
+    said = [
+        (side, dataclasses.replace(item, payload=bytes(400)))
+        if isinstance(item, Frame) and isinstance(item.performative, Transfer)
+        else (side, item)
+        for side, item in said
+    ]
+    tape, _ = record(bursts(said), frame_by_frame=True)
+    truth = import_capture(tape.write(folder / "whole.pcapng")).rows
+    short = folder / "short.pcapng"
+    data = bytearray()
+    for t_us, packet in tape.packets:
+        is_transfer = len(packet) > 400
+        kept = packet[: len(packet) - 400 + size] if is_transfer else packet
+        head = struct.pack("<IIIII", 0, 0, t_us, len(kept), len(packet))
+        body = head + kept + bytes(-len(kept) % 4)
+        data += struct.pack("<II", 6, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+    whole = (folder / "whole.pcapng").read_bytes()
+    short.write_bytes(whole[: 28 + 20] + data)
+    result = import_capture(short)
+    assert [row.ledger for row in frames(result.rows)] == [row.ledger for row in frames(truth)]
+    assert all(row.unknown == () for row in frames(result.rows))
+    cut = [row for row in result.rows if row.kind == "transfer"]
+    assert {row.raw for row in cut} == {None}
+    assert [row.body_bytes for row in cut] == [400] * len(cut)
+    assert "payload of" in result.report.text()
+
+
+def test_a_segment_lost_inside_a_payload_costs_that_payload_alone(folder):
+    """The frame's size tells where the next one begins: nothing is searched, no counter lost."""
+    said = Script(rounds=1).frames()
+    at = next(
+        n
+        for n, (_, item) in enumerate(said)
+        if isinstance(getattr(item, "performative", 0), Transfer)
+    )
+    said[at] = (said[at][0], dataclasses.replace(said[at][1], payload=b"\x01" * 3_000))
+    the_plan = bursts(said)
+    tape, _ = record(the_plan)
+    truth = import_capture(tape.write(folder / "whole.pcapng")).rows
+    talk = next(b for b in the_plan if len(b.data) > 3_000)
+    three = [talk.data[:1_000], talk.data[1_000:2_000], talk.data[2_000:]]
+    again = [dataclasses.replace(talk, data=part, sizes=(len(part),)) for part in three]
+    where = the_plan.index(talk)
+    cut, groups = record(the_plan[:where] + again + the_plan[where + 1 :])
+    kept = [packet for n, packet in enumerate(cut.packets) if n not in groups[where + 1]]
+    result = import_capture(cut.write(folder / "hole.pcapng", kept))
+    assert [row.ledger for row in frames(result.rows)] == [row.ledger for row in frames(truth)]
+    assert [row.event for row in result.rows if row.event != "observed"] == []
+    assert [row.raw for row in result.rows].count(None) == 1
+
+
+def test_time_is_the_running_maximum_of_the_packet_clock(folder):
+    """A clock that steps back shows in t_raw_us; t_us never decreases."""
+    tape, _ = record(plan())
+    packets = [(t - 500 if 20 < n < 30 else t, data) for n, (t, data) in enumerate(tape.packets)]
+    rows = import_capture(tape.write(folder / "clock.pcapng", packets)).rows
+    assert [row.t_us for row in rows] == sorted(row.t_us for row in rows)
+    assert any(a.t_raw_us > b.t_raw_us for a, b in itertools.pairwise(rows))
+    assert [row.seq for row in rows] == list(range(len(rows)))
+
+
+@pytest.mark.parametrize("port", [5672, 61616, 443])
+def test_any_port_is_found_by_its_protocol_header(folder, port):
+    """No port is needed: the header says AMQP 1.0, the SYN says who is the client."""
+    rows = clean(folder, plan(), port=port)
+    assert len(frames(rows)) == len(Script().frames())
+    assert rows[0].from_peer == "client"
+
+
+def test_frames_in_a_row_stand_in_for_a_header_and_the_report_counts_them(folder):
+    """Without header and SYN three valid frames make a connection AMQP 1.0, by lower port."""
+    tape, _ = record(plan(), port=7777, frame_by_frame=True, handshake=False)
+    result = import_capture(tape.write(folder / "mid.pcapng", tape.packets[20:]))
+    text = result.report.text()
+    assert "3 valid frames in a row" in text
+    assert "lower port is taken as the broker's" in text
+    assert result.report.connections[0].broker == "10.0.0.2:7777"
+
+
+def test_the_ports_of_amqp_tell_the_broker_when_the_syn_is_missing(folder):
+    """5672 is the broker even where it is the higher port."""
+    tape, _ = record(plan(), frame_by_frame=True, handshake=False)
+    swapped = [(t, d[:34] + b"\x01\x00" + d[36:]) if d[34:36] != b"\x16\x28" else
+               (t, d[:36] + b"\x01\x00" + d[38:]) for t, d in tape.packets[16:]]  # fmt: skip
+    report = import_capture(tape.write(folder / "known.pcapng", swapped)).report
+    assert report.connections[0].broker == "10.0.0.2:5672"
+    assert "5672 is a port of AMQP" in report.text()
+
+
+def test_sasl_tells_the_broker_when_the_syn_is_missing(folder):
+    """Mechanisms are offered by the server, whatever the ports are."""
+    said = [entry for entry in Script().frames() if not isinstance(entry[1], ProtocolHeader)]
+    tape, _ = record(bursts(said), port=60_000, frame_by_frame=True, handshake=False)
+    report = import_capture(tape.write(folder / "sasl.pcapng")).report
+    assert report.connections[0].broker == "10.0.0.2:60000"
+    assert "sasl-mechanisms" in report.text()
+
+
+def test_a_named_port_needs_no_header(folder):
+    """With port=N one frame is enough, and other connections are not looked at."""
+    tape, _ = record(plan(), port=7777, frame_by_frame=True, handshake=False)
+    path = tape.write(folder / "port.pcapng", tape.packets[40:42])
+    assert len(frames(import_capture(path, port=7777).rows)) == 2
+    with pytest.raises(CaptureError, match="no TCP connection with port 1234"):
+        import_capture(path, port=1234)
+
+
+# -- bad input
+
+
+def other(talk: int, client: bytes, broker: bytes = b"") -> list[Burst]:
+    found = [Burst(talk, 500, True, client, (len(client),))]
+    return [*found, Burst(talk, 501, False, broker, (len(broker),))] if broker else found
+
+
+@pytest.mark.parametrize(
+    ("burst", "message"),
+    [
+        (other(0, TLS, TLS), "no AMQP 1.0 in it: 1 TCP connection: 1 of TLS"),
+        (other(0, OLD_HEADER, OLD_START), "1 TCP connection: 1 of AMQP 0-9-1"),
+        (other(0, b"AMQP\x01\x01\x00\x0a"), "1 of AMQP 0-10"),
+        (other(0, b"GET / HTTP/1.1\r\n\r\n"), "1 of another protocol"),
+        (other(0, TLS) + other(1, OLD_HEADER), "2 TCP connections: 1 of AMQP 0-9-1, 1 of TLS"),
+    ],
+)
+def test_a_capture_without_amqp_1_0_says_what_it_holds(folder, burst, message):
+    """One line names the protocols that are there instead."""
+    tape, _ = record(burst)
+    with pytest.raises(CaptureError, match=message) as caught:
+        import_capture(tape.write(folder / "none.pcapng"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no capture at all", b"\x00" * 100, b"\x7fELF" + bytes(90)]
+)
+def test_what_is_no_capture_is_refused(folder, content):
+    """Empty files and files of other kinds give one line."""
+    path = folder / "none.bin"
+    path.write_bytes(content)
+    with pytest.raises(CaptureError) as caught:
+        import_capture(path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CaptureError, match="No such file"):
+        import_capture(folder / "missing.pcapng")
+
+
+def test_a_mixed_capture_gives_the_1_0_connections_and_lists_the_others(folder):
+    """Connections keep the number of their first packet; what is not 1.0 is named."""
+    mixed = other(0, TLS, TLS) + other(1, OLD_HEADER, OLD_START) + plan(3)[0:0]
+    mixed += [dataclasses.replace(burst, talk=2) for burst in plan()]
+    result = import_capture(record(mixed)[0].write(folder / "mixed.pcapng"))
+    assert {row.connection for row in result.rows} == {"c3"}
+    assert [c.protocol for c in result.report.connections] == ["tls", "amqp-0-9-1", "amqp-1.0"]
+
+
+def test_a_broker_that_answers_with_another_protocol_is_shown(folder):
+    """A client's 1.0 header answered by 0-9-1 is a conversation of two headers."""
+    burst = other(0, b"AMQP\x03\x01\x00\x00", OLD_HEADER)
+    rows = import_capture(record(burst)[0].write(folder / "refused.pcapng")).rows
+    assert [(row.from_peer, row.frame["minor"]) for row in rows] == [("client", 0), ("broker", 9)]
+
+
+def test_amqp_over_tls_after_its_own_header_is_named(folder):
+    """Protocol id 2 changes to TLS: the header is shown, the rest is encrypted."""
+    burst = other(0, b"AMQP\x02\x01\x00\x00", b"AMQP\x02\x01\x00\x00")
+    burst += [Burst(0, 600, True, TLS, (len(TLS),))]
+    result = import_capture(record(burst)[0].write(folder / "upgrade.pcapng"))
+    assert len(result.rows) == 2
+    assert "it is tls, encrypted" in result.report.text()
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(cut=st.integers(1, 400))
+def test_a_capture_cut_in_a_frame_gives_all_whole_frames_and_names_the_offset(folder, cut):
+    """The stream may end anywhere; the report has the offset of the frame that is not whole."""
+    said = Script().frames()
+    octets = b"".join(encode_item(item) for side, item in said if not side)
+    kept, at, whole = octets[:-cut], 0, 0
+    for side, item in said:
+        size = len(encode_item(item))
+        if not side and at + size <= len(kept):
+            at, whole = at + size, whole + 1
+        elif not side:
+            break
+    tape, _ = record(other(0, encode_item(ProtocolHeader(3)), kept))
+    result = import_capture(tape.write(folder / "cut.pcapng"))
+    assert sum(row.from_peer == "broker" for row in frames(result.rows)) == whole
+    problems = result.report.connections[0].problems
+    if at < len(kept):
+        assert f"stream offset {at}" in problems[0]
+        assert "ends in the middle of a frame" in problems[0]
+    else:
+        assert problems == []
+
+
+BROKEN = {
+    "unknown descriptor": b"\x00\x00\x00\x0c\x02\x00\x00\x00\x00\x53\x99\x45",
+    "wrong type": b"\x00\x00\x00\x0f\x02\x00\x00\x00\x00\x53\x17\xc0\x02\x01\x41",
+    "huge size": b"\x7f\xff\xff\xff\x02\x00\x00\x00\x00\x53\x17\x45",
+    "size below 8": b"\x00\x00\x00\x03\x02\x00\x00\x00\x00\x53\x17\x45",
+    "doff below 2": b"\x00\x00\x00\x0c\x01\x00\x00\x00\x00\x53\x17\x45",
+    "type unknown": b"\x00\x00\x00\x0c\x02\x09\x00\x00\x00\x53\x17\x45",
+    "size too small for its frame": b"\x00\x00\x00\x0b\x02\x00\x00\x00\x00\x53\x17\x45",
+    "size swallows what follows": b"\x00\x00\x01\x00\x02\x00\x00\x00\x00\x53\x17\x45",
+}
+
+
+@pytest.mark.parametrize("octets", BROKEN.values(), ids=BROKEN)
+def test_an_undecodable_frame_is_named_and_the_rest_is_read(folder, octets):
+    """A broken frame in the middle: reported with its offset, every frame around it is kept."""
+    said = Script(rounds=4).frames()
+    the_plan = bursts(said)
+    at = next(n for n, b in enumerate(the_plan) if not b.from_client and n > 15)
+    burst = the_plan[at]
+    offset = sum(len(b.data) for b in the_plan[:at] if not b.from_client) + burst.sizes[0]
+    data = burst.data[: burst.sizes[0]] + octets + burst.data[burst.sizes[0] :]
+    the_plan[at] = dataclasses.replace(burst, data=data)
+    result = import_capture(record(the_plan)[0].write(folder / "broken.pcapng"))
+    assert len(frames(result.rows)) == len(said)
+    problems = result.report.connections[0].problems
+    assert f"from broker, stream offset {offset}:" in problems[0]
+    assert any(row.event == "error" for row in result.rows)
+
+
+def test_lying_sizes_do_not_take_memory(folder):
+    """A frame that says it has 2 GB is not waited for."""
+    said = [(True, ProtocolHeader()), (False, ProtocolHeader())]
+    burst = bursts(said) + [
+        Burst(0, 2_000 + n, True, b"\x7f\xff\xff\xff" * 200, (800,)) for n in range(300)
+    ]
+    result = import_capture(record(burst)[0].write(folder / "liar.pcapng"))
+    assert len(frames(result.rows)) == 2
+    assert len(result.report.connections[0].problems) < 10
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_octets_changed_at_random_never_crash_the_import(folder, seed):
+    """Whatever stands in a file: rows, or one line."""
+    chance = random.Random(seed)
+    data = bytearray(record(plan(), cut=chance)[0].write(folder / "fuzz.pcapng").read_bytes())
+    for _ in range(chance.randint(1, 40)):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    if chance.random() < 0.3:
+        del data[chance.randrange(len(data)) :]
+    path = folder / "fuzz.pcapng"
+    path.write_bytes(data)
+    try:
+        result = import_capture(path)
+    except CaptureError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+        assert [row.seq for row in result.rows] == list(range(len(result.rows)))
+        assert result.report.text()
+    assert "\n" not in refusal
+
+
+# -- several captures, progress, redaction
+
+
+def test_good_captures_are_kept_and_bad_ones_listed(folder):
+    """Of many files the good ones are imported, each skipped one gets a line."""
+    good = record(plan())[0].write(folder / "good.pcapng")
+    bad = folder / "bad.pcapng"
+    bad.write_bytes(b"bad")
+    result = import_capture([good, bad, good])
+    assert len(result.report.captures) == 1
+    assert len(result.report.failures) == 2
+    assert "bad.pcapng: not a capture" in result.report.failures[0]
+    assert "given twice" in result.report.failures[1]
+    assert "not imported: bad.pcapng" in result.report.text()
+
+
+def test_a_run_is_named_by_stem_and_content(folder):
+    """The same octets under another folder are the same run; other octets are not."""
+    one = record(plan())[0].write(folder / "name.pcapng")
+    name = import_capture(one).rows[0].run
+    assert name.startswith("name-")
+    record(plan(rounds=2))[0].write(folder / "name.pcapng")
+    assert import_capture(one).rows[0].run != name
+
+
+def test_progress_tells_how_far_the_reading_is(folder):
+    """The callback gets octets done of octets in all and ends at all."""
+    seen = []
+    path = record(plan(3))[0].write(folder / "progress.pcapng")
+    import_capture(path, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (path.stat().st_size, path.stat().st_size)
+
+
+def test_redacted_rows_hold_no_secret_and_keep_every_size_and_counter(folder):
+    """SASL responses and bodies become zeros in fields, octets and JSON; all else is unchanged."""
+    path = record(plan(), frame_by_frame=True)[0].write(folder / "secret.pcapng")
+    plain, result = import_capture(path).rows, import_capture(path, redact=True)
+    everything = repr(facts(result.rows)).encode() + b"".join(r.raw or b"" for r in result.rows)
+    for secret in (BODY[5:], PASSWORD, b"pa55word", b"secret-body"):
+        assert secret not in everything
+        assert any(secret in (row.raw or b"") for row in plain)
+    for row, original in zip(result.rows, plain, strict=True):
+        assert len(row.raw) == len(original.raw)
+        same = ("kind", "ledger", "unknown", "frame_bytes", "body_bytes", "brake", "t_us")
+        assert all(getattr(row, name) == getattr(original, name) for name in same)
+        if row.kind != "sasl-init":
+            assert row.frame == original.frame
+    assert "redacted" in result.report.text()
+
+
+def test_every_part_of_a_message_is_redacted_whole(folder):
+    """A last part that looks like a message of its own is no message of its own."""
+    said = Script(rounds=1).frames()
+    last = b"\x00\x53\x74\xc1\x09\x02\xa1\x01k\xa1\x03top\x00\x53\x75\xa0\x02hi"
+    at = next(n for n, (_, item) in enumerate(said) if getattr(item, "payload", b""))
+    for n, (payload, more) in enumerate([(b"\x00\x53\x75\xa0\x40", True), (last, None)]):
+        part = Transfer(handle=0, delivery_id=90, delivery_tag=b"z", more=more)
+        said.insert(at + n, (False, Frame(2, part, payload)))
+    path = record(bursts(said))[0].write(folder / "parts.pcapng")
+    assert any(b"top" in (row.raw or b"") for row in import_capture(path).rows)
+    assert not any(b"top" in (row.raw or b"") for row in import_capture(path, redact=True).rows)
+
+
+def test_redacted_frames_are_still_valid(folder):
+    """What was zeroed decodes again: a message with a body of zeros of the same size."""
+    from workbench.amqp.framing import decode_frame
+    from workbench.amqp.messaging import decode_message
+
+    path = record(plan(), frame_by_frame=True)[0].write(folder / "secret.pcapng")
+    for row in import_capture(path, redact=True).rows:
+        if row.kind not in ("protocol-header", "heartbeat"):
+            frame = decode_frame(row.raw)
+            if row.kind == "transfer" and row.from_peer == "client":
+                assert decode_message(frame.payload)
+
+
+def test_credit_of_2_to_the_32_and_far_away_counts_do_not_crash(folder):
+    """Numbers that serial arithmetic cannot compare leave the counters unknown or floored."""
+    said = Script(rounds=1).frames()
+    wild = Flow(
+        next_incoming_id=2**31, incoming_window=2**32 - 1, next_outgoing_id=5, outgoing_window=0,
+        handle=7, delivery_count=2**31 - 3, link_credit=2**32 - 1,
+    )  # fmt: skip
+    said.insert(20, (True, Frame(5, wild)))
+    rows = clean(folder, bursts(said))
+    assert len(frames(rows)) == len(said)
+
+
+def test_a_frame_larger_than_the_announced_maximum_is_still_shown(folder):
+    """The peer's max-frame-size bounds what is believed, but not below 64 KiB."""
+    said = Script(rounds=1).frames()
+    said = [
+        (s, Frame(0, Open(container_id="b", max_frame_size=512)))
+        if isinstance(i, Frame) and isinstance(i.performative, Open) and s
+        else (s, i)
+        for s, i in said
+    ]
+    said.insert(30, (False, Frame(2, Transfer(handle=0, delivery_id=99), bytes(9_000))))
+    assert any(row.body_bytes == 9_000 for row in clean(folder, bursts(said)))

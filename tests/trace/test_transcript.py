@@ -1,0 +1,108 @@
+"""The transcript tells the story of the pictures in lines of text."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.trace.rows import Hand, any_row, race
+from workbench.trace import fold, transcript
+from workbench.trace.schema import EVENTS
+from workbench.trace.words import frame_text, visible
+
+
+def test_race_reads_as_a_story():
+    """Who did what, what it means, whose credit moved, with the formula's numbers."""
+    lines = list(transcript(race()))
+    assert lines[2] == (
+        "step 2  t=0.200 ms  client:receiver sent flow(handle=0, delivery-count=20,"
+        " link-credit=6): The receiver raises its credit from 3 to 6: the new number takes the"
+        " place of the old one, so 6 messages may come, not 9. The sender does not know yet;"
+        " receiver's credit 3 → 6  [20 + 6 = 26]"
+    )
+    assert lines[4] == (
+        "step 4  t=0.400 ms  broker received flow(handle=0, delivery-count=20, link-credit=6):"
+        " The grant reaches the sender: it may send 5 messages more, not 6, for it has sent 1"
+        " that the flow does not count. 1 message is still on the way to the receiver, so the"
+        " ends differ; sender's credit 2 → 5  [20 + 6 − 21 = 5]"
+    )
+
+
+def test_one_step_can_be_asked_for():
+    """A step alone reads as it does in the whole."""
+    lines = list(transcript(race()))
+    assert list(transcript(race(), at=4)) == [lines[4]]
+    assert list(transcript(race(), at=99)) == []
+    following = iter(race())
+    assert len(list(transcript(following, at=1))) == 1
+    assert len(list(following)) == 3, "rows behind the step are not worked through"
+
+
+def test_a_slice_reads_as_it_does_in_the_whole():
+    """With the state before it, the middle of a run tells the same."""
+    rows = race()
+    start = fold(rows, upto=2)
+    assert list(transcript(rows[3:], start=start)) == list(transcript(rows))[3:]
+
+
+def test_a_lines_text_stays_one_line_whatever_peers_say():
+    """Names of peers are text: no control character moves the cursor or turns the line around."""
+    nasty = "\x1b[2J\n<img src=x onerror=alert(1)>\u202eevil\x00\u2028\ud800" + "x" * 500
+    hand = Hand(link=nasty)
+    hand.sent("client", "open", container_id=nasty, hostname=nasty)
+    hand.sent("client", "attach", name=nasty, role="receiver", handle=0)
+    hand.sent("client", "flow", {"link_credit": 1}, handle=0, link_credit=1)
+    hand.sent("client", "close", extra_json='{"error":{"condition":"a\\u001b[0m","description":7}}')
+    hand.sent("client", nasty)
+    hand.internal("action", nasty, kind=nasty, frame={"extra_json": '{"\\n":"\\r"}'})
+    for line in transcript(hand.rows):
+        assert line.isprintable()
+        assert len(line) < 1000
+
+
+def test_what_cannot_be_seen_is_written_out():
+    """A reader sees what is there, not what a terminal makes of it."""
+    assert visible("a\x1b[2Jb") == "a\\x1b[2Jb"
+    assert visible("\u202e") == "\\u202e"
+    assert visible("straße 日本") == "straße 日本"
+    assert visible("x" * 100) == "x" * 80 + "… (100 characters)"
+    for point in range(0x3000):
+        shown = visible(chr(point))
+        assert all(unicodedata.category(character)[0] != "C" for character in shown)
+
+
+def test_secrets_of_sasl_are_counted_not_shown():
+    """A transcript may be pasted anywhere."""
+    hand = Hand()
+    hand.sent("client", "sasl-init", mechanism="PLAIN", initial_response=b"\0guest\0secret")
+    text = frame_text(hand.rows[0])
+    assert text == "sasl-init(mechanism=PLAIN, initial-response=13 octets)"
+    assert "secret" not in "".join(transcript(hand.rows))
+
+
+KINDS = ["protocol-header", "heartbeat", "open", "begin", "attach", "flow", "transfer"]
+KINDS += ["disposition", "detach", "end", "close", "sasl-mechanisms", "sasl-init"]
+KINDS += ["sasl-challenge", "sasl-response", "sasl-outcome"]
+ROWS = any_row(
+    event=st.sampled_from(EVENTS),
+    kind=st.sampled_from(KINDS) | st.none() | st.text(max_size=5),
+    vantage=st.sampled_from(["broker", "client:c", "wire"]) | st.text(max_size=5),
+    from_peer=st.sampled_from(["broker", "client", None, "x"]),
+    link_sender=st.sampled_from(["broker", "client", None]),
+    connection=st.just("c1"),
+    session=st.just(1),
+    link=st.sampled_from(["l", "m", None]),
+    attach_no=st.just(1),
+    frame_id=st.integers(0, 2),
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(ROWS, max_size=6))
+def test_any_rows_that_a_file_can_hold_can_be_told(rows):
+    """A trace may come from anybody: whatever it says, each row gives one sentence in one line."""
+    for line in transcript(rows):
+        assert "\n" not in line
+        assert "\x1b" not in line

@@ -1,0 +1,101 @@
+"""What holds a link's sender: one pure function, one order.
+
+A sender with nothing to send is held by nothing else worth naming, so `no-message` comes first.
+After that the order goes from the innermost brake (one link's credit) to the outermost (the TCP
+connection), with the brakes of the other protocols and of the broker's inside between them. An
+alarm works by closing windows: while one is on, the closed window is put down to it first.
+"""
+
+from __future__ import annotations
+
+NO_MESSAGE = "no-message"
+UNCONFIRMED = "unconfirmed"
+LINK_CREDIT = "link-credit"
+PREFETCH = "prefetch"
+QPID_WINDOW = "qpid-window"
+CREDIT_FLOW = "credit-flow"
+ALARM = "alarm"
+SESSION_WINDOW = "session-window"
+TCP = "tcp"
+NONE = "none"
+
+ORDER: tuple[str, ...] = (
+    NO_MESSAGE,
+    UNCONFIRMED,
+    LINK_CREDIT,
+    PREFETCH,
+    QPID_WINDOW,
+    CREDIT_FLOW,
+    ALARM,
+    SESSION_WINDOW,
+    TCP,
+    NONE,
+)
+
+# In words, for sentences and legends: "held: " + words.
+WORDS: dict[str, str] = {
+    NO_MESSAGE: "it has no message to send",
+    UNCONFIRMED: "the receiver withholds credit until earlier messages are confirmed",
+    LINK_CREDIT: "its link-credit is used up",
+    PREFETCH: "as many messages as the prefetch allows are not yet acknowledged",
+    QPID_WINDOW: "the window of incomplete transfers is full",
+    CREDIT_FLOW: "an actor inside the broker is out of credit",
+    ALARM: "a resource alarm has closed the window",
+    SESSION_WINDOW: "the peer's session window is closed",
+    TCP: "TCP takes no more octets",
+    NONE: "nothing",
+}
+
+
+def brakes(
+    *,
+    link_credit: int | None = None,
+    available: int | None = None,
+    remote_incoming_window: int | None = None,
+    unconfirmed: bool = False,
+    prefetch: bool = False,
+    qpid_window: bool = False,
+    credit_flow: bool = False,
+    alarm: bool = False,
+    tcp: bool = False,
+) -> tuple[str, ...]:
+    """Everything that holds the sender, in the order above; empty if nothing does.
+
+    What is None is not known (or not in scope) and holds nobody: a brake is never guessed.
+
+    Args:
+        link_credit: the sender's own link-credit, in messages [AMQP 1.0, 2.6.7].
+        available: messages it could send now if it had credit.
+        remote_incoming_window: transfer frames its session may still send [2.5.6].
+        unconfirmed: the receiver withholds credit because of messages not confirmed yet; it shows
+            only where the credit is used up.
+        prefetch: an AMQP 0-9-1 consumer's prefetch is full.
+        qpid_window: a 0-10 producer's window of incomplete transfers is full.
+        credit_flow: an actor that must send on its behalf is blocked.
+        alarm: a resource alarm is on; it holds whoever finds the window closed.
+        tcp: the connection takes no more octets.
+    """
+    no_credit = link_credit is not None and link_credit <= 0
+    no_window = remote_incoming_window is not None and remote_incoming_window <= 0
+    holds = {
+        NO_MESSAGE: available is not None and available <= 0,
+        UNCONFIRMED: unconfirmed and no_credit,
+        LINK_CREDIT: no_credit,
+        PREFETCH: prefetch,
+        QPID_WINDOW: qpid_window,
+        CREDIT_FLOW: credit_flow,
+        ALARM: alarm and no_window,
+        SESSION_WINDOW: no_window,
+        TCP: tcp,
+    }
+    return tuple(brake for brake, on in holds.items() if on)
+
+
+def brake(**facts: object) -> str:
+    """The first of `brakes(...)`, or `none`; takes the same arguments."""
+    return first(brakes(**facts))  # type: ignore[arg-type]
+
+
+def first(found: tuple[str, ...]) -> str:
+    """The brake to name where several hold: the first in the order."""
+    return found[0] if found else NONE

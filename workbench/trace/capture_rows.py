@@ -1,0 +1,178 @@
+"""The rows that an import makes, numbered and timed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from workbench.amqp.framing import Frame
+from workbench.amqp.observed import ObservedScope
+from workbench.amqp.performatives import Transfer
+from workbench.trace.brakes import brakes, first
+from workbench.trace.clauses import clause_for
+from workbench.trace.cutter import Cut, Trouble
+from workbench.trace.flatten import frame_fields, json_text
+from workbench.trace.schema import INTERNAL, OBSERVED, WIRE_VANTAGE, Row
+
+__all__ = ["RowMaker", "transfer_fields"]
+
+Ledger = dict[str, int | bool]
+
+
+def transfer_fields(channel: int, transfer: Transfer) -> dict[str, Any]:
+    """`flatten.frame_fields` of a transfer, by far the most frequent frame.
+
+    Args:
+        channel: of the frame.
+        transfer: its performative.
+    """
+    if transfer.state is not None or transfer.rcv_settle_mode is not None:
+        return frame_fields(Frame(channel, transfer))[1]
+    fields: dict[str, Any] = {"channel": channel, "handle": transfer.handle}
+    if transfer.delivery_id is not None:
+        fields["delivery_id"] = transfer.delivery_id
+    if transfer.delivery_tag is not None:
+        fields["delivery_tag"] = transfer.delivery_tag
+    if transfer.message_format is not None:
+        fields["message_format"] = transfer.message_format
+    if transfer.settled is not None:
+        fields["settled"] = transfer.settled
+    if transfer.more is not None:
+        fields["more"] = transfer.more
+    if transfer.resume is not None:
+        fields["resume"] = transfer.resume
+    if transfer.aborted is not None:
+        fields["aborted"] = transfer.aborted
+    if transfer.batchable is not None:
+        fields["batchable"] = transfer.batchable
+    return fields
+
+
+def _sign(value: int | None) -> int | None:
+    """What a brake depends on: known or not, and whether it is above 0."""
+    return None if value is None else 1 if value > 0 else 0
+
+
+@cache
+def _brakes(credit: int | None, available: int | None, window: int | None) -> tuple[str, ...]:
+    return brakes(link_credit=credit, available=available, remote_incoming_window=window)
+
+
+def _brakes_of(ledger: Ledger) -> tuple[str, ...]:
+    return _brakes(
+        _sign(ledger["link_credit"]),
+        _sign(ledger.get("available")),
+        _sign(ledger.get("remote_incoming_window")),
+    )
+
+
+class RowMaker:
+    """Numbers the rows of one run.
+
+    Args:
+        run: name of the run.
+        redact: take secrets out.
+
+    Attributes:
+        rows: the rows so far.
+    """
+
+    def __init__(self, run: str, *, redact: bool = False) -> None:
+        self.run = run
+        self.redact = redact
+        self.rows: list[Row] = []
+        self._start_us = 0
+        self._t_us = 0
+        self._frames = 0
+
+    def begin(self, t_us: int) -> None:
+        """The run starts at this packet time, microseconds since the epoch."""
+        self._start_us = t_us
+
+    def time(self, t_raw_us: int) -> int:
+        """Time in the run: the running maximum of the packet clock."""
+        self._t_us = max(self._t_us, t_raw_us - self._start_us)
+        return self._t_us
+
+    def frame(
+        self, cut: Cut, t_raw_us: int, from_peer: str, connection: str, scope: ObservedScope
+    ) -> None:
+        """Adds the row of a frame; the same as `taps.frame_row` makes, in less time."""
+        item = cut.item
+        if type(item) is Frame and type(item.performative) is Transfer:
+            kind, fields = "transfer", transfer_fields(item.channel, item.performative)
+            body_bytes: int | None = cut.body_bytes
+        else:
+            kind, fields = frame_fields(item)
+            body_bytes = cut.body_bytes if kind == "transfer" else None
+        link, link_sender, link_ledger = scope.link, scope.link_sender, scope.link_ledger
+        ledger = scope.session_ledger
+        if link_ledger:
+            ledger = {**link_ledger, **(ledger or {})}
+        counted = bool(ledger or scope.unknown)
+        held: tuple[str, ...] = ()
+        brake = None
+        if link is not None and ledger and "link_credit" in ledger:
+            held = _brakes_of(ledger)
+            brake = first(held)
+        rows = self.rows
+        when = t_raw_us - self._start_us
+        if when < self._t_us:
+            when = self._t_us
+        else:
+            self._t_us = when
+        rows.append(
+            Row(
+                run=self.run,
+                seq=len(rows),
+                t_us=when,
+                vantage=WIRE_VANTAGE,
+                event=OBSERVED,
+                t_raw_us=t_raw_us,
+                frame_id=self._frames,
+                from_peer=from_peer,
+                connection=connection,
+                session=scope.session,
+                link=link,
+                link_sender=link_sender,
+                attach_no=scope.attach_no,
+                kind=kind,
+                frame=fields,
+                ledger=ledger if counted else None,
+                ledger_source=OBSERVED if counted else None,
+                unknown=scope.unknown,
+                brake=brake,
+                brakes=held,
+                body_bytes=body_bytes,
+                frame_bytes=cut.size,
+                raw=cut.raw,
+                clause=clause_for(
+                    kind,
+                    fields,
+                    from_receiver=None if link_sender is None else from_peer != link_sender,
+                ),
+            )
+        )
+        self._frames += 1
+
+    def trouble(self, trouble: Trouble, t_raw_us: int, from_peer: str, connection: str) -> None:
+        """Adds the row of a place that gave no frame."""
+        about = {
+            "from_peer": from_peer,
+            "offset": trouble.offset,
+            "octets": trouble.octets,
+            "text": trouble.text,
+        }
+        self.rows.append(
+            Row(
+                run=self.run,
+                seq=len(self.rows),
+                t_us=self.time(t_raw_us),
+                t_raw_us=t_raw_us,
+                vantage=WIRE_VANTAGE,
+                event="gap" if trouble.lost else "error",
+                protocol=INTERNAL,
+                connection=connection,
+                frame={"extra_json": json_text(about)},
+            )
+        )

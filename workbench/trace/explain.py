@@ -1,0 +1,259 @@
+"""What Python works out for each row: changes, formula with live numbers, clause, sentence.
+
+The stepper shows this and knows no rule of its own. Everything comes from the rows, or from the
+state just before the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from . import clauses, formulas
+from .fold import Change, Fold, Scope, State, Value, link_scope
+from .formulas import Formula
+from .schema import CLIENT, OBSERVED, RECEIVED, SENT, Row
+from .sentences import sentence
+from .story import FlowWord, Moment, Story
+
+# Why a step is worth stopping at; the most telling first.
+ACTION = "action"
+ERROR = "error"
+HOLD = "hold"
+RELEASE = "release"
+DRAIN = "drain"
+CREDIT_ZERO = "credit reaches 0"
+GRANT = "grant arrives"
+DISAGREE = "counters disagree"
+AGREE = "counters agree again"
+REASONS: tuple[str, ...] = (
+    ACTION,
+    ERROR,
+    HOLD,
+    RELEASE,
+    DRAIN,
+    CREDIT_ZERO,
+    GRANT,
+    DISAGREE,
+    AGREE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """One step, explained.
+
+    Attributes:
+        seq: the row's.
+        changes: counters that moved: vantage, scope, field, before, after.
+        formulas: the rules that made them move, with this step's numbers; the most telling first.
+        clause: the clause, such as `2.6.7`; None for what no clause explains.
+        clause_title: its title, if it is one of the specification.
+        sentence: what happened and who knows it, in words.
+        reasons: why this step is worth stopping at, the most telling first; see `REASONS`.
+    """
+
+    seq: int
+    changes: tuple[Change, ...]
+    formulas: tuple[Formula, ...]
+    clause: str | None
+    clause_title: str | None
+    sentence: str
+    reasons: tuple[str, ...]
+
+    @property
+    def formula(self) -> str | None:
+        """The first formula with its numbers: `20 + 6 − 21 = 5`."""
+        return self.formulas[0].numbers if self.formulas else None
+
+    @property
+    def symbolic(self) -> str | None:
+        """The first formula in the specification's words."""
+        return self.formulas[0].symbolic if self.formulas else None
+
+    @property
+    def interesting(self) -> str | None:
+        """The first reason to stop here, or None."""
+        return self.reasons[0] if self.reasons else None
+
+
+def explain(rows: Iterable[Row], start: State | None = None) -> Iterator[Explanation]:
+    """Explain the rows of one run, one by one.
+
+    Args:
+        rows: in order of `seq`, without gaps.
+        start: the state just before the first row; None if that is the first of the run.
+    """
+    explainer = Explainer(start)
+    for row in rows:
+        yield explainer.explain(row)
+
+
+@dataclass(slots=True)
+class Explainer:
+    """Explains row after row; for a run that is still going on."""
+
+    start: State | None = None
+    _story: Story = field(init=False)
+    _differs: dict[Scope, bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._story = Story(Fold(self.start))
+        self._differs = self._story.differing()
+
+    def explain(self, row: Row) -> Explanation:
+        """The explanation of the next row."""
+        moment = self._story.tell(row)
+        clause = row.clause or _clause(moment)
+        return Explanation(
+            seq=row.seq,
+            changes=moment.changes,
+            formulas=tuple(_formulas(moment)),
+            clause=clause,
+            clause_title=clauses.title(clause),
+            sentence=sentence(moment),
+            reasons=self._reasons(moment),
+        )
+
+    def state(self) -> State:
+        """The state after the rows so far."""
+        return self._story.folding.state()
+
+    def _reasons(self, moment: Moment) -> tuple[str, ...]:
+        row = moment.row
+        found: set[str] = set()
+        if row.event in (ACTION, ERROR, HOLD, RELEASE):
+            found.add(row.event)
+        if row.event in ("drained", "gap"):
+            found.add(DRAIN if row.event == "drained" else ERROR)
+        if row.is_frame and "error" in row.extra:
+            found.add(ERROR)
+        if moment.flow in (FlowWord.DRAIN_REQUEST, FlowWord.DRAIN_ANSWER):
+            found.add(DRAIN)
+        if row.vantage in _sender_vantages(row):
+            was, now = moment.before.get("link_credit"), moment.after.get("link_credit")
+            if now == 0 and was:
+                found.add(CREDIT_ZERO)
+            # The first row of an end that came in late has no `before`; no rise can be seen.
+            if now and row.kind == "flow" and not moment.from_sender and now > (was or 0):
+                found.add(GRANT)
+        found |= self._agreement(moment)
+        return tuple(reason for reason in REASONS if reason in found)
+
+    def _agreement(self, moment: Moment) -> set[str]:
+        link, agree = link_scope(moment.row), moment.agree()
+        if link is None or agree is None:
+            return set()
+        differed = self._differs.get(link, False)
+        self._differs[link] = not agree
+        if agree and differed:
+            return {AGREE}
+        return {DISAGREE} if not agree and not differed else set()
+
+
+def _sender_vantages(row: Row) -> tuple[str, ...]:
+    """The vantage of the row, if its link counters are those of the link's sender."""
+    if row.event == OBSERVED:
+        return (row.vantage,)
+    own = CLIENT if row.vantage.startswith("client:") else row.vantage
+    return (row.vantage,) if row.link is not None and own == row.link_sender else ()
+
+
+def _clause(moment: Moment) -> str | None:
+    row = moment.row
+    if not row.is_frame:
+        return None
+    from_receiver = None if row.link_sender is None else not moment.from_sender
+    return clauses.clause_for(row.kind, moment.frame, from_receiver=from_receiver)
+
+
+# -- formulas -------------------------------------------------------------------------------------
+
+
+def _number(value: Value) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _formulas(moment: Moment) -> Iterator[Formula]:
+    row = moment.row
+    if not row.is_frame:
+        return
+    if row.kind == "flow":
+        if moment.flow is not FlowWord.SESSION:
+            found = _link_flow(moment)
+            if found is not None:
+                yield found
+        found = _session_flow(moment)
+        if found is not None:
+            yield found
+    elif row.kind == "transfer":
+        yield from _transfer(moment)
+
+
+def _link_flow(moment: Moment) -> Formula | None:
+    row, frame = moment.row, moment.frame
+    before, after = moment.before, moment.after
+    stated, credit = _number(frame.get("delivery_count")), _number(frame.get("link_credit"))
+    had, left = _number(before.get("link_credit")), _number(after.get("link_credit"))
+    counted = _number(before.get("delivery_count"))
+    if moment.from_sender:
+        if row.event == RECEIVED:
+            if counted is None or had is None or stated is None:
+                return None
+            return formulas.count_heard(counted, had, stated, left)
+        if moment.flow is FlowWord.DRAIN_ANSWER and counted is not None and had is not None:
+            return formulas.drained(counted, had, _number(after.get("delivery_count")), left)
+        return None
+    if credit is None:
+        return None
+    if row.event == SENT:
+        return formulas.delivery_limit(stated, credit) if stated is not None else None
+    base = moment.initial if stated is None else stated
+    own = counted if counted is not None else _number(after.get("delivery_count"))
+    if base is None or own is None:
+        return None
+    return formulas.link_credit(base, credit, own, left, initial=stated is None)
+
+
+def _session_flow(moment: Moment) -> Formula | None:
+    """The window that a flow opens for the end whose session counters the row has."""
+    row, frame = moment.row, moment.frame
+    if row.event == SENT or (row.event == OBSERVED and row.link is not None and moment.from_sender):
+        return None
+    window = _number(frame.get("incoming_window"))
+    stated = _number(frame.get("next_incoming_id"))
+    base = moment.initial_outgoing_id if stated is None else stated
+    own = _number(moment.session_before.get("next_outgoing_id"))
+    if own is None:
+        own = _number(moment.session_after.get("next_outgoing_id"))
+    if window is None or base is None or own is None:
+        return None
+    logged = _number(moment.session_after.get("remote_incoming_window"))
+    return formulas.session_window(base, window, own, logged, initial=stated is None)
+
+
+def _transfer(moment: Moment) -> Iterator[Formula]:
+    row, before, after = moment.row, moment.before, moment.after
+    if moment.first is not False and not moment.frame.get("aborted"):
+        found = formulas.transfer(
+            _number(before.get("delivery_count")),
+            _number(before.get("link_credit")),
+            _number(after.get("delivery_count")),
+            _number(after.get("link_credit")),
+        )
+        if found is not None:
+            yield found
+    was, now = moment.session_before, moment.session_after
+    if row.event == RECEIVED:
+        found = formulas.transfer_in(
+            _number(was.get("next_incoming_id")), _number(now.get("next_incoming_id"))
+        )
+    else:
+        found = formulas.transfer_out(
+            _number(was.get("next_outgoing_id")),
+            _number(was.get("remote_incoming_window")),
+            _number(now.get("next_outgoing_id")),
+            _number(now.get("remote_incoming_window")),
+        )
+    if found is not None:
+        yield found

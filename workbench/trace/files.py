@@ -1,0 +1,332 @@
+"""Traces on disk: Parquet, written whole or not at all, read from one file or a folder of files.
+
+Only this module and the importers know Arrow, and they load it when they are called.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from .schema import (
+    COLUMN_NAMES,
+    SCHEMA_VERSION,
+    STRUCT_COLUMNS,
+    VERSION_KEY,
+    Row,
+    arrow_schema,
+)
+
+BATCH_ROWS = 20_000
+_TUPLES = ("unknown", "brakes")
+
+
+class TraceFileError(Exception):
+    """A file that is no trace, or could not be written; the text is one line for a person."""
+
+
+# -- rows and Arrow -----------------------------------------------------------------------------
+
+
+def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
+    """Rows as an Arrow table.
+
+    Args:
+        rows: any number of rows.
+        raw: False to leave the octets out, which makes large traces several times smaller.
+    """
+    import pyarrow as pa
+
+    arrays = []
+    for column in arrow_schema():
+        name = column.name
+        if name == "raw" and not raw:
+            values: list[Any] = [None] * len(rows)
+        else:
+            values = [getattr(row, name) for row in rows]
+        if name in _TUPLES:
+            values = [value or None for value in values]
+        arrays.append(pa.array(values, type=column.type))
+    return pa.Table.from_arrays(arrays, schema=arrow_schema())
+
+
+def from_table(table: Any) -> list[Row]:
+    """The rows of an Arrow table or record batch that has the schema of a trace."""
+    count = table.num_rows
+    values: dict[str, list[Any]] = {}
+    for name in COLUMN_NAMES:
+        column = table.column(name)
+        if name in STRUCT_COLUMNS:
+            values[name] = _structs(column, count)
+        elif name in _TUPLES:
+            values[name] = [tuple(cell) if cell else () for cell in column.to_pylist()]
+        else:
+            values[name] = column.to_pylist()
+    return [
+        Row(**dict(zip(COLUMN_NAMES, cells, strict=True)))
+        for cells in zip(*(values[name] for name in COLUMN_NAMES), strict=True)
+    ]
+
+
+def _structs(column: Any, count: int) -> list[dict[str, Any] | None]:
+    """A struct column as dicts of the fields that are present; field by field, for speed."""
+    import pyarrow.compute as pc
+
+    present = column.is_valid().to_pylist()
+    found: list[dict[str, Any] | None] = [{} if there else None for there in present]
+    for index in range(column.type.num_fields):
+        name = column.type.field(index).name
+        inner = pc.struct_field(column, name)
+        if inner.null_count == count:
+            continue
+        for place, value in enumerate(inner.to_pylist()):
+            if value is not None:
+                found[place][name] = value  # type: ignore[index]
+    return found
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+class TraceWriter:
+    """Writes a trace row by row; the file appears under its name when all is well, or not at all.
+
+    Use it as a context manager: an exception inside takes the unfinished file away.
+
+    Args:
+        path: the file to write; one that exists is replaced at the end.
+        raw: False to leave the octets out.
+        batch_rows: rows that are kept in memory before they are written.
+
+    Raises:
+        TraceFileError: if the file cannot be written.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, raw: bool = True, batch_rows: int = BATCH_ROWS
+    ) -> None:
+        self.path = Path(path)
+        self.count = 0
+        self._raw = raw
+        self._batch_rows = batch_rows
+        self._waiting: list[Row] = []
+        self._part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        import pyarrow.parquet as pq
+
+        if self.path.is_dir():
+            raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
+        try:
+            self._writer = pq.ParquetWriter(self._part, arrow_schema(), compression="zstd")
+        except OSError as error:
+            self._discard()
+            raise TraceFileError(f"{self.path}: cannot write there: {_reason(error)}") from error
+        return self
+
+    def write(self, row: Row) -> None:
+        """Add one row."""
+        self._waiting.append(row)
+        self.count += 1
+        if len(self._waiting) >= self._batch_rows:
+            self._flush()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._flush()
+                self._writer.close()
+                os.replace(self._part, self.path)
+        except OSError as problem:
+            raise TraceFileError(
+                f"{self.path}: cannot write there: {_reason(problem)}"
+            ) from problem
+        finally:
+            self._discard()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(to_table(self._waiting, raw=self._raw))
+            self._waiting = []
+
+    def _discard(self) -> None:
+        if self._writer is not None and self._writer.is_open:
+            self._writer.close()
+        self._part.unlink(missing_ok=True)
+
+
+def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True) -> int:
+    """Write a trace to one Parquet file; returns the number of rows.
+
+    Raises:
+        TraceFileError: if the file cannot be written; what was there before is still there.
+    """
+    with TraceWriter(path, raw=raw) as writer:
+        for row in rows:
+            writer.write(row)
+    return writer.count
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read(path: str | os.PathLike[str]) -> list[Row]:
+    """All rows of a trace: a Parquet file, or a folder of such files in order of their names.
+
+    Raises:
+        TraceFileError: if it is no trace, has another schema, or holds no row.
+    """
+    return list(iter_rows(path))
+
+
+def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Iterator[Row]:
+    """The rows one after the other, a batch at a time in memory.
+
+    Every file is checked before the first row comes.
+
+    Raises:
+        TraceFileError: as `read`.
+    """
+    files = trace_files(path)
+    count = 0
+    for file in files:
+        parquet = _open(file)
+        count += parquet.metadata.num_rows
+        parquet.close()
+    if not count:
+        raise TraceFileError(f"{path}: holds no rows: an empty trace")
+    return _rows(files, batch_rows)
+
+
+def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
+    import pyarrow as pa
+
+    for file in files:
+        parquet = _open(file)
+        try:
+            for batch in parquet.iter_batches(batch_size=batch_rows, columns=list(COLUMN_NAMES)):
+                yield from from_table(batch)
+        except (pa.ArrowException, OSError) as error:
+            raise TraceFileError(f"{file}: is damaged: {_reason(error)}") from error
+        finally:
+            parquet.close()
+
+
+def trace_files(path: str | os.PathLike[str]) -> list[Path]:
+    """The Parquet files that a path stands for, in order of their names.
+
+    Raises:
+        TraceFileError: if there is no such file, or none in the folder.
+    """
+    place = Path(path)
+    if place.is_dir():
+        found = sorted(
+            file
+            for file in place.rglob("*.parquet")
+            if file.is_file() and not _is_aside(file.relative_to(place))
+        )
+        if not found:
+            raise TraceFileError(f"{place}: no Parquet file (*.parquet) in this folder")
+        return found
+    if not place.exists():
+        raise TraceFileError(f"{place}: no such file or folder")
+    return [place]
+
+
+def _is_aside(file: Path) -> bool:
+    """Hidden files, and what Spark keeps beside its data (`_temporary`, `_SUCCESS`)."""
+    return any(part.startswith((".", "_")) for part in file.parts)
+
+
+def _open(file: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if file.stat().st_size == 0:
+            raise TraceFileError(f"{file}: is empty (0 octets)")
+        parquet = pq.ParquetFile(file)
+    except pa.ArrowInvalid as error:
+        raise TraceFileError(f"{file}: is not a Parquet file, or only a part of one") from error
+    except (pa.ArrowException, OSError) as error:
+        raise TraceFileError(f"{file}: cannot be read: {_reason(error)}") from error
+    try:
+        _check(file, parquet.schema_arrow)
+    except TraceFileError:
+        parquet.close()
+        raise
+    return parquet
+
+
+def _check(file: Path, schema: Any) -> None:
+    """Refuse a file whose columns are not those of a trace, and say how they differ."""
+    found = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
+    version = found.get(VERSION_KEY)
+    differences = _differences(schema)
+    if version is not None and version != SCHEMA_VERSION:
+        raise TraceFileError(
+            f"{file}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
+            + (f": {differences}" if differences else "")
+        )
+    if differences:
+        raise TraceFileError(f"{file}: not a trace: {differences}")
+
+
+def _differences(schema: Any) -> str:
+    wanted = arrow_schema()
+    missing = [name for name in COLUMN_NAMES if name not in schema.names]
+    extra = [name for name in schema.names if name not in COLUMN_NAMES]
+    other = []
+    for name in COLUMN_NAMES:
+        if name in schema.names and not _same_type(
+            schema.field(name).type, wanted.field(name).type
+        ):
+            other.append(name)
+    parts = [
+        f"{word} {_few(names)}"
+        for word, names in (
+            ("missing columns", missing),
+            ("unknown columns", extra),
+            ("another type in", other),
+        )
+        if names
+    ]
+    return "; ".join(parts)
+
+
+def _same_type(found: Any, wanted: Any) -> bool:
+    """Equal but for nullability, the names of list items and metadata, which writers vary."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(wanted):
+        if not pa.types.is_struct(found):
+            return False
+        theirs = {field.name: field.type for field in found}
+        ours = {field.name: field.type for field in wanted}
+        return theirs.keys() == ours.keys() and all(
+            _same_type(theirs[name], ours[name]) for name in ours
+        )
+    if pa.types.is_list(wanted):
+        return bool(pa.types.is_list(found)) and _same_type(found.value_type, wanted.value_type)
+    return bool(found == wanted)
+
+
+def _few(names: list[str], most: int = 6) -> str:
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of an error's text, without what the system adds around it."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).splitlines()[0]

@@ -1,0 +1,154 @@
+"""A frame as flat fields: what goes into a row's `kind`, `frame` and `extra_json`.
+
+A value that is not scalar becomes JSON: a composite an object that begins with its `type`, octets
+`{"binary": hex}`, a map with other keys than texts `{"map": [[key, value], ...]}`. No number in it
+is NaN or infinite: those are texts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from workbench.amqp.framing import Frame, ProtocolHeader
+
+from .fields import EXTRA_JSON, FRAME_FIELDS
+
+PROTOCOL_HEADER = "protocol-header"
+HEARTBEAT = "heartbeat"
+
+_TYPES = {field.name: field.type for field in FRAME_FIELDS}
+_LIMITS = {"int64": 2**63, "int32": 2**31}
+
+
+def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
+    """What kind of frame it is, and its fields as they were on the wire.
+
+    Args:
+        item: a `Frame` or a `ProtocolHeader`.
+
+    Returns:
+        The performative's name (`flow`, `sasl-init`, ...), `protocol-header` or `heartbeat`; and
+        the fields that are present, with the names of `FRAME_FIELDS`.
+    """
+    if isinstance(item, ProtocolHeader):
+        return PROTOCOL_HEADER, {
+            "protocol_id": item.protocol_id,
+            "major": item.major,
+            "minor": item.minor,
+            "revision": item.revision,
+        }
+    if not isinstance(item, Frame):
+        raise TypeError(f"a trace takes a Frame or a ProtocolHeader, not {type(item).__name__}")
+    performative = item.performative
+    if performative is None:
+        return HEARTBEAT, {"channel": item.channel}
+    kind = performative.NAME
+    fields: dict[str, Any] = {} if kind.startswith("sasl-") else {"channel": item.channel}
+    extra: dict[str, Any] = {}
+    for name in _names(performative):
+        value = getattr(performative, name)
+        if value is None:
+            continue
+        scalar = _scalar(name, value)
+        if scalar is None:
+            extra[name] = plain(value)
+        else:
+            fields[name] = scalar
+    if extra:
+        fields[EXTRA_JSON] = json_text(extra)
+    return kind, fields
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(composite: Any) -> tuple[str, ...]:
+    """Names of a composite's fields in the order of the specification."""
+    kind = type(composite)
+    names = _NAMES.get(kind)
+    if names is None:
+        names = tuple(spec.name.replace("-", "_") for spec in kind.FIELDS)
+        _NAMES[kind] = names
+    return names
+
+
+def _scalar(name: str, value: Any) -> Any:
+    """The value as its column takes it, or None if the column does not."""
+    type_ = _TYPES.get(name)
+    if type_ is None:
+        return None
+    if type_ == "bool":
+        return value if isinstance(value, bool) else None
+    if type_ == "string":
+        if name == "role":
+            return "receiver" if bool(getattr(value, "value", value)) else "sender"
+        return str(value) if isinstance(value, str) else None
+    if type_ == "binary":
+        return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
+    if isinstance(value, int):
+        number = int(value)
+        return number if -_LIMITS[type_] <= number < _LIMITS[type_] else None
+    return None
+
+
+def plain(value: Any) -> Any:
+    """A decoded AMQP value as JSON can hold it."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"binary": bytes(value).hex()}
+    if isinstance(value, Mapping):
+        return _map(value.items())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return _composite(value)
+
+
+def _composite(value: Any) -> Any:
+    """A described list, an array, a described value, or whatever else the codec knows."""
+    kind = type(value)
+    if hasattr(kind, "FIELDS") and hasattr(kind, "NAME"):
+        found = {"type": str(kind.NAME)}
+        for name in _names(value):
+            inner = getattr(value, name)
+            if inner is not None:
+                found[name] = plain(inner)
+        return found
+    if hasattr(value, "descriptor") and hasattr(value, "value"):
+        return {"descriptor": plain(value.descriptor), "value": plain(value.value)}
+    for attribute in ("pairs", "items"):
+        pairs = getattr(value, attribute, None)
+        if attribute == "pairs" and pairs is not None:
+            return _map(pairs)
+        if isinstance(pairs, list | tuple):
+            return [plain(item) for item in pairs]
+    octets = getattr(value, "octets", None)
+    if isinstance(octets, bytes):
+        return {"binary": octets.hex()}
+    return str(value)
+
+
+def _map(pairs: Iterable[tuple[Any, Any]]) -> Any:
+    found = [(key, plain(value)) for key, value in pairs]
+    if all(isinstance(key, str) for key, _ in found):
+        texts = {str.__str__(key): value for key, value in found}
+        if len(texts) == len(found):
+            return texts
+    return {"map": [[plain(key), value] for key, value in found]}
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON; keys stay in their order, which is the order of the wire."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,234 @@
+"""From rows to what everybody knows at a step: take the last value, re-implement no rule."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .schema import BROKER, CLIENT, GROUP_OF, OBSERVED, RECEIVED, SENT, Row
+
+Value = int | bool | None
+
+
+class Scope(NamedTuple):
+    """What a ledger is about.
+
+    Attributes:
+        group: `link`, `session` or `actor`.
+        connection: name of the connection, None for an actor.
+        session: ordinal of the session.
+        link: name of the link; None in the other groups.
+        link_sender: which peer sends over the link. For a session it is None, but in a capture,
+            where one vantage logs the windows of both ends: the peer whose windows they are.
+        attach_no: which attach of the link.
+        queue: the queue, for an actor.
+    """
+
+    group: str
+    connection: str | None = None
+    session: int | None = None
+    link: str | None = None
+    link_sender: str | None = None
+    attach_no: int | None = None
+    queue: str | None = None
+
+
+class InFlight(NamedTuple):
+    """A frame that was sent and has not been received."""
+
+    frame_id: int
+    seq: int
+    t_us: int
+    connection: str | None
+    from_peer: str | None
+    kind: str | None
+    link: Scope | None
+
+
+class Change(NamedTuple):
+    """One counter that a row moved. None before: it was not known to the fold; None after: `?`."""
+
+    vantage: str
+    scope: Scope
+    field: str
+    before: Value
+    after: Value
+
+
+def link_scope(row: Row) -> Scope | None:
+    """The link that a row concerns."""
+    if row.link is None:
+        return None
+    return Scope("link", row.connection, row.session, row.link, row.link_sender, row.attach_no)
+
+
+def session_scope(row: Row) -> Scope | None:
+    """The session that a row concerns; in a capture, that session's end."""
+    if row.session is None:
+        return None
+    end = observed_end(row) if row.event == OBSERVED else None
+    return Scope("session", row.connection, row.session, link_sender=end)
+
+
+def observed_end(row: Row) -> str | None:
+    """Whose session counters an observed row has.
+
+    Those of the link's sender where the row is about one link, else those of the end that the frame
+    moves: the one it goes to, but for a frame about the author's own deliveries or link.
+    """
+    if row.link is not None:
+        return row.link_sender or CLIENT
+    if row.kind == "transfer" or (row.frame or {}).get("role") == "sender":
+        return row.from_peer
+    if row.from_peer is None:
+        return None
+    return BROKER if row.from_peer == CLIENT else CLIENT
+
+
+def scope_of(row: Row, group: str) -> Scope:
+    """What the given group of the row's ledger is about."""
+    if group == "link":
+        return link_scope(row) or Scope("link", row.connection, row.session)
+    if group == "session":
+        return session_scope(row) or Scope("session", row.connection)
+    return Scope("actor", queue=row.queue)
+
+
+Ledgers = dict[tuple[str, Scope], dict[str, Value]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What everybody knows after a row, and what is in flight.
+
+    Attributes:
+        seq: the last row taken in, -1 before the first.
+        t_us: its time.
+        ledgers: by vantage and scope, field to value; None is `?` (cannot be known).
+        brakes: by vantage and link, what holds the link's sender.
+        in_flight: by frame_id, in order of sending.
+    """
+
+    seq: int = -1
+    t_us: int = 0
+    ledgers: Ledgers = field(default_factory=dict)
+    brakes: dict[tuple[str, Scope], str] = field(default_factory=dict)
+    in_flight: dict[int, InFlight] = field(default_factory=dict)
+
+    def ledger(self, vantage: str, scope: Scope) -> dict[str, Value]:
+        """That end's counters; empty if it has logged none."""
+        return self.ledgers.get((vantage, scope), {})
+
+    def ends(self, scope: Scope) -> list[str]:
+        """The vantages that keep counters of this link, session or actor."""
+        return [vantage for vantage, about in self.ledgers if about == scope]
+
+    def digest(self) -> str:
+        """SHA-256 of the state in canonical form: equal states have equal digests."""
+        picture = [
+            self.seq,
+            self.t_us,
+            sorted(
+                (
+                    [vantage, *_texts(scope), counters]
+                    for (vantage, scope), counters in self.ledgers.items()
+                ),
+                key=_canonical,
+            ),
+            sorted(
+                (
+                    [vantage, *_texts(scope), brake]
+                    for (vantage, scope), brake in self.brakes.items()
+                ),
+                key=_canonical,
+            ),
+            [list(flying) for flying in self.in_flight.values()],
+        ]
+        return hashlib.sha256(_canonical(picture).encode()).hexdigest()
+
+
+def _texts(scope: Scope) -> list[Any]:
+    return list(scope)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+class Fold:
+    """Takes rows one after the other; a view shows `state()` after each.
+
+    Args:
+        start: where to begin: the state just before the first row of a slice.
+    """
+
+    def __init__(self, start: State | None = None) -> None:
+        start = start or State()
+        self.seq = start.seq
+        self.t_us = start.t_us
+        self.ledgers: Ledgers = {key: dict(value) for key, value in start.ledgers.items()}
+        self.brakes = dict(start.brakes)
+        self.in_flight = dict(start.in_flight)
+
+    def apply(self, row: Row) -> list[Change]:
+        """Take in one row; returns the counters it moved, in the order of the schema."""
+        self.seq, self.t_us = row.seq, row.t_us
+        self._fly(row)
+        changes: list[Change] = []
+        if row.ledger or row.unknown:
+            values: dict[str, Value] = {**(row.ledger or {}), **dict.fromkeys(row.unknown)}
+            for name, group in GROUP_OF.items():
+                if name in values:
+                    self._set(row, name, group, values[name], changes)
+        if row.brake is not None:
+            scope = link_scope(row)
+            if scope is not None:
+                self.brakes[row.vantage, scope] = row.brake
+        return changes
+
+    def state(self) -> State:
+        """A snapshot that later rows do not change."""
+        return State(
+            seq=self.seq,
+            t_us=self.t_us,
+            ledgers={key: dict(value) for key, value in self.ledgers.items()},
+            brakes=dict(self.brakes),
+            in_flight=dict(self.in_flight),
+        )
+
+    def _set(self, row: Row, name: str, group: str, value: Value, changes: list[Change]) -> None:
+        scope = scope_of(row, group)
+        counters = self.ledgers.setdefault((row.vantage, scope), {})
+        before = counters.get(name)
+        if name not in counters or before != value:
+            changes.append(Change(row.vantage, scope, name, before, value))
+            counters[name] = value
+
+    def _fly(self, row: Row) -> None:
+        if row.frame_id is None:
+            return
+        if row.event == SENT:
+            self.in_flight[row.frame_id] = InFlight(
+                row.frame_id,
+                row.seq,
+                row.t_us,
+                row.connection,
+                row.from_peer,
+                row.kind,
+                link_scope(row),
+            )
+        elif row.event == RECEIVED:
+            self.in_flight.pop(row.frame_id, None)
+
+
+def fold(rows: Iterable[Row], upto: int | None = None, start: State | None = None) -> State:
+    """The state after every row with `seq` <= `upto` (all rows if None); rows are of one run."""
+    folding = Fold(start)
+    for row in rows:
+        if upto is not None and row.seq > upto:
+            break
+        folding.apply(row)
+    return folding.state()

@@ -1,0 +1,35 @@
+"""Where the fields of a recorded frame lie in its octets, for views: they know no codec."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.amqp.spans import field_spans
+
+
+class Place(NamedTuple):
+    """A run of octets with a meaning; groups come before their parts.
+
+    Attributes:
+        path: which field, such as `flow.link_credit`.
+        type_name: its type in the specification.
+        constructor: the encoding that its first octet names, or empty.
+        start: offset of its first octet in the frame.
+        end: offset behind its last.
+        text: its value for a person.
+    """
+
+    path: str
+    type_name: str
+    constructor: str
+    start: int
+    end: int
+    text: str
+
+
+def places(raw: bytes) -> list[Place]:
+    """Every field of an AMQP 1.0 frame or protocol header; any octets give places."""
+    return [
+        Place(span.path, span.type_name, span.constructor, span.start, span.end, span.value_text)
+        for span in field_spans(raw)
+    ]

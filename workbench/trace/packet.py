@@ -1,0 +1,158 @@
+"""From a captured packet to its TCP segment: link layer, IPv4 or IPv6, TCP header.
+
+Nothing is put together here: an IP fragment or a header cut by the snapshot length is named and
+counted, and the octets it carried become a gap in the stream. The lengths of the IP header are
+believed before those of the packet, because short Ethernet frames are padded.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from typing import NamedTuple
+
+from workbench.trace.pcap import Packet
+
+__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "endpoint_text", "segment_of"]
+
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+
+_ETHERNET, _COOKED, _COOKED_2, _NULL, _LOOP = 1, 113, 276, 0, 108
+_RAW_IP = frozenset({12, 14, 101, 228, 229})
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_VLAN_TAGS = frozenset({0x8100, 0x88A8, 0x9100})
+_TCP, _FRAGMENT, _AUTHENTICATION = 6, 44, 51
+_EXTENSIONS = frozenset({0, 43, 60, 135})
+
+_TCP_HEADER = struct.Struct(">HHIIBB").unpack_from
+_U16 = struct.Struct(">H").unpack_from
+
+
+class Segment(NamedTuple):
+    """One TCP segment.
+
+    Attributes:
+        source: IP address octets followed by the port, 6 or 18 octets; also the key of the end.
+        destination: the same of the other end.
+        seq: sequence number of the first payload octet, or of the SYN.
+        ack: acknowledgement number; meaningful when ``flags`` has ACK.
+        flags: the low eight TCP flags.
+        payload: the octets that the capture kept.
+        missing: payload octets that were on the wire after ``payload`` and were not kept.
+    """
+
+    source: bytes
+    destination: bytes
+    seq: int
+    ack: int
+    flags: int
+    payload: bytes
+    missing: int
+
+
+def endpoint_text(endpoint: bytes) -> str:
+    """``address:port`` of a segment's end; IPv6 in brackets."""
+    address = ipaddress.ip_address(endpoint[:-2])
+    port = int.from_bytes(endpoint[-2:], "big")
+    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+
+
+def segment_of(packet: Packet) -> Segment | str | None:
+    """The TCP segment in a packet.
+
+    Returns:
+        The segment; or a short reason, fit for counting, why a packet that may concern a TCP
+        connection could not be used; or None for traffic of another kind.
+    """
+    linktype, data = packet.linktype, packet.data
+    if linktype == _ETHERNET:
+        if len(data) < 14:
+            return "cut inside the link header"
+        kind, start = _U16(data, 12)[0], 14
+        while kind in _VLAN_TAGS and len(data) >= start + 4:
+            kind, start = _U16(data, start + 2)[0], start + 4
+    elif linktype in _RAW_IP:
+        kind, start = 0, 0
+    elif linktype == _COOKED:
+        kind, start = (_U16(data, 14)[0] if len(data) >= 16 else -1), 16
+    elif linktype == _COOKED_2:
+        kind, start = (_U16(data, 0)[0] if len(data) >= 20 else -1), 20
+    elif linktype in (_NULL, _LOOP):
+        # Four octets of address family, in the capturing host's byte order; the IP version in
+        # the first nibble after them says the same without the guess.
+        kind, start = 0, 4
+    else:
+        return f"link type {linktype} is not supported"
+    if start >= len(data):
+        return "cut inside the link header"
+    if kind == 0:
+        version = data[start] >> 4
+        kind = _IPV4 if version == 4 else _IPV6 if version == 6 else -1
+    if kind == _IPV4:
+        return _ipv4(data, start)
+    if kind == _IPV6:
+        return _ipv6(data, start)
+    return None
+
+
+def _ipv4(data: bytes, start: int) -> Segment | str | None:
+    if len(data) < start + 20:
+        return "cut inside the IP header"
+    if data[start + 9] != _TCP:
+        return None
+    if _U16(data, start + 6)[0] & 0x3FFF:
+        return "IPv4 fragment"
+    header = (data[start] & 0x0F) * 4
+    # A length of 0 is left by network cards that cut the segment themselves (offload).
+    total = _U16(data, start + 2)[0] or len(data) - start
+    if header < 20 or total < header:
+        return "damaged IP header"
+    return _tcp(
+        data,
+        start + header,
+        start + total,
+        data[start + 12 : start + 16],
+        data[start + 16 : start + 20],
+    )
+
+
+def _ipv6(data: bytes, start: int) -> Segment | str | None:
+    if len(data) < start + 40:
+        return "cut inside the IP header"
+    kind, at = data[start + 6], start + 40
+    end = at + (_U16(data, start + 4)[0] or len(data) - at)
+    while kind != _TCP:
+        if len(data) < at + 8:
+            return "cut inside the IP header" if kind in _EXTENSIONS else None
+        if kind in _EXTENSIONS:
+            kind, at = data[at], at + 8 + data[at + 1] * 8
+        elif kind == _AUTHENTICATION:
+            kind, at = data[at], at + 8 + data[at + 1] * 4
+        elif kind == _FRAGMENT:
+            # A fragment header with offset 0 and no more to come carries the whole packet.
+            if _U16(data, at + 2)[0] & 0xFFF9:
+                return "IPv6 fragment" if data[at] == _TCP else None
+            kind, at = data[at], at + 8
+        else:
+            return None
+    return _tcp(data, at, end, data[start + 8 : start + 24], data[start + 24 : start + 40])
+
+
+def _tcp(data: bytes, at: int, end: int, source: bytes, destination: bytes) -> Segment | str:
+    if len(data) < at + 20 or end < at + 20:
+        return "cut inside the TCP header"
+    _, _, seq, ack, offset, flags = _TCP_HEADER(data, at)
+    header = (offset >> 4) * 4
+    body = at + header
+    if header < 20 or body > end:
+        return "damaged TCP header"
+    payload = data[body:end]
+    return Segment(
+        source + data[at : at + 2],
+        destination + data[at + 2 : at + 4],
+        seq,
+        ack,
+        flags,
+        payload,
+        end - body - len(payload),
+    )

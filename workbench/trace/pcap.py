@@ -1,0 +1,315 @@
+"""Capture files as a stream of packets: classic pcap and pcapng.
+
+Both formats are read in both byte orders, with any timestamp resolution, and never more than one
+packet is held. A packet is cut where the capture cut it (``missing`` octets were on the wire but
+not kept). A damaged file ends the stream with a line in ``problems``; only a file that is no
+capture at all raises.
+
+No library does this here: the two that read pcapng in Python, dpkt 1.9.8 and python-pcapng 2.1.1,
+both had their last release in August 2022, and neither reads a file that ends in mid-block without
+an exception that loses the reason. The part of the formats that a TCP capture uses is small.
+
+Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple
+
+__all__ = ["CaptureError", "CaptureReader", "Packet"]
+
+MAX_BLOCK = 16 * 1024 * 1024
+"""Largest block believed, in octets: 64 times the largest snapshot length of tcpdump."""
+
+_PCAP_MAGIC = {
+    b"\xa1\xb2\xc3\xd4": (">", 1),
+    b"\xd4\xc3\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1000),
+}
+_SECTION = b"\x0a\x0d\x0d\x0a"
+_BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
+_OPTION_END, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 9, 14
+_MICROSECONDS = 1_000_000
+
+
+class CaptureError(ValueError):
+    """A capture that cannot be used; the text is one line that says what it holds instead."""
+
+
+class Packet(NamedTuple):
+    """One captured packet.
+
+    Attributes:
+        number: from 1, in the order of the file (Wireshark's frame number).
+        t_us: microseconds since the Unix epoch, rounded down.
+        linktype: LINKTYPE_* of the interface it was captured on.
+        data: the octets that were kept.
+        missing: octets that were on the wire and were not kept (snapshot length).
+    """
+
+    number: int
+    t_us: int
+    linktype: int
+    data: bytes
+    missing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Interface:
+    linktype: int
+    snaplen: int
+    ticks_per_second: int
+    offset_us: int
+
+
+class CaptureReader:
+    """Reads one capture; iterate over it once.
+
+    Args:
+        stream: a binary stream at its start; gzip is recognised.
+        name: how messages call the file.
+
+    Attributes:
+        problems: one line for each thing that was wrong with the file, filled while reading.
+
+    Raises:
+        CaptureError: the stream is empty or is no pcap or pcapng file.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str = "capture") -> None:
+        self.name = name
+        self.problems: list[str] = []
+        self._number = 0
+        self._offset = 0
+        self._last_us = 0
+        self._untimed = 0
+        magic = _peek(stream, 4)
+        self._stream: BinaryIO = stream
+        if magic[:2] == b"\x1f\x8b":
+            self._stream = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
+        magic = self._read(4)
+        if not magic:
+            raise CaptureError(f"{name}: the file is empty")
+        if magic in _PCAP_MAGIC:
+            order, divisor = _PCAP_MAGIC[magic]
+            self._packets = self._start_pcap(order, divisor)
+        elif magic == _SECTION:
+            self._packets = self._start_pcapng()
+        else:
+            raise CaptureError(
+                f"{name}: not a capture: it begins with {magic.hex(' ')}, "
+                "pcap begins with d4 c3 b2 a1 (or one of its 3 variants), pcapng with 0a 0d 0d 0a"
+            )
+
+    def __iter__(self) -> Iterator[Packet]:
+        return self._packets
+
+    def _read(self, size: int) -> bytes:
+        """Up to ``size`` octets; fewer only at the end of the file."""
+        try:
+            data = self._stream.read(size)
+        except (EOFError, OSError, zlib.error) as error:
+            self.problems.append(f"{self.name}: the compressed data is damaged: {error}")
+            data = b""
+        self._offset += len(data)
+        return data
+
+    def _cut(self, what: str, at: int, want: int, got: int) -> None:
+        self.problems.append(
+            f"{self.name}: the file ends in the middle of {what} that begins at offset {at} "
+            f"({got} of {want} octets are there)"
+        )
+
+    # -- pcap
+
+    def _start_pcap(self, order: str, divisor: int) -> Iterator[Packet]:
+        rest = self._read(20)
+        if len(rest) < 20:
+            raise CaptureError(f"{self.name}: not a capture: the pcap header is cut short")
+        linktype = struct.unpack(order + "I", rest[16:])[0] & 0xFFFF
+        return self._pcap(order, divisor, linktype)
+
+    def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet]:
+        unpack = struct.Struct(order + "IIII").unpack
+        number = 0
+        while True:
+            at = self._offset
+            head = self._read(16)
+            if len(head) < 16:
+                if head:
+                    self._cut("a packet header", at, 16, len(head))
+                return
+            seconds, fraction, kept, length = unpack(head)
+            if kept > MAX_BLOCK:
+                self._lying(at, kept)
+                return
+            data = self._read(kept)
+            if len(data) < kept:
+                self._cut("a packet", at, kept, len(data))
+                return
+            number += 1
+            t_us = seconds * _MICROSECONDS + fraction // divisor
+            yield Packet(number, t_us, linktype, data, max(0, length - kept))
+
+    def _lying(self, at: int, size: int) -> None:
+        self.problems.append(
+            f"{self.name}: what stands at offset {at} says that it is {size} octets long, "
+            f"more than the {MAX_BLOCK} believed; reading ends there"
+        )
+
+    # -- pcapng
+
+    def _start_pcapng(self) -> Iterator[Packet]:
+        head = self._read(8)
+        order = _BYTE_ORDER.get(head[4:8])
+        if order is None:
+            raise CaptureError(
+                f"{self.name}: not a capture: a pcapng section header without its byte-order magic"
+            )
+        return self._pcapng(order, struct.unpack(order + "I", head[:4])[0])
+
+    def _pcapng(self, order: str, section_size: int) -> Iterator[Packet]:
+        interfaces: list[_Interface] = []
+        if not self._skip(section_size - 12, 0, section_size):
+            return
+        head_of = struct.Struct(order + "II").unpack
+        enhanced = struct.Struct(order + "IIIII").unpack_from
+        while True:
+            at = self._offset
+            head = self._read(8)
+            if len(head) < 8:
+                if head:
+                    self._cut("a block header", at, 8, len(head))
+                break
+            if head[:4] == _SECTION:
+                magic = self._read(4)
+                found = _BYTE_ORDER.get(magic)
+                if found is None:
+                    self.problems.append(f"{self.name}: bad section header at offset {at}")
+                    break
+                order = found
+                head_of = struct.Struct(order + "II").unpack
+                enhanced = struct.Struct(order + "IIIII").unpack_from
+                interfaces = []
+                size = struct.unpack(order + "I", head[4:])[0]
+                if not self._skip(size - 12, at, size):
+                    break
+                continue
+            block_type, size = head_of(head)
+            if size < 12 or size > MAX_BLOCK:
+                self._lying(at, size)
+                break
+            body = self._read(size - 8)
+            if len(body) < size - 8:
+                self._cut("a block", at, size, len(body) + 8)
+                break
+            packet = None
+            if block_type == _ENHANCED_PACKET and size >= 32:
+                index, high, low, kept, length = enhanced(body)
+                packet = self._timed(interfaces, index, high << 32 | low, body, 20, kept, length)
+            elif block_type == _INTERFACE and size >= 20:
+                interfaces.append(_interface(order, body))
+            elif block_type == _OLD_PACKET and size >= 32:
+                index, _, high, low, kept, length = struct.unpack_from(order + "HHIIII", body)
+                packet = self._timed(interfaces, index, high << 32 | low, body, 20, kept, length)
+            elif block_type == _SIMPLE_PACKET and size >= 16:
+                packet = self._untimed_packet(order, interfaces, body)
+            if packet is not None:
+                yield packet
+        if self._untimed:
+            self.problems.append(
+                f"{self.name}: {self._untimed} simple packet blocks carry no time; "
+                "each got that of the packet before it"
+            )
+
+    def _skip(self, count: int, at: int, size: int) -> bool:
+        if count < 0 or count > MAX_BLOCK:
+            self._lying(at, size)
+            return False
+        got = len(self._read(count))
+        if got < count:
+            self._cut("a section header", at, size, got + size - count)
+        return got == count
+
+    def _timed(
+        self,
+        interfaces: list[_Interface],
+        index: int,
+        ticks: int,
+        body: bytes,
+        start: int,
+        kept: int,
+        length: int,
+    ) -> Packet | None:
+        self._number += 1
+        if index >= len(interfaces):
+            self.problems.append(
+                f"{self.name}: packet {self._number} names interface {index}, "
+                f"{len(interfaces)} are described; it is left out"
+            )
+            return None
+        if kept > len(body) - start - 4:
+            self.problems.append(
+                f"{self.name}: packet {self._number} says it keeps {kept} octets, "
+                f"its block holds {len(body) - start - 4}; it is left out"
+            )
+            return None
+        interface = interfaces[index]
+        scale = interface.ticks_per_second
+        t_us = ticks if scale == _MICROSECONDS else ticks * _MICROSECONDS // scale
+        self._last_us = t_us = t_us + interface.offset_us
+        data = body[start : start + kept]
+        missing = length - kept
+        return Packet(self._number, t_us, interface.linktype, data, missing if missing > 0 else 0)
+
+    def _untimed_packet(
+        self, order: str, interfaces: list[_Interface], body: bytes
+    ) -> Packet | None:
+        self._number += 1
+        self._untimed += 1
+        if not interfaces:
+            self.problems.append(f"{self.name}: packet {self._number} has no interface description")
+            return None
+        interface = interfaces[0]
+        length = struct.unpack_from(order + "I", body)[0]
+        kept = min(length, interface.snaplen or length, len(body) - 8)
+        data = body[4 : 4 + kept]
+        return Packet(self._number, self._last_us, interface.linktype, data, length - kept)
+
+
+def _peek(stream: BinaryIO, size: int) -> bytes:
+    peek: Callable[[int], bytes] | None = getattr(stream, "peek", None)
+    if peek is not None:
+        return peek(size)[:size]
+    at = stream.tell()
+    data = stream.read(size)
+    stream.seek(at)
+    return data
+
+
+def _interface(order: str, body: bytes) -> _Interface:
+    """Reads an interface description block; unknown and broken options are passed over."""
+    linktype, _, snaplen = struct.unpack_from(order + "HHI", body)
+    ticks, offset_us, at = _MICROSECONDS, 0, 8
+    while at + 4 <= len(body) - 4:
+        code, length = struct.unpack_from(order + "HH", body, at)
+        value = body[at + 4 : at + 4 + length]
+        if code == _OPTION_END:
+            break
+        if code == _OPTION_TSRESOL and len(value) == 1:
+            # The top bit chooses the base: 10 to the minus n, or 2 to the minus n.
+            power = value[0] & 0x7F
+            ticks = 2**power if value[0] & 0x80 else 10**power
+        elif code == _OPTION_TSOFFSET and len(value) == 8:
+            offset_us = struct.unpack(order + "q", value)[0] * _MICROSECONDS
+        at += 4 + length + (-length % 4)
+    return _Interface(
+        linktype=linktype, snaplen=snaplen, ticks_per_second=ticks, offset_us=offset_us
+    )

@@ -1,0 +1,139 @@
+"""Any trace as a pcapng file that Wireshark reads.
+
+One TCP connection per connection of the trace, with handshake, sequence numbers, checksums and
+FIN; the broker has port 5672. Of a frame that was logged at both ends one row is taken: the one
+that was observed on the wire, else the one that was sent. Times are those of the trace, from
+the packet clock of a capture, or from 2020-01-01 for a virtual run.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.amqp.errors import AmqpError
+from workbench.amqp.framing import encode_item
+from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
+from workbench.trace.rebuild import RebuildError, item_of
+from workbench.trace.schema import AMQP_1_0, CLIENT, OBSERVED, SENT, Row
+
+__all__ = ["ExportError", "ExportResult", "export"]
+
+BROKER_PORT = 5672
+START_US = 1_577_836_800_000_000
+"""2020-01-01T00:00:00Z, when every virtual run begins."""
+
+_FIRST_CLIENT_PORT = 40_000
+_CLIENT_PORTS = 20_000
+
+
+class ExportError(ValueError):
+    """The trace cannot be written as a capture; the text is one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportResult:
+    """What was written.
+
+    Attributes:
+        frames: frames and protocol headers.
+        connections: TCP connections.
+        rebuilt: frames that had no octets in the trace and were made from their fields; their
+            payload is zeros.
+    """
+
+    frames: int
+    connections: int
+    rebuilt: int
+
+
+def export(rows: Sequence[Row], path: str | Path) -> ExportResult:
+    """Writes the AMQP 1.0 frames of a trace as pcapng; the file appears whole or not at all.
+
+    Args:
+        rows: a trace of one run or several, in order.
+        path: the file to write.
+
+    Raises:
+        ExportError: there is no frame, a frame has neither octets nor fields enough, or the file
+            cannot be written.
+    """
+    frames = _one_row_per_frame(rows)
+    if not frames:
+        raise ExportError("the trace has no AMQP 1.0 frames to export")
+    path = Path(path)
+    part = ""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as stream:
+            part = stream.name
+            result = _write(frames, PcapngWriter(stream))  # type: ignore[arg-type]
+        os.replace(part, path)
+    except OSError as error:
+        raise ExportError(f"{path}: {error.strerror or error}") from None
+    finally:
+        if part and os.path.exists(part):
+            os.unlink(part)
+    return result
+
+
+def _one_row_per_frame(rows: Sequence[Row]) -> list[Row]:
+    """Of every frame the observed row, else the sent one, else the received one."""
+    best = {OBSERVED: 0, SENT: 1}
+    chosen: dict[tuple[str, int | None], Row] = {}
+    for row in rows:
+        if not row.is_frame or row.protocol != AMQP_1_0:
+            continue
+        if row.connection is None or row.from_peer is None:
+            raise ExportError(f"row {row.seq}: a frame without connection or sender")
+        key = (row.run, row.frame_id)
+        had = chosen.get(key)
+        if had is None or best.get(row.event, 2) < best.get(had.event, 2):
+            chosen[key] = row
+    return sorted(chosen.values(), key=lambda row: (row.run, row.seq))
+
+
+def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
+    talks: dict[tuple[str, str | None], TcpTalk] = {}
+    starts: dict[str, int] = {}
+    rebuilt, end = 0, 0
+    for row in frames:
+        first_of_run = row.run not in starts
+        if first_of_run:
+            starts[row.run] = START_US if row.t_raw_us is None else row.t_raw_us - row.t_us
+        start = starts[row.run]
+        end = max(end, start + row.t_us)
+        key = (row.run, row.connection)
+        talk = talks.get(key)
+        if talk is None:
+            talk = talks[key] = TcpTalk(writer, *_ends(len(talks)))
+            # The first packet of a run is its time 0, so that reading it back gives its times.
+            talk.open(start if first_of_run else start + row.t_us)
+        octets = row.raw
+        if octets is None:
+            rebuilt += 1
+            octets = _octets(row)
+        talk.send(start + row.t_us, octets, from_client=row.from_peer == CLIENT)
+    for talk in talks.values():
+        talk.close(end)
+    return ExportResult(frames=len(frames), connections=len(talks), rebuilt=rebuilt)
+
+
+def _octets(row: Row) -> bytes:
+    try:
+        return encode_item(item_of(row))
+    except RebuildError as error:
+        raise ExportError(f"{error}; the trace has no octets of it either") from None
+    except AmqpError as error:
+        raise ExportError(
+            f"row {row.seq}: {row.kind} cannot be encoded ({error}) and has no octets in the trace"
+        ) from None
+
+
+def _ends(number: int) -> tuple[Address, Address]:
+    """Addresses of the n-th connection, from 0."""
+    host, port = divmod(number, _CLIENT_PORTS)
+    client = Address(ip=f"10.0.{host // 250}.{host % 250 + 1}", port=_FIRST_CLIENT_PORT + port)
+    return client, Address(ip="10.1.0.1", port=BROKER_PORT)

@@ -1,0 +1,110 @@
+"""From a row back to a frame: for traces that were stored without octets.
+
+What the row's fields do not tell is filled in the plainest way: payload becomes one `data` section
+of zeros of the same size, and text inside maps becomes string, because a trace does not keep
+whether it was a symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.amqp.composite import BY_DESCRIPTOR, Composite
+from workbench.amqp.errors import AmqpError
+from workbench.amqp.framing import Frame, ProtocolHeader, WireItem
+from workbench.amqp.performatives import Performative, Role
+from workbench.amqp.values import Described, MapPairs, Symbol, ULong
+from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
+from workbench.trace.redact import empty_body
+from workbench.trace.schema import Row
+
+__all__ = ["RebuildError", "item_of", "performative_of"]
+
+_BY_NAME: dict[str, type[Composite]] = {cls.NAME: cls for cls in BY_DESCRIPTOR.values()}
+
+
+class RebuildError(ValueError):
+    """A row whose fields do not make a frame; the text is one line."""
+
+
+def item_of(row: Row) -> WireItem:
+    """The frame that a row tells of.
+
+    Raises:
+        RebuildError: a mandatory field is not in the row, or the row is of another protocol.
+    """
+    fields = dict(row.frame or {})
+    if row.kind == PROTOCOL_HEADER:
+        return ProtocolHeader(
+            fields["protocol_id"], fields["major"], fields["minor"], fields["revision"]
+        )
+    channel = fields.pop("channel", 0)
+    if row.kind == HEARTBEAT:
+        return Frame(channel)
+    fields.pop("extra_json", None)
+    try:
+        performative = performative_of(row.kind or "", fields | dict(row.extra))
+    except RebuildError as error:
+        raise RebuildError(f"row {row.seq}: {error}") from None
+    return Frame(channel, performative, _payload(row.body_bytes))
+
+
+def performative_of(name: str, fields: Mapping[str, Any]) -> Performative:
+    """The performative of this name with these fields, values as `flatten.plain` makes them.
+
+    Raises:
+        RebuildError: there is no such performative, or the fields do not make one.
+    """
+    cls = _BY_NAME.get(name)
+    if cls is None or not issubclass(cls, Performative):
+        raise RebuildError(f"{name or 'nothing'} is no frame of AMQP 1.0")
+    try:
+        performative = _composite(cls, fields)
+        performative.size()  # finds a value that does not fit its field
+    except (AmqpError, TypeError, ValueError, KeyError) as error:
+        raise RebuildError(f"no {name} can be made of its fields: {error}") from None
+    assert isinstance(performative, Performative)
+    return performative
+
+
+def _payload(size: int | None) -> bytes:
+    if not size:
+        return b""
+    return empty_body(size) if size >= 5 else bytes(size)
+
+
+def _composite(cls: type[Composite], fields: Mapping[str, Any]) -> Composite:
+    values: dict[str, Any] = {}
+    for spec in cls.FIELDS:
+        value = fields.get(spec.name)
+        if value is None:
+            continue
+        if spec.type == "role":
+            value = Role.RECEIVER if value in ("receiver", True) else Role.SENDER
+        elif spec.multiple:
+            value = tuple(value) if isinstance(value, list) else (value,)
+        else:
+            value = _revive(value)
+        values[spec.name] = value
+    return cls(**values)
+
+
+def _revive(value: Any) -> Any:
+    """The AMQP value behind JSON that `flatten.plain` made."""
+    if isinstance(value, list):
+        return [_revive(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"binary"}:
+        return bytes.fromhex(value["binary"])
+    if set(value) == {"descriptor", "value"}:
+        descriptor = value["descriptor"]
+        kind = ULong if isinstance(descriptor, int) else Symbol
+        return Described(kind(descriptor), _revive(value["value"]))
+    if set(value) == {"map"}:
+        return MapPairs(tuple((_revive(key), _revive(item)) for key, item in value["map"]))
+    cls = _BY_NAME.get(str(value.get("type")))
+    if cls is not None and set(value) - {"type"} <= {spec.name for spec in cls.FIELDS}:
+        return _composite(cls, value)
+    return {key: _revive(item) for key, item in value.items()}

@@ -1,0 +1,218 @@
+"""What an import found: connections, links, what was lost, assumed and cannot be known.
+
+The report is plain data; ``text()`` is the page that a person reads. Names in it come from the
+capture and are text: whoever shows them escapes them for where they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport", "LinkReport"]
+
+MAX_LINES = 50
+"""Problems listed per connection and file; the rest is counted."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LinkReport:
+    """One link of a connection.
+
+    Attributes:
+        session: ordinal of the session on its connection, from 1.
+        name: the link's name; None when its attach is not in the capture.
+        sender: the peer that sends messages over it, ``client`` or ``broker``.
+        attach_no: 1, 2, ... each time the link is attached again.
+        source, target: addresses, None where null or not seen.
+        deliveries: messages begun on it; a message of several transfers counts once.
+    """
+
+    session: int | None
+    name: str | None
+    sender: str | None
+    attach_no: int | None
+    source: str | None = None
+    target: str | None = None
+    deliveries: int = 0
+
+    def line(self) -> str:
+        """One line of the report."""
+        name = "(name not in the capture)" if self.name is None else repr(self.name)
+        again = f", attach {self.attach_no}" if (self.attach_no or 1) > 1 else ""
+        ends = f"{self.source or '-'} -> {self.target or '-'}"
+        return (
+            f"session {_known(self.session)} link {name} from {_known(self.sender)}{again}: "
+            f"{ends}, {_count(self.deliveries, 'delivery', 'deliveries')}"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class DirectionReport:
+    """One direction of a TCP connection: what came twice, late or never."""
+
+    octets: int = 0
+    duplicates: int = 0
+    out_of_order: int = 0
+    gaps: int = 0
+    lost_octets: int = 0
+    frames: int = 0
+
+    def line(self) -> str:
+        """One line of the report."""
+        parts = [_count(self.frames, "frame"), _count(self.octets, "octet")]
+        if self.duplicates:
+            parts.append(f"{_count(self.duplicates, 'repeated segment')}")
+        if self.out_of_order:
+            parts.append(f"{_count(self.out_of_order, 'segment')} out of order")
+        if self.gaps:
+            parts.append(f"{_count(self.lost_octets, 'octet')} lost in {_count(self.gaps, 'gap')}")
+        return ", ".join(parts)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConnectionReport:
+    """One TCP connection.
+
+    Attributes:
+        name: ``c1``, ``c2``, ... in order of the first packet.
+        client, broker: endpoints as ``address:port``.
+        protocol: ``amqp-1.0``, ``amqp-0-9-1``, ``tls`` and so on; ``empty`` without payload.
+        imported: frames of it are in the trace.
+        first_us, last_us: packet times, microseconds since the Unix epoch.
+        assumptions: what was taken to be so without proof.
+        problems: damage found in it, with stream offsets.
+        unknown: what cannot be known from this capture.
+    """
+
+    name: str
+    client: str
+    broker: str
+    protocol: str = "empty"
+    imported: bool = False
+    first_us: int = 0
+    last_us: int = 0
+    from_client: DirectionReport = field(default_factory=DirectionReport)
+    from_broker: DirectionReport = field(default_factory=DirectionReport)
+    links: list[LinkReport] = field(default_factory=list)
+    assumptions: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """The connection's part of the report."""
+        seconds = (self.last_us - self.first_us) / 1_000_000
+        state = "" if self.imported else ", not imported"
+        ends = f"{self.client} -> {self.broker}"
+        yield f"{self.name}  {ends}  {self.protocol}{state}, {seconds:.3f} s"
+        if self.imported or self.from_client.gaps or self.from_broker.gaps:
+            yield f"    from client: {self.from_client.line()}"
+            yield f"    from broker: {self.from_broker.line()}"
+        for link in self.links:
+            yield f"    {link.line()}"
+        for title, texts in (
+            ("assumed", self.assumptions),
+            ("problem", self.problems),
+            ("cannot be known", self.unknown),
+        ):
+            yield from _listed(title, texts, "    ")
+
+
+@dataclass(slots=True, kw_only=True)
+class CaptureReport:
+    """What the import of one capture found.
+
+    Attributes:
+        file: name of the capture.
+        run: name of its run in the trace.
+        packets: packets read; of a text, lines.
+        unit: `packet` or `line`.
+        other_packets: packets that carry no TCP.
+        skipped: packets that could not be used, by reason.
+        problems: damage of the files themselves.
+        redacted: secrets and message bodies were replaced.
+    """
+
+    file: str
+    run: str
+    packets: int = 0
+    unit: str = "packet"
+    other_packets: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    redacted: bool = False
+    connections: list[ConnectionReport] = field(default_factory=list)
+
+    @property
+    def frames(self) -> int:
+        """Frames imported in all."""
+        return sum(c.from_client.frames + c.from_broker.frames for c in self.connections)
+
+    @property
+    def imported(self) -> list[ConnectionReport]:
+        """The connections whose frames are in the trace."""
+        return [connection for connection in self.connections if connection.imported]
+
+    def lines(self) -> Iterator[str]:
+        """The capture's part of the report."""
+        yield f"{self.file}: {_count(self.packets, self.unit)}, " + (
+            f"{_count(self.frames, 'frame')} of AMQP 1.0 on "
+            f"{_count(len(self.imported), 'connection')} of {len(self.connections)}"
+        )
+        if self.redacted:
+            yield (
+                "redacted: SASL responses and message bodies are zeros of the same length; "
+                "names, addresses, properties and annotations are kept"
+            )
+        if self.other_packets:
+            other = "of other protocols than TCP" if self.unit == "packet" else "without a frame"
+            yield f"{_count(self.other_packets, self.unit)} {other}"
+        for reason, count in sorted(self.skipped.items()):
+            yield f"{_count(count, self.unit)} not used: {reason}"
+        yield from _listed("problem", self.problems)
+        for connection in self.connections:
+            yield from connection.lines()
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportReport:
+    """What an import found.
+
+    Attributes:
+        captures: one report per capture imported, in the order given.
+        failures: one line per capture that could not be used.
+    """
+
+    captures: list[CaptureReport] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def frames(self) -> int:
+        """Frames imported in all."""
+        return sum(capture.frames for capture in self.captures)
+
+    @property
+    def connections(self) -> list[ConnectionReport]:
+        """Every connection of every capture."""
+        return [each for capture in self.captures for each in capture.connections]
+
+    def text(self) -> str:
+        """The report as a page of text, ending with a newline."""
+        lines = [line for capture in self.captures for line in capture.lines()]
+        lines += [f"not imported: {failure}" for failure in self.failures]
+        return "\n".join(lines) + "\n"
+
+
+def _listed(title: str, texts: list[str], indent: str = "") -> Iterator[str]:
+    for text in texts[:MAX_LINES]:
+        yield f"{indent}{title}: {text}"
+    if len(texts) > MAX_LINES:
+        yield f"{indent}{title}: {len(texts) - MAX_LINES} more"
+
+
+def _count(number: int, word: str, plural: str | None = None) -> str:
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def _known(value: object) -> object:
+    return "?" if value is None else value

@@ -1,0 +1,286 @@
+"""The trace: one row per event. The contract that everybody shares.
+
+Three rules for this file. Every column is declared once, in `COLUMNS`, with type, unit,
+nullability and meaning: the Arrow schema, the Spark schema and `data/README.md` are made from it.
+Whoever changes a column raises `SCHEMA_VERSION`. Nothing heavy is imported: Arrow comes in when
+`arrow_schema` is called.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .fields import (
+    ACTOR_FIELDS,
+    EXTRA_JSON,
+    FRAME_010_FIELDS,
+    FRAME_091_FIELDS,
+    FRAME_FIELDS,
+    LINK_FIELDS,
+    SESSION_FIELDS,
+    Field,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCHEMA_VERSION = "1"
+VERSION_KEY = "workbench.trace.version"
+
+# Events of frames: who logged it is the vantage.
+SENT, RECEIVED, OBSERVED = "sent", "received", "observed"
+FRAME_EVENTS: tuple[str, ...] = (SENT, RECEIVED, OBSERVED)
+
+# Every other event, with what it means.
+INTERNAL_EVENTS: dict[str, str] = {
+    "enqueue": "a queue took a message",
+    "deliver": "a queue handed a message to a consumer's link",
+    "settle": "a message left the queue for good",
+    "requeue": "a message went back into the queue",
+    "drop": "a message was thrown away",
+    "confirm": "a queue took responsibility for a message",
+    "append": "an entry was written to a log, not yet safe",
+    "fsync": "a log was forced to disk",
+    "commit": "a majority has an entry",
+    "apply": "a committed command took effect",
+    "grant": "an actor gave credit to the one that sends to it",
+    "block": "an actor ran out of credit and stopped",
+    "unblock": "an actor went on",
+    "alarm-set": "a resource alarm began",
+    "alarm-clear": "a resource alarm ended",
+    "publish": "an application handed a message to its sender",
+    "process": "an application finished with a message",
+    "drained": "a sender gave its credit back",
+    "timeout": "a timer ran out",
+    "crash": "a process or node died",
+    "restart": "a process or node came back",
+    "connect": "a connection was made",
+    "disconnect": "a connection was lost",
+    "gap": "octets are missing here: the capture lost them, or begins or ends in a frame",
+    "error": "something went wrong that no frame tells",
+    "hold": "a frame, or a direction of the wire, was held",
+    "release": "a frame, or a direction of the wire, was let go",
+    "latency": "the latency of a wire was changed",
+    "action": "a person acted",
+    "note": "a remark",
+}
+EVENTS: tuple[str, ...] = (*FRAME_EVENTS, *INTERNAL_EVENTS)
+
+AMQP_1_0, AMQP_0_9_1, AMQP_0_10, INTERNAL = "amqp-1.0", "amqp-0-9-1", "amqp-0-10", "internal"
+PROTOCOLS: tuple[str, ...] = (AMQP_1_0, AMQP_0_9_1, AMQP_0_10, INTERNAL)
+
+OWN, SHADOW = "own", "shadow"
+LEDGER_SOURCES: tuple[str, ...] = (OWN, SHADOW, OBSERVED)
+
+CLIENT, BROKER = "client", "broker"
+WIRE_VANTAGE = "wire"
+
+LEDGER_FIELDS: tuple[Field, ...] = (*LINK_FIELDS, *SESSION_FIELDS, *ACTOR_FIELDS)
+LEDGER_GROUPS: dict[str, tuple[str, ...]] = {
+    "link": tuple(item.name for item in LINK_FIELDS),
+    "session": tuple(item.name for item in SESSION_FIELDS),
+    "actor": tuple(item.name for item in ACTOR_FIELDS),
+}
+GROUP_OF: dict[str, str] = {name: group for group, names in LEDGER_GROUPS.items() for name in names}
+
+
+def _column(
+    name: str, type_: str, doc: str, unit: str = "", *, required: bool = False, **more: Any
+) -> Field:
+    return Field(name=name, type=type_, doc=doc, unit=unit, nullable=not required, **more)
+
+
+COLUMNS: tuple[Field, ...] = (
+    _column("run", "string", "which run, branch or capture", required=True),
+    _column("seq", "int64", "total order within the run, from 0, no gaps", required=True),
+    _column("t_us", "int64", "time since the run's start; never decreases", "us", required=True),
+    _column(
+        "vantage",
+        "string",
+        "who logged it: `client:<name>`, `broker`, `wire` (a capture), or an actor inside the"
+        " broker (`queue:q1`, `wal:n1`, `session:c1/1`)",
+        required=True,
+    ),
+    _column(
+        "t_raw_us",
+        "int64",
+        "captures only: the packet clock as it was; `t_us` is its running maximum",
+        "us",
+    ),
+    _column(
+        "event", "string", "`sent`, `received`, `observed`, or an internal event", required=True
+    ),
+    _column(
+        "frame_id",
+        "int64",
+        "the same in the `sent` and the `received` row of one frame; in flight while only the first"
+        " exists",
+    ),
+    _column("from_peer", "string", "who sent this frame: `client` or `broker`; set on frame rows"),
+    _column(
+        "protocol",
+        "string",
+        "`amqp-1.0`, `amqp-0-9-1`, `amqp-0-10` or `internal`",
+        required=True,
+    ),
+    _column("connection", "string", "`c1`, `c2`, ... in order of opening"),
+    _column("session", "int32", "ordinal of the session on its connection (not the channel)"),
+    _column("link", "string", "the link's name"),
+    _column("link_sender", "string", "which peer sends messages over it: `client` or `broker`"),
+    _column("attach_no", "int32", "1, 2, ... each time that link is attached again"),
+    _column("queue", "string", "the queue concerned"),
+    _column(
+        "kind",
+        "string",
+        "performative or method (`flow`, `basic.publish`), `protocol-header` or `heartbeat`; on"
+        " internal rows the actor's word",
+    ),
+    _column(
+        "frame",
+        "struct",
+        "AMQP 1.0: the fields as on the wire, null when absent (no default is filled in)",
+        fields=FRAME_FIELDS,
+    ),
+    _column("frame_091", "struct", "AMQP 0-9-1: the method's fields", fields=FRAME_091_FIELDS),
+    _column("frame_010", "struct", "AMQP 0-10: the command's fields", fields=FRAME_010_FIELDS),
+    _column(
+        "ledger",
+        "struct",
+        "counters of the end that logged the row, right after the event and before any reply it"
+        " causes; null means not in this row's scope",
+        fields=LEDGER_FIELDS,
+    ),
+    _column(
+        "ledger_source",
+        "string",
+        "`own`, `shadow` (computed by an endpoint of ours fed the same frames) or `observed` (the"
+        " link sender's entitlement at the capture point, floored at 0)",
+    ),
+    _column("unknown", "list<string>", "ledger fields in scope whose value cannot be known"),
+    _column("brake", "string", "on the sender's rows: what holds the link's sender first"),
+    _column("brakes", "list<string>", "on the sender's rows: everything that holds it"),
+    _column("body_bytes", "int64", "payload of this frame", "octets"),
+    _column("frame_bytes", "int64", "size of the whole frame", "octets"),
+    _column("raw", "binary", "the frame's octets; null in large traces by choice"),
+    _column("clause", "string", "the rule that explains the event: `2.6.7`, `rmq4.3:regrant`"),
+)
+
+LedgerValue = int | bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One event of a trace; one attribute per column (see `COLUMNS` for meaning and units).
+
+    `frame`, `frame_091`, `frame_010` and `ledger` hold only the fields that are present.
+
+    `raw` of a row that a tap made is worked out from `item` each time it is asked for, so a run of
+    200,000 rows carries no octets until somebody looks at some.
+
+    Attributes:
+        item: the frame as a value, if the row was made in this process; not a column.
+    """
+
+    run: str
+    seq: int
+    t_us: int
+    vantage: str
+    event: str
+    protocol: str = AMQP_1_0
+    t_raw_us: int | None = None
+    frame_id: int | None = None
+    from_peer: str | None = None
+    connection: str | None = None
+    session: int | None = None
+    link: str | None = None
+    link_sender: str | None = None
+    attach_no: int | None = None
+    queue: str | None = None
+    kind: str | None = None
+    frame: dict[str, Any] | None = None
+    frame_091: dict[str, Any] | None = None
+    frame_010: dict[str, Any] | None = None
+    ledger: dict[str, LedgerValue] | None = None
+    ledger_source: str | None = None
+    unknown: tuple[str, ...] = ()
+    brake: str | None = None
+    brakes: tuple[str, ...] = ()
+    body_bytes: int | None = None
+    frame_bytes: int | None = None
+    raw: bytes | None = None
+    clause: str | None = None
+    item: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_frame(self) -> bool:
+        """True for `sent`, `received` and `observed`."""
+        return self.event in FRAME_EVENTS
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """`extra_json` as a dict; empty if there is none, or if it is no JSON object."""
+        text = (self.frame or {}).get(EXTRA_JSON)
+        if not text:
+            return {}
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
+STRUCT_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.fields)
+
+
+@cache
+def arrow_schema() -> Any:
+    """The Arrow schema, with doc and unit in each field's metadata and the version in its own."""
+    import pyarrow as pa
+
+    words = {
+        "string": pa.string(),
+        "int64": pa.int64(),
+        "int32": pa.int32(),
+        "bool": pa.bool_(),
+        "binary": pa.binary(),
+        "list<string>": pa.list_(pa.string()),
+    }
+
+    def arrow_field(column: Field) -> Any:
+        kind = (
+            pa.struct([arrow_field(inner) for inner in column.fields])
+            if column.fields
+            else words[column.type]
+        )
+        metadata = {"doc": column.doc} | ({"unit": column.unit} if column.unit else {})
+        return pa.field(column.name, kind, nullable=column.nullable, metadata=metadata)
+
+    return pa.schema(
+        [arrow_field(column) for column in COLUMNS], metadata={VERSION_KEY: SCHEMA_VERSION}
+    )
+
+
+def _lazy_raw() -> None:
+    """Make `Row.raw` encode the row's item when no octets are stored.
+
+    The slot stays where they are stored; only reading it is changed, so constructor, `replace` and
+    comparison work as for any field.
+    """
+    slot = Row.__dict__["raw"]
+
+    def read(row: Row) -> bytes | None:
+        raw: bytes | None = slot.__get__(row, Row)
+        if raw is None and row.item is not None:
+            from workbench.amqp.framing import encode_item
+
+            raw = encode_item(row.item)
+        return raw
+
+    setattr(Row, slot.__name__, property(read, slot.__set__, doc="the frame's octets"))
+
+
+_lazy_raw()

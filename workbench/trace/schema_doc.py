@@ -1,0 +1,93 @@
+"""The schema as a page for people: the part of `data/README.md` that describes the columns.
+
+`python -m workbench.trace.schema_doc data/README.md` writes it between its two marks.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .fields import Field
+from .schema import (
+    COLUMNS,
+    FRAME_EVENTS,
+    INTERNAL_EVENTS,
+    LEDGER_GROUPS,
+    SCHEMA_VERSION,
+    STRUCT_COLUMNS,
+    VERSION_KEY,
+)
+
+BEGIN = "<!-- schema: begin (kept in step with workbench/trace/schema.py) -->"
+END = "<!-- schema: end -->"
+
+
+def markdown() -> str:
+    """The tables of columns, of the structs' fields and of the events."""
+    lines = [
+        BEGIN,
+        "",
+        f"Schema version {SCHEMA_VERSION}, in the Parquet metadata as `{VERSION_KEY}`. One row per"
+        " event, ordered by",
+        "`(run, seq)`. A column that may be null is marked so; null in `frame` means that the field"
+        " was absent on",
+        "the wire, null in `ledger` that the counter is not in the row's scope. Numbers of unit"
+        " *serial* run from",
+        "0 to 2^32 − 1 and wrap around. Nothing is NaN or infinite.",
+        "",
+        "### Columns",
+        "",
+        *_table(COLUMNS),
+    ]
+    for name in STRUCT_COLUMNS:
+        column = next(column for column in COLUMNS if column.name == name)
+        lines += ["", f"### Fields of `{name}`", "", *_table(column.fields)]
+    lines += [
+        "",
+        "The groups of `ledger`, which a row carries as far as its event touches them:",
+        "",
+    ]
+    lines += [
+        f"- *{group}*: {', '.join(f'`{name}`' for name in names)}"
+        for group, names in LEDGER_GROUPS.items()
+    ]
+    lines += ["", "### Events", "", "| event | meaning |", "|---|---|"]
+    meanings = {
+        "sent": "an end has sent the frame",
+        "received": "an end has taken the frame in, and not yet done anything about it",
+        "observed": "a capture saw the frame pass",
+    }
+    lines += [f"| `{event}` | {meanings[event]} |" for event in FRAME_EVENTS]
+    lines += [f"| `{event}` | {meaning} |" for event, meaning in INTERNAL_EVENTS.items()]
+    return "\n".join([*lines, "", END, ""])
+
+
+def _table(fields: tuple[Field, ...]) -> list[str]:
+    lines = ["| name | type | unit | null | meaning |", "|---|---|---|---|---|"]
+    for field in fields:
+        null = "may be" if field.nullable else "never"
+        lines.append(
+            f"| `{field.name}` | {field.type} | {field.unit or '–'} | {null} | {field.doc} |"
+        )
+    return lines
+
+
+def put_into(page: str) -> str:
+    """The page with the part between the marks made anew; appended if it has no marks."""
+    if BEGIN in page and END in page:
+        head, _, rest = page.partition(BEGIN)
+        _, _, tail = rest.partition(END)
+        return head + markdown().rstrip("\n") + tail
+    return (page.rstrip("\n") + "\n\n" if page else "") + markdown()
+
+
+def main(path: str) -> None:
+    """Bring the page at `path` up to date."""
+    file = Path(path)
+    page = file.read_text(encoding="utf-8") if file.exists() else "# Data\n\n## The trace\n"
+    file.write_text(put_into(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

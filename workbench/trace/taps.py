@@ -1,0 +1,318 @@
+"""From what passes to rows: the recorder that watches a run, and the maker of one frame's row.
+
+The recorder is told of a frame right after an end has updated its counters for it and before any
+frame that this one causes, so the counters it asks for are those that the row's `ledger` promises.
+It changes nothing it looks at. A run goes on whatever happens here: what the recorder cannot make
+sense of is left out of the row and told in `problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.amqp.framing import item_size
+
+from . import brakes
+from .clauses import clause_for
+from .fields import EXTRA_JSON
+from .flatten import frame_fields, json_text, plain
+from .schema import (
+    AMQP_1_0,
+    BROKER,
+    CLIENT,
+    EVENTS,
+    GROUP_OF,
+    INTERNAL,
+    OBSERVED,
+    OWN,
+    RECEIVED,
+    SENT,
+    LedgerValue,
+    Row,
+)
+
+# kind, fields, size of the frame, size of the payload
+Flat = tuple[str, dict[str, Any], int, int | None]
+
+
+def flat_item(item: Any) -> Flat:
+    """What every row of one frame shares: kind, fields, octets of the frame, octets of its payload.
+
+    The payload's size is None for a frame that cannot carry one.
+    """
+    kind, fields = frame_fields(item)
+    body_bytes = len(item.payload) if kind == "transfer" else None
+    return kind, fields, item_size(item), body_bytes
+
+
+def other_peer(peer: str) -> str:
+    """The peer at the opposite end."""
+    return BROKER if peer == CLIENT else CLIENT
+
+
+def frame_row(
+    item: Any,
+    *,
+    run: str,
+    seq: int,
+    t_us: int,
+    vantage: str,
+    event: str,
+    frame_id: int,
+    from_peer: str,
+    connection: str,
+    scope: Any = None,
+    ledger_source: str = OWN,
+    t_raw_us: int | None = None,
+    raw: bytes | None = None,
+    flat: Flat | None = None,
+    alarm: bool = False,
+) -> Row:
+    """The row of one AMQP 1.0 frame.
+
+    Args:
+        item: the frame or protocol header as a value.
+        run: name of the run or capture.
+        seq: its place in the run, from 0.
+        t_us: microseconds since the run's start.
+        vantage: who logs it.
+        event: `sent`, `received` or `observed`.
+        frame_id: number of the frame, the same at both ends.
+        from_peer: `client` or `broker`, who sent it.
+        connection: `c1`, `c2`, ...
+        scope: what it concerns, with the counters of the end that logs it: an object with
+            `session`, `link`, `attach_no`, `link_ledger`, `session_ledger`, and either
+            `link_sender` (a peer) or `link_sender_is_local`; it may have `unknown`, names of
+            ledger fields. None if it concerns neither session nor link.
+        ledger_source: `own`, `shadow` or `observed`.
+        t_raw_us: the packet clock, for a capture.
+        raw: the frame's octets, if they are at hand; else `Row.raw` encodes the item when asked.
+        flat: `flat_item(item)`, if it is at hand.
+        alarm: whether a resource alarm is on at the broker.
+    """
+    kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item)
+    own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
+    row = Row(
+        run=run,
+        seq=seq,
+        t_us=t_us,
+        t_raw_us=t_raw_us,
+        vantage=vantage,
+        event=event,
+        protocol=AMQP_1_0,
+        frame_id=frame_id,
+        from_peer=from_peer,
+        connection=connection,
+        kind=kind,
+        frame=fields,
+        body_bytes=body_bytes,
+        frame_bytes=frame_bytes,
+        raw=raw,
+        item=item,
+    )
+    if scope is not None:
+        _concern(row, scope, own_peer, ledger_source, alarm)
+    from_receiver = None if row.link_sender is None else from_peer != row.link_sender
+    row.clause = clause_for(kind, fields, from_receiver=from_receiver)
+    return row
+
+
+def _concern(row: Row, scope: Any, own_peer: str, ledger_source: str, alarm: bool) -> None:
+    """Fill in session, link, ledger and brake."""
+    row.session = scope.session
+    row.link = scope.link
+    row.attach_no = scope.attach_no
+    row.link_sender = getattr(scope, "link_sender", None)
+    local = getattr(scope, "link_sender_is_local", None)
+    if row.link_sender is None and local is not None:
+        row.link_sender = own_peer if local else other_peer(own_peer)
+    row.unknown = tuple(getattr(scope, "unknown", None) or ())
+    ledger: dict[str, LedgerValue] = {}
+    for group in (scope.link_ledger, scope.session_ledger):
+        for name, value in (group or {}).items():
+            if value is not None:
+                ledger[name] = value
+    if not ledger and not row.unknown:
+        return
+    row.ledger = ledger
+    row.ledger_source = ledger_source
+    if row.link_sender == own_peer or row.event == OBSERVED:
+        _brake(row, alarm)
+
+
+def _brake(row: Row, alarm: bool) -> None:
+    """Say what holds the link's sender, if the row has its counters."""
+    ledger = row.ledger or {}
+    if row.link is None or "link_credit" not in ledger:
+        return
+    row.brakes = brakes.brakes(
+        link_credit=ledger["link_credit"],
+        available=ledger.get("available"),
+        remote_incoming_window=ledger.get("remote_incoming_window"),
+        # An alarm closes the broker's incoming windows, so it holds the clients that send.
+        alarm=alarm and row.link_sender == CLIENT,
+    )
+    row.brake = brakes.first(row.brakes)
+
+
+class Recorder:
+    """A tap that makes a trace: one row per event, in `rows`.
+
+    Rows of one frame share their `frame` dict: rows are read, never changed.
+
+    Attributes:
+        rows: the trace so far; `seq` is a row's place in it.
+        problems: what could not be recorded as it should be, in words.
+
+    Args:
+        run: name of the run.
+        now: gives the run's time in microseconds; without it a row has the time that its flight was
+            made with, which is too early for a frame that was held.
+        sink: called with every row, for example to write a long run to a file.
+        keep: False to leave `rows` empty and only feed `sink`.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        now: Callable[[], int] | None = None,
+        sink: Callable[[Row], None] | None = None,
+        keep: bool = True,
+    ) -> None:
+        self.run = run
+        self.rows: list[Row] = []
+        self.problems: list[str] = []
+        self._now = now
+        self._sink = sink
+        self._keep = keep
+        self._seq = 0
+        self._t_us = 0
+        self._flat: dict[int, Flat] = {}  # of frames in flight
+        self._alarms: set[str] = set()
+
+    def sent(self, end: Any, flight: Any) -> None:
+        """`end` has sent the frame."""
+        flat = self._flat[flight.frame_id] = flat_item(flight.item)
+        self._frame(end, flight, SENT, flat, flight.sent_us)
+
+    def received(self, end: Any, flight: Any) -> None:
+        """`end` has applied the frame."""
+        flat = self._flat.pop(flight.frame_id, None) or flat_item(flight.item)
+        self._frame(end, flight, RECEIVED, flat, flight.arrives_us)
+
+    def internal(
+        self,
+        *,
+        t_us: int,
+        event: str,
+        vantage: str,
+        kind: str | None = None,
+        connection: str | None = None,
+        session: int | None = None,
+        link: str | None = None,
+        link_sender: str | None = None,
+        attach_no: int | None = None,
+        queue: str | None = None,
+        ledger: Mapping[str, int | bool] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Something that is no frame.
+
+        Args:
+            t_us: when, in microseconds.
+            event: one of `INTERNAL_EVENTS`; another is recorded as `note` and told in `problems`.
+            vantage: who logs it: an end, or an actor inside the broker.
+            kind: the actor's word for it; for an action its name.
+            connection: the connection concerned, and so on for the next five.
+            session: ordinal of the session.
+            link: name of the link.
+            link_sender: which peer sends over the link.
+            attach_no: which attach of the link.
+            queue: name of the queue.
+            ledger: counters after the event; names that no ledger has are left out.
+            extra: details; they come back as `row.extra`.
+        """
+        if event not in EVENTS:
+            self.problems.append(f"row {self._seq}: no event {event!r}; recorded as a note")
+            kind, event = kind or event, "note"
+        if event == "alarm-set":
+            self._alarms.add(kind or vantage)
+        elif event == "alarm-clear":
+            self._alarms.discard(kind or vantage)
+        row = Row(
+            run=self.run,
+            seq=self._seq,
+            t_us=self._time(t_us),
+            vantage=vantage,
+            event=event,
+            protocol=INTERNAL,
+            connection=connection,
+            session=session,
+            link=link,
+            link_sender=link_sender,
+            attach_no=attach_no,
+            queue=queue,
+            kind=kind,
+        )
+        if extra:
+            row.frame = {EXTRA_JSON: json_text(plain(extra))}
+        counters = {
+            name: value
+            for name, value in (ledger or {}).items()
+            if value is not None and self._known(name)
+        }
+        if counters:
+            row.ledger, row.ledger_source = counters, OWN
+            if link_sender is not None and _peer_of(vantage) == link_sender:
+                _brake(row, bool(self._alarms))
+        self._add(row)
+
+    def _frame(self, end: Any, flight: Any, event: str, flat: Flat, t_us: int) -> None:
+        outgoing = event == SENT
+        try:
+            scope = end.scope(flight.item, outgoing)
+        except Exception as error:  # a row without counters is better than none
+            self.problems.append(f"row {self._seq}: {end.vantage} gives no counters: {error}")
+            scope = None
+        row = frame_row(
+            flight.item,
+            run=self.run,
+            seq=self._seq,
+            t_us=self._time(t_us if self._now is None else self._now()),
+            vantage=end.vantage,
+            event=event,
+            frame_id=flight.frame_id,
+            from_peer=end.from_peer if outgoing else other_peer(end.from_peer),
+            connection=flight.connection,
+            scope=scope,
+            ledger_source=end.ledger_source,
+            flat=flat,
+            alarm=bool(self._alarms),
+        )
+        self._add(row)
+
+    def _known(self, name: str) -> bool:
+        if name in GROUP_OF:
+            return True
+        self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
+        return False
+
+    def _time(self, t_us: int) -> int:
+        self._t_us = max(self._t_us, t_us)
+        return self._t_us
+
+    def _add(self, row: Row) -> None:
+        self._seq += 1
+        if self._keep:
+            self.rows.append(row)
+        if self._sink is not None:
+            self._sink(row)
+
+
+def _peer_of(vantage: str) -> str | None:
+    """Which peer's end a vantage is; None for an actor or a capture."""
+    if vantage == BROKER:
+        return BROKER
+    return CLIENT if vantage.startswith("client:") else None

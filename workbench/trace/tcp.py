@@ -1,0 +1,399 @@
+"""TCP reassembly: from segments in capture order to two streams of octets per connection.
+
+The rules of this file:
+
+* Octets leave in stream order, each piece with the time of the packet that made it readable.
+* The first copy of an octet wins; repeated ones are counted and dropped.
+* A hole shows in a segment that lies behind it, or in an acknowledgement of octets not yet seen. It
+  is waited for until it is proved lost: it was acknowledged and `PATIENCE` further segments of
+  the connection did not bring it, or more than `buffer_limit` octets wait because of it, or the
+  capture ended. Then the hole is handed on as a gap.
+* While one direction has a hole the other waits too: what it says may answer what is missing,
+  and a gap has to stand before it.
+* A SYN with another initial number is another connection, whatever its ports were before.
+* A direction whose first packet is no SYN begins wherever its first segment begins.
+
+Sequence numbers are 32 bits and wrap (RFC 9293, 3.4), compared by the same serial arithmetic as
+AMQP's own; stream offsets are plain integers from 0.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workbench import serial
+from workbench.trace.packet import ACK, FIN, RST, SYN, Segment
+
+__all__ = ["BUFFER_LIMIT", "Conversation", "Direction", "Piece", "Reassembler"]
+
+BUFFER_LIMIT = 4 * 1024 * 1024
+"""Octets of a connection held because of a hole before the hole counts as lost."""
+
+PATIENCE = 64
+"""Segments of a connection seen after a hole was acknowledged before it counts as lost."""
+
+MAX_UNSEEN = 16 * 1024 * 1024
+"""An acknowledgement further ahead than this is not believed."""
+
+MAX_WAITING = 8192
+"""Segments held per direction behind a hole, whatever their size."""
+
+
+class Piece(NamedTuple):
+    """Octets of one direction, in order.
+
+    Attributes:
+        direction: the stream they belong to.
+        t_us: packet time at which they could be read, microseconds since the epoch.
+        data: the octets; may be empty when there is only a gap.
+        gap: octets that are lost for good just before ``data``.
+        place: order among the pieces of a connection: the number of the packet that made them
+            readable, and for a gap a little less than that of the packet that showed it.
+    """
+
+    direction: Direction
+    t_us: int
+    data: bytes
+    gap: int
+    place: float
+
+
+class _Waiting(NamedTuple):
+    offset: int
+    packet: int
+    t_us: int
+    data: bytes
+    missing: int
+
+
+@dataclass(slots=True, eq=False)
+class Direction:
+    """One direction of a connection.
+
+    Attributes:
+        conversation: the connection.
+        source: the end that sends (address and port octets).
+        next_offset: octets of this stream handed on so far, gaps included.
+        duplicates: segments that brought nothing new.
+        out_of_order: segments that came after one that belongs behind them.
+        gaps: holes handed on as lost.
+        lost_octets: octets in those holes.
+        from_start: the SYN was seen, so offset 0 is the first octet ever sent.
+        waiting: segments that lie behind a hole, by offset.
+        acks: acknowledgements of octets not seen so far: offset, packet and its time; rising.
+    """
+
+    conversation: Conversation
+    source: bytes
+    next_offset: int = 0
+    octets: int = 0
+    duplicates: int = 0
+    out_of_order: int = 0
+    gaps: int = 0
+    lost_octets: int = 0
+    from_start: bool = False
+    initial: int | None = None
+    next_seq: int | None = None
+    acks: list[tuple[int, int, int]] = field(default_factory=list)
+    finished: bool = False
+    waiting: list[_Waiting] = field(default_factory=list)
+    waiting_octets: int = 0
+    patience: int = PATIENCE
+    last_place: float = 0
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """One TCP connection.
+
+    Attributes:
+        number: from 1, in order of the first packet.
+        first_us, last_us: packet times, microseconds since the epoch.
+        opened_by: the end that sent the SYN; None when the capture begins later.
+        directions: the stream of the end that was seen first, then the other's.
+    """
+
+    number: int
+    first_us: int
+    last_us: int
+    ends: tuple[bytes, bytes]
+    opened_by: bytes | None = None
+    packets: int = 0
+    reset: bool = False
+    held: list[Piece] = field(default_factory=list)
+    held_octets: int = 0
+    directions: tuple[Direction, Direction] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.directions = (Direction(self, self.ends[0]), Direction(self, self.ends[1]))
+
+    @property
+    def closed(self) -> bool:
+        """Both ends sent FIN, or one sent RST."""
+        return self.reset or (self.directions[0].finished and self.directions[1].finished)
+
+    @property
+    def incomplete(self) -> bool:
+        """A direction has a hole that may still be filled."""
+        return any(side.waiting or side.acks for side in self.directions)
+
+    def other(self, direction: Direction) -> Direction:
+        """The opposite direction."""
+        first, second = self.directions
+        return second if direction is first else first
+
+
+class Reassembler:
+    """Puts the segments of any number of connections in order.
+
+    Args:
+        buffer_limit: octets held per direction behind a hole.
+
+    Attributes:
+        conversations: every connection seen, in order of first packet.
+    """
+
+    def __init__(self, buffer_limit: int = BUFFER_LIMIT) -> None:
+        self.conversations: list[Conversation] = []
+        self._buffer_limit = buffer_limit
+        self._current: dict[bytes, Direction] = {}
+
+    def feed(self, segment: Segment, t_us: int, packet: int) -> list[Piece]:
+        """What can be read now that this segment has come, in stream order per direction."""
+        source, destination, seq, ack, flags, payload, missing = segment
+        direction = self._current.get(source + destination)
+        pieces: list[Piece] = []
+        if direction is None:
+            direction = self._open(source, destination, t_us)
+        elif flags & SYN and _is_new(direction, seq):
+            pieces.extend(self._flush(direction.conversation))
+            direction = self._open(source, destination, t_us)
+        conversation = direction.conversation
+        conversation.packets += 1
+        if t_us > conversation.last_us:
+            conversation.last_us = t_us
+        if flags & SYN:
+            self._begin(direction, seq, flags)
+            seq = serial.add(seq, 1)
+        if direction.next_seq is None:
+            direction.next_seq = seq
+        if payload or missing:
+            if seq == direction.next_seq and not direction.waiting:
+                # Either this is what was acknowledged early, or the acknowledgement was wrong.
+                direction.acks.clear()
+                self._take(direction, t_us, payload, missing, packet, pieces)
+            else:
+                self._place(direction, seq, t_us, payload, missing, packet, pieces)
+        first, second = conversation.directions
+        if flags & ACK:
+            other = second if direction is first else first
+            if ack != other.next_seq:
+                # A FIN takes a sequence number and is no octet; one that the capture lacks is
+                # answered by a FIN.
+                extra = 1 if other.finished or flags & FIN else 0
+                self._acknowledged(other, ack, extra, t_us, packet)
+        if flags & FIN:
+            direction.finished = True
+        if flags & RST:
+            conversation.reset = True
+        if first.waiting or second.waiting or conversation.held or first.acks or second.acks:
+            return self._hold(conversation, pieces)
+        return pieces
+
+    def finish(self) -> list[Piece]:
+        """The capture is over: hands on what waited behind holes, as gaps."""
+        pieces = [
+            piece for conversation in self.conversations for piece in self._flush(conversation)
+        ]
+        pieces.sort(key=_place_of)
+        return pieces
+
+    def _hold(self, conversation: Conversation, pieces: list[Piece]) -> list[Piece]:
+        """Keeps both directions back while there is a hole in one of them."""
+        held = conversation.held
+        held.extend(pieces)
+        conversation.held_octets += sum(len(piece.data) for piece in pieces)
+        for side in conversation.directions:
+            if side.waiting or side.acks:
+                self._lose_patience(side)
+        return [] if conversation.incomplete else self._release(conversation)
+
+    def _release(self, conversation: Conversation) -> list[Piece]:
+        pieces, conversation.held, conversation.held_octets = conversation.held, [], 0
+        pieces.sort(key=_place_of)
+        return pieces
+
+    def _open(self, source: bytes, destination: bytes, t_us: int) -> Direction:
+        number = len(self.conversations) + 1
+        conversation = Conversation(number, t_us, t_us, (source, destination))
+        self.conversations.append(conversation)
+        direction, other = conversation.directions
+        self._current[source + destination] = direction
+        self._current[destination + source] = other
+        return direction
+
+    def _begin(self, direction: Direction, seq: int, flags: int) -> None:
+        conversation = direction.conversation
+        if direction.initial is None:
+            direction.initial = seq
+            direction.from_start = True
+            direction.next_seq = serial.add(seq, 1)
+        if conversation.opened_by is None:
+            other = conversation.other(direction).source
+            conversation.opened_by = other if flags & ACK else direction.source
+
+    def _take(
+        self,
+        direction: Direction,
+        t_us: int,
+        payload: bytes,
+        missing: int,
+        place: float,
+        pieces: list[Piece],
+    ) -> None:
+        """Hands on octets that begin exactly at the stream's next offset."""
+        size = len(payload)
+        direction.last_place = place
+        assert direction.next_seq is not None
+        direction.next_seq = serial.add(direction.next_seq, size + missing)
+        direction.next_offset += size + missing
+        direction.octets += size
+        if payload:
+            pieces.append(Piece(direction, t_us, payload, 0, place))
+        if missing:
+            # Cut by the snapshot length: a retransmission would be cut at the same place.
+            direction.gaps += 1
+            direction.lost_octets += missing
+            pieces.append(Piece(direction, t_us, b"", missing, place))
+
+    def _place(
+        self,
+        direction: Direction,
+        seq: int,
+        t_us: int,
+        payload: bytes,
+        missing: int,
+        packet: int,
+        pieces: list[Piece],
+    ) -> None:
+        """Keeps a segment that is not the next one, or trims one that repeats old octets."""
+        assert direction.next_seq is not None
+        try:
+            distance = serial.diff(seq, direction.next_seq)
+        except serial.SerialError:
+            return
+        if distance > 0:
+            offset = direction.next_offset + distance
+            if not direction.waiting:
+                direction.patience = PATIENCE
+            elif offset < direction.waiting[-1].offset:
+                direction.out_of_order += 1
+            insort(direction.waiting, _Waiting(offset, packet, t_us, payload, missing))
+            direction.waiting_octets += len(payload)
+            return
+        if len(payload) + missing + distance <= 0:
+            direction.duplicates += 1
+            return
+        if direction.waiting:
+            direction.out_of_order += 1
+        if distance:
+            direction.duplicates += 1
+            missing = min(missing, len(payload) + missing + distance)
+            payload = payload[-distance:]
+        self._take(direction, t_us, payload, missing, packet, pieces)
+        self._drain(direction, t_us, packet, pieces)
+        direction.acks = [ack for ack in direction.acks if ack[0] > direction.next_offset]
+
+    def _drain(self, direction: Direction, t_us: int, place: float, pieces: list[Piece]) -> None:
+        """Hands on what waited and now is next; it was not readable before this packet."""
+        waiting = direction.waiting
+        while waiting and waiting[0].offset <= direction.next_offset:
+            item = waiting.pop(0)
+            direction.waiting_octets -= len(item.data)
+            old = direction.next_offset - item.offset
+            if old >= len(item.data) + item.missing:
+                direction.duplicates += 1
+                continue
+            missing = min(item.missing, len(item.data) + item.missing - old)
+            t_us, place = max(t_us, item.t_us), max(place, item.packet)
+            self._take(direction, t_us, item.data[old:], missing, place, pieces)
+
+    def _acknowledged(
+        self, direction: Direction, ack: int, extra: int, t_us: int, packet: int
+    ) -> None:
+        """Notes an acknowledgement of octets that have not been seen."""
+        if direction.next_seq is None:
+            return
+        try:
+            ahead = serial.diff(ack, direction.next_seq) - extra
+        except serial.SerialError:
+            return
+        offset, acks = direction.next_offset + ahead, direction.acks
+        if 0 < ahead <= MAX_UNSEEN and (not acks or acks[-1][0] < offset):
+            if not acks and not direction.waiting:
+                direction.patience = PATIENCE
+            acks.append((offset, packet, t_us))
+
+    def _lose_patience(self, direction: Direction) -> None:
+        conversation = direction.conversation
+        waiting, acks = direction.waiting, direction.acks
+        proved = acks and (not waiting or acks[-1][0] >= waiting[0].offset)
+        if proved:
+            direction.patience -= 1
+        if (
+            (proved and direction.patience <= 0)
+            or direction.waiting_octets + conversation.held_octets > self._buffer_limit
+            or len(waiting) + len(conversation.held) > MAX_WAITING
+        ):
+            self._give_up(direction)
+            direction.patience = PATIENCE
+
+    def _give_up(self, direction: Direction) -> None:
+        """Declares the first hole lost; what follows it takes its place among what is held."""
+        start = direction.next_offset
+        acks = [ack for ack in direction.acks if ack[0] > start]
+        if direction.waiting:
+            item = direction.waiting[0]
+            end, t_us, packet = item.offset, item.t_us, item.packet
+            if acks:
+                # Acknowledged before a segment behind it came: it was missing already then.
+                packet = min(packet, acks[0][1])
+        elif acks:
+            end, packet, t_us = acks[-1][0], acks[0][1], acks[0][2]
+        else:
+            direction.acks = []
+            return
+        place = packet - 0.5
+        if place <= direction.last_place:
+            place = direction.last_place + 0.25
+        pieces = direction.conversation.held
+        hole = end - start
+        direction.gaps += 1
+        direction.lost_octets += hole
+        direction.next_offset = end
+        assert direction.next_seq is not None
+        direction.next_seq = serial.add(direction.next_seq, hole)
+        pieces.append(Piece(direction, t_us, b"", hole, place))
+        self._drain(direction, t_us, place, pieces)
+        direction.acks = [ack for ack in acks if ack[0] > direction.next_offset]
+
+    def _flush(self, conversation: Conversation) -> list[Piece]:
+        for direction in conversation.directions:
+            while direction.waiting or direction.acks:
+                self._give_up(direction)
+        return self._release(conversation)
+
+
+def _place_of(piece: Piece) -> float:
+    return piece.place
+
+
+def _is_new(direction: Direction, seq: int) -> bool:
+    """Whether a SYN opens another connection on the same pair of addresses and ports."""
+    if direction.initial is None:
+        # No SYN of this end yet: the answering SYN of an opening connection, or a reuse of the
+        # ports of one that was caught in the middle.
+        return direction.next_seq is not None and direction.octets > 0
+    return direction.initial != seq

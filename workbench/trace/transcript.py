@@ -1,0 +1,82 @@
+"""A run as text, one line a step: for the terminal, a screen reader, print and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .explain import Explanation, explain
+from .fold import Change, State
+from .schema import OBSERVED, Row
+from .words import frame_text, spec_name, value_text, visible
+
+
+def time_text(t_us: int) -> str:
+    """Microseconds as milliseconds: `1.234 ms`."""
+    return f"{t_us // 1000}.{t_us % 1000:03d} ms"
+
+
+def line(row: Row, explanation: Explanation) -> str:
+    """One step in one line.
+
+    Session counters are told only where the row is about no link, for they move with every
+    transfer; an actor's counters stand in its sentence.
+
+    `step 12  t=1.234 ms  client:receiver sent flow(...): sentence; sender's credit 3 → 2`
+    """
+    head = f"step {row.seq}  t={time_text(row.t_us)}  {visible(row.vantage)} {visible(row.event)}"
+    text = head
+    if row.is_frame:
+        text += f" {frame_text(row)}"
+    text += f": {explanation.sentence}"
+    changes = [
+        change_text(row, change)
+        for change in explanation.changes
+        if change.scope.group == "link" or (change.scope.group == "session" and row.link is None)
+    ]
+    if changes:
+        text = f"{text.removesuffix('.')}; {', '.join(changes)}"
+    if explanation.formula is not None and row.kind == "flow":
+        text += f"  [{explanation.formula}]"
+    return text
+
+
+def change_text(row: Row, change: Change) -> str:
+    """`sender's credit 3 → 2`; without the arrow for a counter that is new."""
+    name = "credit" if change.field == "link_credit" else spec_name(change.field)
+    before = "" if change.before is None else f"{value_text(change.before)} → "
+    return f"{_owner(row, change)} {name} {before}{value_text(change.after)}".strip()
+
+
+def _owner(row: Row, change: Change) -> str:
+    scope = change.scope
+    if scope.group == "link" and scope.link_sender is not None:
+        if row.event == OBSERVED:
+            return "sender's"
+        own = "client" if change.vantage.startswith("client:") else change.vantage
+        return "sender's" if own == scope.link_sender else "receiver's"
+    return f"{scope.link_sender or visible(change.vantage)}'s"
+
+
+def transcript(
+    rows: Iterable[Row], at: int | None = None, start: State | None = None
+) -> Iterator[str]:
+    """The lines of a run.
+
+    Args:
+        rows: of one run, in order.
+        at: give only the line of this step (`seq`); None for all.
+        start: the state just before the first row, for a slice of a run.
+    """
+    kept: list[Row] = []
+
+    def passing() -> Iterator[Row]:
+        for row in rows:
+            if at is not None and row.seq > at:
+                return
+            kept.append(row)
+            yield row
+
+    for explanation in explain(passing(), start):
+        row = kept.pop()
+        if at is None or row.seq == at:
+            yield line(row, explanation)

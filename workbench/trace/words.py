@@ -1,0 +1,137 @@
+"""Words and numbers for people: texts of peers made harmless to read, frames in one line.
+
+What a peer or a capture says is text and stays text. A view escapes it for its own language; here
+only what a reader could not see, or what would rearrange the line, is made visible.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.amqp.performatives import PERFORMATIVES
+
+from .fields import EXTRA_JSON
+from .schema import CLIENT, Row
+
+MINUS = "−"
+LONGEST = 80
+
+
+def visible(text: object, longest: int = LONGEST) -> str:
+    r"""The text with control and direction characters written out, and cut where it is too long.
+
+    `visible("a\x1b[2J")` is `a\x1b[2J` with a backslash: nothing in it moves a cursor any more.
+    """
+    given = str(text)
+    shown = given if len(given) <= longest else given[:longest]
+    if not shown.isprintable():
+        shown = "".join(_written(character) for character in shown)
+    return shown if len(given) <= longest else f"{shown}… ({len(given)} characters)"
+
+
+def _written(character: str) -> str:
+    # Cc control, Cf format (among them the characters that turn the direction of a line), Cs lone
+    # surrogates, Co and Cn characters that no font has, Zl and Zp line ends.
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def quoted(text: object) -> str:
+    """A name of a peer's, in quotation marks."""
+    return f"“{visible(text)}”"
+
+
+def spec_name(name: str) -> str:
+    """`link_credit` as the specification writes it: `link-credit`."""
+    return name.replace("_", "-")
+
+
+def number(value: int) -> str:
+    """A number with a proper minus sign."""
+    return f"{MINUS}{-value}" if value < 0 else str(value)
+
+
+def count(value: int, one: str, many: str | None = None) -> str:
+    """`1 message`, `3 messages`, `no messages`."""
+    if value == 1:
+        return f"1 {one}"
+    return f"{value or 'no'} {many or one + 's'}"
+
+
+def value_text(value: Any) -> str:
+    """A counter or a field in a line of text; `?` for what cannot be known."""
+    if value is None:
+        return "?"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return number(value)
+    if isinstance(value, bytes):
+        return f"0x{value[:16].hex()}" + ("…" if len(value) > 16 else "")
+    if isinstance(value, Mapping):
+        return _object(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(value_text(item) for item in value[:4]) + "]"
+    return visible(value)
+
+
+def _object(value: Mapping[str, Any]) -> str:
+    kind = value.get("type")
+    inner = [(key, item) for key, item in value.items() if key != "type"]
+    text = ", ".join(f"{visible(spec_name(key))}={value_text(item)}" for key, item in inner[:4])
+    if len(inner) > 4:
+        text += ", …"
+    if isinstance(kind, str):
+        return f"{visible(kind)}({text})" if inner else visible(kind)
+    return "{" + text + "}"
+
+
+# Secrets do not belong into a line that is read aloud or pasted into a report.
+_HIDDEN = ("initial_response", "challenge", "response", "additional_data")
+
+
+# Fields are told in the order of the specification, whatever order a file keeps them in.
+_SPEC_ORDER: dict[str, tuple[str, ...]] = {
+    kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()
+}
+
+
+def frame_text(row: Row) -> str:
+    """A frame in one line: `flow(handle=0, delivery-count=20, link-credit=6)`.
+
+    The channel and the session fields of a flow about a link are left out; they have views of
+    their own. SASL responses are counted, not shown.
+    """
+    fields = row.frame or {}
+    left_out = {"channel", EXTRA_JSON}
+    if row.kind == "flow" and "handle" in fields:
+        left_out |= {"next_incoming_id", "incoming_window", "next_outgoing_id", "outgoing_window"}
+    parts = []
+    found = {**fields, **row.extra}
+    order = _SPEC_ORDER.get(row.kind or "", ())
+    ordered = [name for name in order if name in found]
+    for name in [*ordered, *(name for name in found if name not in order)]:
+        value = found[name]
+        if name in left_out or value is None:
+            continue
+        shown = value_text(value)
+        if name in _HIDDEN:
+            size = len(value) if isinstance(value, bytes) else 0
+            shown = count(size, "octet")
+        parts.append(f"{visible(spec_name(name))}={shown}")
+    return f"{visible(row.kind or row.event)}({', '.join(parts)})"
+
+
+def peer_role(row: Row, peer: str | None) -> str:
+    """What to call a peer in a sentence about this row: its role, if the row is about a link."""
+    if row.link is not None and row.link_sender is not None:
+        return "sender" if peer == row.link_sender else "receiver"
+    return peer or CLIENT
+
+
+def capital(text: str) -> str:
+    """The sentence with a capital first letter."""
+    return text[:1].upper() + text[1:]

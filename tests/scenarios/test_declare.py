@@ -1,0 +1,113 @@
+"""What is declared once validates, completes and explains."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from workbench import presets
+from workbench.scenarios import (
+    CREDIT,
+    ActionError,
+    Kind,
+    Parameter,
+    ParameterError,
+    get,
+    names,
+    run,
+)
+
+SPEC = presets.get("spec")
+
+
+def test_every_scenario_declares_what_it_takes_with_doc_and_range() -> None:
+    """Panels and tables are built from the declaration, so nothing in it may be missing."""
+    assert "credit" in names()
+    for name in names():
+        scenario = get(name)
+        assert scenario.title
+        assert scenario.doc
+        arguments = [parameter for spec in scenario.actions for parameter in spec.parameters]
+        for parameter in (*scenario.parameters, *arguments):
+            assert parameter.doc, parameter.name
+            if parameter.kind is Kind.WHOLE:
+                assert parameter.minimum is not None, parameter.name
+        for parameter in scenario.parameters:
+            parameter.check(parameter.default_in(SPEC))
+
+
+def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
+    """A whole number's default is a field of the preset."""
+    known = {item.name for item in fields(SPEC)}
+    for parameter in CREDIT.parameters:
+        if parameter.kind is Kind.WHOLE:
+            assert parameter.preset_field in known
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"messages": -1}, "messages is -1; legal: 0 to 100000 messages"),
+        ({"messages": 10**9}, "messages is 1000000000; legal: 0 to 100000 messages"),
+        ({"messages": "ten"}, "messages is 'ten', which is no whole number; legal: 0 to 100000"),
+        ({"messages": 1.5}, "messages is 1.5, which is no whole number"),
+        ({"messages": True}, "messages is True, which is no whole number"),
+        ({"messages": None}, "messages is None, which is no whole number"),
+        ({"latency_us": -5}, "latency_us is -5; legal: 0 to 60000000 us"),
+        ({"n": 0}, "n is 0; legal: 1 to 4294967295 messages"),
+        ({"initial_delivery_count": 2**32}, "initial_delivery_count is 4294967296; legal: 0 to"),
+        ({"policy": "greedy"}, "policy is 'greedy'; legal: one of manual, one-at-a-time"),
+        ({"policy": 3}, "policy is 3, which is no text; legal: one of manual"),
+        (
+            {"messages": 100_000, "message_bytes": 1_048_576},
+            "100000 messages of 1048576 octets are 104857600000 octets; legal together: up to",
+        ),
+        ({"colour": 1}, "scenario credit has no parameter 'colour'; it has: messages, "),
+        ({"messages": "x" * 1000}, r"messages is 'xxx.*\.\.\., which is no whole number"),
+    ],
+)
+def test_a_bad_parameter_gives_one_line_with_the_legal_range(parameters, message) -> None:  # type: ignore[no-untyped-def]
+    """The text names parameter, value and what would be legal."""
+    with pytest.raises(ParameterError) as caught:
+        run("credit", parameters=parameters)
+    text = str(caught.value)
+    assert re.match(message if ".*" in message else re.escape(message), text)
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
+    """The texts list what there is."""
+    with pytest.raises(ValueError, match="no scenario 'debit'; there are: credit"):
+        run("debit")
+    with pytest.raises(ValueError, match="no preset 'rmq9'; there are: spec"):
+        run("credit", preset="rmq9")
+
+
+def test_an_unknown_act_is_refused_with_the_names() -> None:
+    """The text lists what can be done."""
+    with pytest.raises(ActionError, match="credit has no act 'shout'; there are: grant, publish"):
+        CREDIT.action("shout")
+
+
+def test_a_required_argument_says_what_it_is_for() -> None:
+    """An act without it is refused, with its meaning and range."""
+    with pytest.raises(ActionError, match=r"grant needs link_credit \(how many more the sender"):
+        CREDIT.action("grant").arguments({}, SPEC)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "legal"),
+    [
+        (Parameter(name="a", doc="", minimum=1, maximum=9, unit="us"), "1 to 9 us"),
+        (Parameter(name="a", doc="", minimum=2), "2 or more"),
+        (Parameter(name="a", doc="", kind=Kind.YES_NO), "True or False"),
+        (Parameter(name="a", doc="", kind=Kind.TEXT), "a text"),
+        (Parameter(name="a", doc="", kind=Kind.TEXT, choices=("x", "y")), "one of x, y"),
+    ],
+)
+def test_the_legal_values_are_told_in_words(parameter: Parameter, legal: str) -> None:
+    """The same words stand in errors, tables and panels."""
+    assert parameter.legal == legal

@@ -1,0 +1,30 @@
+"""Declared runs: parameters, acts, branches."""
+
+from .branches import Branches
+from .credit import CREDIT
+from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .registry import get, names, register
+from .run import MAX_ROWS, Run, run
+from .throughput import Throughput, credit_throughput
+from .world import World
+
+__all__ = [
+    "CREDIT",
+    "MAX_ROWS",
+    "Action",
+    "ActionError",
+    "ActionSpec",
+    "Branches",
+    "Kind",
+    "Parameter",
+    "ParameterError",
+    "Run",
+    "Scenario",
+    "Throughput",
+    "World",
+    "credit_throughput",
+    "get",
+    "names",
+    "register",
+    "run",
+]

@@ -1,0 +1,101 @@
+"""The tree of runs that a learner makes by going back and acting differently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class Branches:
+    """Every run made so far, and the one that is looked at.
+
+    Branch 0 is the first run. An act makes a new branch below the current one and goes there; no
+    branch is ever lost. An act that is not legal raises and leaves everything as it was.
+
+    Attributes:
+        runs: all branches, in the order in which they were made.
+        current: number of the branch that is looked at.
+    """
+
+    def __init__(self, root: Run) -> None:
+        self.runs: list[Run] = [root]
+        self._parents: list[int | None] = [None]
+        self.current = 0
+
+    @property
+    def run(self) -> Run:
+        """The run that is looked at."""
+        return self.runs[self.current]
+
+    def act(self, after_seq: int, name: str, **arguments: Any) -> Run:
+        """Act in the current branch; the new branch becomes the current one.
+
+        Raises:
+            ActionError: if the act is not legal then; the current branch stays.
+        """
+        run = self.run.act(after_seq, name, **arguments)
+        self.runs.append(run)
+        self._parents.append(self.current)
+        self.current = len(self.runs) - 1
+        return run
+
+    def undo(self) -> Run:
+        """Go to the parent of the current branch; the first branch has none and stays."""
+        parent = self._parents[self.current]
+        if parent is not None:
+            self.current = parent
+        return self.run
+
+    def select(self, number: int) -> Run:
+        """Go to a branch.
+
+        Raises:
+            IndexError: if there is no branch of that number.
+        """
+        if not 0 <= number < len(self.runs):
+            raise IndexError(f"no branch {number}; there are 0 to {len(self.runs) - 1}")
+        self.current = number
+        return self.run
+
+    def parent(self, number: int) -> int | None:
+        """The branch that this one was made from."""
+        return self._parents[number]
+
+    def children(self, number: int) -> tuple[int, ...]:
+        """The branches made from this one, in order."""
+        return tuple(child for child, parent in enumerate(self._parents) if parent == number)
+
+    def path(self, number: int) -> tuple[int, ...]:
+        """From the first branch to this one, both included."""
+        found = [number]
+        while (parent := self._parents[found[-1]]) is not None:
+            found.append(parent)
+        return tuple(reversed(found))
+
+    def fork(self, number: int) -> int | None:
+        """The last row that this branch shares with its parent (-1: none); None for the first."""
+        if self._parents[number] is None:
+            return None
+        return self.runs[number].actions[-1].after_seq
+
+    def label(self, number: int) -> str:
+        """What was done to get this branch, such as `grant(link_credit=3) after row 21`."""
+        fork = self.fork(number)
+        if fork is None:
+            return "the run as it began"
+        return f"{self.runs[number].actions[-1]} after row {fork}"
+
+    def lines(self) -> list[str]:
+        """The tree as text, one branch per line, the current one marked with `>`."""
+        listed: list[str] = []
+
+        def walk(number: int, depth: int) -> None:
+            mark = ">" if number == self.current else " "
+            listed.append(f"{mark} {'  ' * depth}{number}: {self.label(number)}")
+            for child in self.children(number):
+                walk(child, depth + 1)
+
+        walk(0, 0)
+        return listed

@@ -1,0 +1,229 @@
+"""A run is a pure function of (scenario, preset, parameters, actions, seed).
+
+Nothing of a run is changed afterwards. To go back is to move a cursor over its rows; to act in the
+past is to make another run that shares the rows up to the act. A run goes on until it rests:
+nothing is due but frames that a hand holds and idle timers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workbench import presets
+from workbench.presets import Preset
+from workbench.sim import VirtualClock
+from workbench.trace.schema import Row
+from workbench.trace.taps import Recorder
+
+from .declare import Action, ActionError, Scenario, Value
+from .world import World
+
+MAX_ROWS = 100_000
+# A run that makes no rows must end too: no step of ours takes this many events per row.
+EVENTS_PER_ROW = 50
+
+
+class Run:
+    """One run: its rows, and what it is a function of.
+
+    Attributes:
+        scenario: what was declared.
+        preset: every default number.
+        parameters: every parameter with its value.
+        actions: the learner's acts, in the order in which they were applied.
+        seed: reserved for scenarios with chance in them; part of the run's identity.
+        rows: the trace, one row per event.
+        rested: True if nothing is left to do but to release what is held.
+        note: one line if the run ended otherwise, else empty.
+        start_seq: the row at which a lesson sets its cursor: the last one of the set-up.
+        parent: the run in whose past the last act was made.
+        world: the world as it stood at the end; to be looked at only.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        preset: Preset,
+        parameters: Mapping[str, Value],
+        actions: tuple[Action, ...],
+        seed: int,
+        max_rows: int,
+        parent: Run | None,
+    ) -> None:
+        self.scenario = scenario
+        self.preset = preset
+        self.parameters = dict(parameters)
+        self.actions = actions
+        self.seed = seed
+        self.max_rows = max_rows
+        self.parent = parent
+        self.name = f"{scenario.name}-{self._digest()}"
+        self.world, self.rows, self.rested, self.note = self._execute(stop_after=None)
+        marked = self.world.start_seq
+        self.start_seq = len(self.rows) - 1 if marked is None else marked
+
+    def act(self, after_seq: int, name: str, **arguments: Any) -> Run:
+        """Act when row `after_seq` has just happened; gives the branch that comes of it.
+
+        Acts at or before that row are kept, later ones are dropped. This run is not changed.
+
+        Raises:
+            ActionError: if the row does not exist or the act is not legal then; the text says
+                what would be legal.
+        """
+        spec = self.scenario.action(name)
+        checked = spec.arguments(arguments, self.preset)
+        self._check_row(after_seq)
+        kept = tuple(action for action in self.actions if action.after_seq <= after_seq)
+        action = Action(after_seq=after_seq, name=name, arguments=checked)
+        return Run(
+            self.scenario,
+            self.preset,
+            self.parameters,
+            (*kept, action),
+            self.seed,
+            self.max_rows,
+            parent=self,
+        )
+
+    def legal(self, after_seq: int) -> dict[str, str | None]:
+        """For every act: None if it is possible after that row, else why not."""
+        world = self.world_at(after_seq)
+        return {spec.name: spec.legal(world) for spec in self.scenario.actions}
+
+    def world_at(self, after_seq: int) -> World:
+        """The world as it stood when row `after_seq` had just happened (played again)."""
+        self._check_row(after_seq)
+        return self._execute(stop_after=after_seq)[0]
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _check_row(self, after_seq: int) -> None:
+        last = len(self.rows) - 1
+        if not isinstance(after_seq, int) or isinstance(after_seq, bool):
+            raise ActionError(f"row {after_seq!r} is no whole number; legal: -1 to {last}")
+        if not -1 <= after_seq <= last:
+            raise ActionError(f"row {after_seq} does not exist; legal: -1 to {last}")
+
+    def _execute(self, stop_after: int | None) -> tuple[World, list[Row], bool, str]:
+        """Play from the beginning; `stop_after` ends the play when that row has happened."""
+        clock = VirtualClock()
+        recorder = Recorder(self.name, now=lambda: clock.now_us)
+        rows = recorder.rows
+        world = World(
+            preset=self.scenario.effective(self.preset, self.parameters),
+            parameters=self.parameters,
+            seed=self.seed,
+            tap=recorder,
+            clock=clock,
+        )
+        pending = list(self.actions)
+        if stop_after is not None:
+            pending = [action for action in pending if action.after_seq <= stop_after]
+        pending.reverse()
+        self.scenario.build(world)
+        events = 0
+        while True:
+            while pending and pending[-1].after_seq < len(rows):
+                self._apply(world, pending.pop())
+            if stop_after is not None and len(rows) > stop_after and not pending:
+                break
+            if not clock.due or len(rows) >= self.max_rows:
+                break
+            if events >= self.max_rows * EVENTS_PER_ROW:
+                break
+            clock.step()
+            events += 1
+        if pending:
+            raise ActionError(
+                f"row {pending[-1].after_seq} does not exist; legal: -1 to {len(rows) - 1}"
+            )
+        rested = clock.due == 0
+        note = "" if rested or stop_after is not None else self._stopped(len(rows), events)
+        return world, rows, rested, note
+
+    def _stopped(self, rows: int, events: int) -> str:
+        if rows >= self.max_rows:
+            return f"stopped at {rows:,} rows; the run has not come to rest"
+        return f"stopped at {rows:,} rows: {events:,} clock events passed without coming to rest"
+
+    def _apply(self, world: World, action: Action) -> None:
+        spec = self.scenario.action(action.name)
+        arguments = spec.arguments(action.arguments, self.preset)
+        refusal = spec.legal(world)
+        if refusal is not None:
+            raise ActionError(refusal)
+        world.record_action(action)
+        world.apply(spec, arguments)
+
+    def _digest(self) -> str:
+        """Eight hexadecimal digits that name the tuple this run is a function of."""
+        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    def identity(self) -> dict[str, Any]:
+        """The tuple that this run is a function of, as plain JSON values."""
+        standard = presets.get(self.preset.name)
+        changed = {
+            number.name: number.value
+            for number in presets.describe(self.preset)
+            if number.value != getattr(standard, number.name)
+        }
+        return {
+            "scenario": self.scenario.name,
+            "preset": self.preset.name,
+            "preset_changes": changed,
+            "parameters": self.parameters,
+            "actions": [
+                [action.after_seq, action.name, dict(action.arguments)] for action in self.actions
+            ],
+            "seed": self.seed,
+        }
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture: name, rows, time, rest and note."""
+        return {
+            "name": self.name,
+            "rows": len(self.rows),
+            "t_us": self.rows[-1].t_us if self.rows else 0,
+            "rested": self.rested,
+            "note": self.note,
+            "actions": len(self.actions),
+        }
+
+
+def run(
+    scenario: Scenario | str,
+    preset: Preset | str = "spec",
+    parameters: Mapping[str, Any] | None = None,
+    actions: Iterable[Action] = (),
+    seed: int = 0,
+    max_rows: int = MAX_ROWS,
+) -> Run:
+    """Play a scenario until it rests.
+
+    Args:
+        scenario: a scenario or its name.
+        preset: a preset or its name.
+        parameters: values that differ from the scenario's defaults.
+        actions: acts in the order of their `after_seq`.
+        seed: for scenarios with chance in them.
+        max_rows: the run stops with a note when it has made this many rows.
+
+    Raises:
+        ParameterError: if a parameter is unknown or out of its range.
+        ActionError: if an act is not legal when its turn comes.
+        ValueError: if there is no such scenario or preset.
+    """
+    from .registry import get as scenario_named
+
+    if isinstance(scenario, str):
+        scenario = scenario_named(scenario)
+    if isinstance(preset, str):
+        preset = presets.get(preset)
+    ordered = tuple(sorted(actions, key=lambda action: action.after_seq))
+    values = scenario.values(preset, parameters or {})
+    return Run(scenario, preset, values, ordered, seed, max_rows, parent=None)

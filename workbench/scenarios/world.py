@@ -1,0 +1,183 @@
+"""Everything of one run that moves: clock, wires, broker, peers, and the tap that records them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from workbench.amqp.errors import LocalProtocolError
+from workbench.amqp.messaging import Data, encode_message
+from workbench.broker import Broker
+from workbench.presets import Preset
+from workbench.queues import QueueError
+from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
+
+from .declare import Action, ActionError, ActionSpec, Value
+
+LEARNER = "learner"
+
+
+class ClientEnd(End, Protocol):
+    """A client that can be put on a wire."""
+
+    def connect(self, wire: Wire) -> None:
+        """Remember the wire and begin to talk over it."""
+
+
+class World:
+    """One run in motion.
+
+    Attributes:
+        preset: every default number, those that a parameter takes the place of included.
+        parameters: the scenario's parameters, complete.
+        seed: of the run; a scenario with chance makes its generator from it.
+        tap: observer of every wire and of the broker's inside.
+        clock: virtual time.
+        broker: the broker under test.
+        wires: by connection name.
+        peers: clients by role, as the scenario names them.
+        start_seq: the last row of the set-up, once the scenario has marked it.
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: Preset,
+        parameters: Mapping[str, Value],
+        seed: int = 0,
+        tap: Tap | None = None,
+        clock: VirtualClock | None = None,
+    ) -> None:
+        self.preset = preset
+        self.parameters = dict(parameters)
+        self.seed = seed
+        self.tap = tap if tap is not None else NoTap()
+        self.clock = clock if clock is not None else VirtualClock()
+        self.broker = Broker(self.clock, preset, self.tap)
+        self.wires: dict[str, Wire] = {}
+        self.peers: dict[str, Any] = {}
+        self.start_seq: int | None = None
+        self._frame_ids = itertools.count()
+        self._messages = itertools.count()
+
+    def number(self, name: str) -> int:
+        """A parameter that is a whole number."""
+        value = self.parameters[name]
+        assert isinstance(value, int), f"{name} is {value!r}"
+        return value
+
+    def text(self, name: str) -> str:
+        """A parameter that is a text."""
+        value = self.parameters[name]
+        assert isinstance(value, str), f"{name} is {value!r}"
+        return value
+
+    def message(self, size: int) -> bytes:
+        """The next message, encoded: one data section whose octets name it, `size` long."""
+        text = b"message %d " % next(self._messages)
+        return encode_message([Data(text.ljust(size, b".")[:size])])
+
+    def connect(self, client: ClientEnd, name: str, latency_us: tuple[int, int]) -> Wire:
+        """Put a client and the broker on the two ends of a new wire; the client begins to talk."""
+        end = self.broker.accept(name)
+        wire = Wire(
+            self.clock,
+            client,
+            end,
+            latency_us=latency_us,
+            connection=name,
+            tap=self.tap,
+            next_frame_id=lambda: next(self._frame_ids),
+        )
+        self.wires[name] = wire
+        end.connect(wire)
+        # Nothing happens while a world is built: an act may come before the first row.
+        self.clock.call_soon(client.connect, wire)
+        return wire
+
+    def mark_start(self) -> None:
+        """The set-up ends with the row made last; a lesson sets its cursor there.
+
+        An act right after that row happens before the client reacts to it, at the same time. It is
+        no part of the set-up, so that a branch begins where the run begins that it is a branch of.
+        """
+        rows = getattr(self.tap, "rows", ())
+        self.start_seq = len(rows) - 1
+        for seq in range(len(rows) - 1, -1, -1):
+            if rows[seq].t_us != self.clock.now_us:
+                break
+            if rows[seq].event == "action":
+                self.start_seq = seq - 1
+
+    def wire_of(self, frame_id: int) -> Wire:
+        """The wire on which a frame is in flight.
+
+        Raises:
+            WireError: if it is in flight on none; the text lists what is.
+        """
+        flying = [
+            (flight.frame_id, wire) for wire in self.wires.values() for flight in wire.in_flight()
+        ]
+        for number, wire in flying:
+            if number == frame_id:
+                return wire
+        listed = ", ".join(str(number) for number, _ in flying)
+        now = f"legal now: {listed}" if listed else "no frame is in flight now"
+        raise WireError(f"frame {frame_id} is not in flight; {now}")
+
+    def record_action(self, action: Action) -> None:
+        """The row that tells of a learner's act; what it causes comes in later rows."""
+        given = {name: value for name, value in action.arguments.items() if value is not None}
+        self.tap.internal(
+            t_us=self.clock.now_us,
+            event="action",
+            vantage=LEARNER,
+            kind=action.name,
+            extra=given or None,
+        )
+
+    def record_wire(
+        self,
+        event: str,
+        wire: Wire,
+        *,
+        direction: Direction | str | None = None,
+        frame_id: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """A row that tells of a hold, a release or a change of latency."""
+        facts: dict[str, Any] = dict(extra or {})
+        if direction is not None:
+            facts["direction"] = Direction.of(direction).value
+        if frame_id is not None:
+            facts["frame_id"] = frame_id
+        self.tap.internal(
+            t_us=self.clock.now_us,
+            event=event,
+            vantage="wire",
+            connection=wire.connection,
+            extra=facts or None,
+        )
+
+    def apply(self, spec: ActionSpec, arguments: Mapping[str, Value]) -> None:
+        """Do a learner's act.
+
+        Raises:
+            ActionError: if the wire, the protocol or the queue refuses it.
+        """
+        try:
+            spec.apply(self, **arguments)
+        except (WireError, LocalProtocolError, QueueError) as error:
+            raise ActionError(str(error)) from error
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture of everything alive, each name with its owner before it."""
+        picture: dict[str, int | bool | str] = {}
+        owners: list[tuple[str, Any]] = [("clock", self.clock), ("broker", self.broker)]
+        owners += [(f"wire:{name}", wire) for name, wire in self.wires.items()]
+        owners += list(self.peers.items())
+        for owner, thing in owners:
+            for name, value in thing.overview().items():
+                picture[f"{owner}.{name}"] = value
+        return picture

@@ -1,0 +1,38 @@
+"""Views: the stepper and its homes, charts, and the learner's panel.
+
+The names are looked up when they are first used: whoever wants a static page does not load Bokeh,
+and whoever wants a chart does not load widgets.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "CreditChart": "charts",
+    "Panel": "panel_widget",
+    "StepperWidget": "stepper_widget",
+    "build": "stepper_doc",
+    "credit_chart": "charts",
+    "export_html": "static_html",
+    "figure_at": "charts",
+    "notebook_output": "charts",
+    "panel": "panel_widget",
+    "still": "stills",
+    "stepper": "stepper_widget",
+    "throughput_chart": "charts",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    """Import a view's name from its module on first use."""
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"workbench.views has no {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f".{home}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    """List the lazy names too."""
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,122 @@
+"""A run as one HTML file: the stepper, its document and nothing else. No network, no kernel."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from workbench.trace.schema import Row
+
+from .stepper_doc import build
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="stepper"><p>This page steps through a trace and needs JavaScript for it.</p></main>
+<script type="application/json" id="doc">{doc}</script>
+<script type="module">{module}</script>
+</body>
+</html>
+"""
+
+_PAGE_STYLE = """
+body { margin: 0; padding: 20px; background: #e9edf2; }
+@media (prefers-color-scheme: dark) { body { background: #0b0e12; } }
+#stepper { max-width: 1240px; margin: 0 auto; font-family: system-ui, sans-serif; }
+@media (max-width: 960px) { body { padding: 4px; } }
+"""
+
+_MOUNT = """
+const stepper = mount(document.getElementById("stepper"),
+  JSON.parse(document.getElementById("doc").textContent),
+  { step: Number(new URLSearchParams(location.hash.slice(1)).get("step")) || 0 });
+stepper.el.focus({ preventScroll: true });
+"""
+
+
+@cache
+def asset(name: str) -> str:
+    """The text of a file that lies beside this module: `stepper.js`, `stepper.css`."""
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
+
+
+def safe_json(value: Any) -> str:
+    """JSON that no HTML parser can take for markup, whatever strings it holds."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def page(doc: dict[str, Any]) -> str:
+    """The HTML of a StepperDoc."""
+    module = asset("stepper.js") + _MOUNT
+    style = asset("stepper.css") + _PAGE_STYLE
+    policy = (
+        f"default-src 'none'; script-src {_digest(module)}; style-src {_digest(style)};"
+        " base-uri 'none'; form-action 'none'"
+    )
+    return _PAGE.format(
+        policy=policy,
+        title=html.escape(str(doc["title"])),
+        style=style,
+        doc=safe_json(doc),
+        module=module,
+    )
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def export_html(
+    rows: Iterable[Row],
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+    note: str = "",
+    start: Any = None,
+) -> Path:
+    """Write a self-contained page that steps through `rows`; it opens from `file://`.
+
+    The file appears whole or not at all: it is written beside its place and then moved there.
+
+    Args:
+        rows: trace rows in order of `seq`.
+        path: where to write; an existing file is replaced.
+        title: the page's title; the run's name if empty.
+        note: one sentence under the title.
+        start: fold just before the first row, for a slice.
+
+    Returns:
+        The path written.
+    """
+    target = Path(path)
+    text = page(build(rows, start=start, title=title, note=note))
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target

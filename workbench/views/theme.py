@@ -1,0 +1,98 @@
+"""Colours, shapes and words that every view shares.
+
+Three rules: no meaning rests on colour alone (each colour comes with a shape, a dash pattern or a
+word); colours are Okabe and Ito's, told apart by colour-blind eyes; a name here is drawn the same
+way in the stepper, in the charts and in the static page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.trace import brakes, clauses
+
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+YELLOW = "#F0E442"
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#6b7280"
+
+SENDER = BLUE
+RECEIVER = VERMILLION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameStyle:
+    """How a kind of frame is drawn.
+
+    Attributes:
+        name: the style's class in `stepper.css` (`k-<name>`).
+        glyph: a shape that stands for it where colour does not reach.
+    """
+
+    name: str
+    glyph: str
+
+
+_FLOW = FrameStyle(name="flow", glyph="◆")
+_TRANSFER = FrameStyle(name="transfer", glyph="●")
+_DISPOSITION = FrameStyle(name="disposition", glyph="✓")
+_ERROR = FrameStyle(name="closing", glyph="✕")
+_OTHER = FrameStyle(name="other", glyph="○")
+
+FRAME_STYLES = {
+    "flow": _FLOW,
+    "transfer": _TRANSFER,
+    "disposition": _DISPOSITION,
+    "detach": _ERROR,
+    "end": _ERROR,
+    "close": _ERROR,
+}
+
+
+def frame_style(kind: str | None) -> FrameStyle:
+    """The style of a performative; anything unknown is drawn as a plain frame."""
+    return FRAME_STYLES.get(kind or "", _OTHER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrakeStyle:
+    """How an interval in which this brake holds the sender is shaded.
+
+    Attributes:
+        colour: fill, drawn translucent.
+        hatch: Bokeh's name of the hatch pattern, so that grey prints tell brakes apart.
+    """
+
+    colour: str
+    hatch: str
+
+
+BRAKE_STYLES = {
+    brakes.NO_MESSAGE: BrakeStyle(colour=GREY, hatch="dot"),
+    brakes.UNCONFIRMED: BrakeStyle(colour=PURPLE, hatch="cross"),
+    brakes.LINK_CREDIT: BrakeStyle(colour=ORANGE, hatch="right_diagonal_line"),
+    brakes.PREFETCH: BrakeStyle(colour=ORANGE, hatch="left_diagonal_line"),
+    brakes.QPID_WINDOW: BrakeStyle(colour=ORANGE, hatch="horizontal_line"),
+    brakes.CREDIT_FLOW: BrakeStyle(colour=VERMILLION, hatch="vertical_line"),
+    brakes.ALARM: BrakeStyle(colour=VERMILLION, hatch="diagonal_cross"),
+    brakes.SESSION_WINDOW: BrakeStyle(colour=SKY, hatch="left_diagonal_line"),
+    brakes.TCP: BrakeStyle(colour=BLUE, hatch="horizontal_dash"),
+}
+
+
+def brake_words() -> dict[str, str]:
+    """What each brake is, in words."""
+    return {name: words for name, words in brakes.WORDS.items() if name != brakes.NONE}
+
+
+def clause_title(clause: str) -> str:
+    """The section's title in the standard, or a broker's own rule in words; empty if unknown."""
+    if ":" in clause:
+        preset, _, rule = clause.partition(":")
+        return f"{rule.replace('-', ' ')}, as {preset} does it"
+    return clauses.title(clause) or ""

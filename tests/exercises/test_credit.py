@@ -1,0 +1,303 @@
+"""What lesson 01 asks: answers are read off the run, and known mistakes get words of their own."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from workbench import presets
+from workbench.exercises import credit_check, credit_predict, measure
+from workbench.exercises.compare import RULES, compare_rules
+from workbench.exercises.lesson_01 import arrival, last, real_receiver
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import judge
+from workbench.scenarios import run
+from workbench.scenarios.declare import ParameterError
+from workbench.trace.importer import import_capture
+
+CAPTURE = Path(__file__).resolve().parent.parent.parent / (
+    "data/captures/rmq43_b_consumer_credit.pcapng"
+)
+
+
+def solved(asking, *args, **kwargs):
+    """The solution of a question, without its widget."""
+    return asking.question(*args, **kwargs).solve()
+
+
+@pytest.fixture(scope="module")
+def queue():
+    """Ten messages and a receiver that has said nothing."""
+    return run("credit")
+
+
+@pytest.fixture(scope="module")
+def granted(queue):
+    """Three of them fetched."""
+    return queue.act(queue.start_seq, "grant", link_credit=3)
+
+
+@pytest.fixture(scope="module")
+def busy():
+    """A grant of 40 on a queue of 60."""
+    queue = run("credit", parameters={"messages": 60})
+    return queue.act(queue.start_seq, "grant", link_credit=40)
+
+
+@pytest.fixture(scope="module")
+def rules():
+    """The four rules, on few messages."""
+    return compare_rules(messages=100, latency_us=1000, n=20)
+
+
+def told(solution, answer) -> str:
+    """What a learner reads who gives that answer; it must not be right."""
+    verdict = judge(answer, solution)
+    assert verdict.right is False
+    return f"{verdict.belief}: {verdict.text}"
+
+
+def test_nothing_comes_before_the_first_flow(queue):
+    """0 transfers until the first flow [2.6.7], and the run is at rest."""
+    solution = solved(credit_predict.before_any_flow, queue)
+    assert solution.answer == 0
+    assert "The run is at rest" in solution.reason
+    assert told(solution, 10).startswith("the queue pushes: You said 10, the run shows 0.")
+    assert told(solution, 1).startswith("one comes on trial")
+
+
+@pytest.mark.parametrize(("link_credit", "come"), [(3, 3), (10, 10), (25, 10), (0, 0)])
+def test_one_credit_is_one_message(queue, link_credit, come):
+    """As many transfers as credit, or as messages there are."""
+    assert solved(credit_predict.after_grant, queue, link_credit).answer == come
+
+
+def test_a_flow_is_not_a_switch(queue):
+    """Who expects the whole queue hears how many stay in it."""
+    solution = solved(credit_predict.after_grant, queue, 3)
+    assert told(solution, 10).startswith("a flow opens the tap")
+    assert "7 messages stay in the queue" in solution.reason
+    assert told(solution, 1).startswith("one flow, one message")
+
+
+def test_the_same_grant_twice_is_not_a_sum():
+    """flow(50) and flow(50) with no transfer between leave 50, not 100 [2.6.7]."""
+    empty = run("credit", parameters={"messages": 0})
+    solution = solved(credit_predict.granted_twice, empty, 50, publish=120)
+    assert solution.answer == 50
+    assert "link-credit was 50, then 50" in solution.reason
+    assert "70 wait" in solution.reason
+    assert told(solution, 100).startswith("adds: You said 100, the run shows 50.")
+    assert told(solution, 120).startswith("everything published")
+
+
+def test_what_is_in_flight_cannot_be_called_back(busy):
+    """After flow(0) there come those on the wire and those sent before the flow arrived."""
+    second = arrival(busy, 2)
+    solution = solved(credit_predict.after_stop, busy, second)
+    flying = measure.in_flight(busy.rows, "transfer", second)
+    # Both directions take equally long, so as many are sent meanwhile as were on the wire.
+    assert solution.answer == pytest.approx(2 * flying, abs=1)
+    assert 0 < flying < solution.answer
+    assert told(solution, 0).startswith("takes back")
+    assert told(solution, flying).startswith("only what is in flight")
+    assert told(solution, 38).startswith("a grant stands")
+
+
+def test_an_acknowledgement_grants_nothing(granted):
+    """After credit is used up, dispositions bring no transfer."""
+    solution = solved(credit_predict.after_acknowledging, granted)
+    assert solution.answer == 0
+    assert "was 0 before and 0 after" in solution.reason
+    assert told(solution, 3).startswith("acknowledging grants")
+
+
+def test_the_rules_rank_as_the_article_says(rules):
+    """One at a time < N then wait < N topped up at half < a high mark, at a latency above zero."""
+    assert tuple(rules.rates) == RULES
+    rates = list(rules.rates.values())
+    assert rates == sorted(rates)
+    assert rates[0] * 5 < rates[1]
+    assert rates[1] * 1.2 < rates[2]
+    assert [one.messages for one in rules.results] == [100] * 4
+    held = [one.held for one in rules.results]
+    assert held == sorted(held, reverse=True)
+    solution = solved(credit_predict.fastest_rule, rules)
+    assert solution.answer == RULES[-1]
+    assert told(solution, RULES[1]).startswith("waiting costs nothing")
+
+
+def test_the_table_of_the_rules_is_text_too(rules):
+    """Rule, messages, flows, time, rate and held time, for the page and for the terminal."""
+    lines = str(rules).splitlines()
+    assert lines[0].split()[:3] == ["rule", "messages", "flows"]
+    assert [line.split()[0] for line in lines[1:]] == list(RULES)
+    assert rules._repr_html_().count("<tr>") == 5
+
+
+def test_proton_adds_in_its_library_and_sets_on_the_wire():
+    """receiver.flow(10) twice sends link-credit 10 and then 20."""
+    proton = real_receiver({"messages": 30})
+    if proton is None:
+        pytest.skip("python-qpid-proton is not installed")
+    solution = solved(credit_predict.proton_again, proton, 10)
+    assert solution.answer == 20
+    assert "link-credit 10 and 20" in solution.reason
+    assert told(solution, 10).startswith("sets")
+
+
+def test_without_proton_one_line_is_said(monkeypatch, capsys):
+    """The lesson goes on, and the line says what would be needed."""
+    from workbench.peers import proton_peer
+
+    def missing():
+        raise proton_peer.ProtonMissingError("python-qpid-proton is not installed.")
+
+    monkeypatch.setattr(proton_peer, "_proton", missing)
+    assert real_receiver() is None
+    assert capsys.readouterr().out == "Skipped: python-qpid-proton is not installed.\n"
+
+
+def test_rabbitmq_sets_credit_as_well():
+    """Two equal flows in the capture are followed by as many transfers as one of them says."""
+    rows = import_capture(CAPTURE).rows
+    solution = solved(credit_predict.rabbit_flows, rows)
+    assert solution.answer == 4
+    assert told(solution, 8).startswith("adds")
+
+
+def test_every_question_has_a_name_of_its_own(queue, granted, busy, rules):
+    """The log keeps answers by name."""
+    rows = import_capture(CAPTURE).rows
+    empty = run("credit", parameters={"messages": 0})
+    asked = [
+        credit_predict.before_any_flow.question(queue),
+        credit_predict.after_grant.question(queue, 3),
+        credit_predict.granted_twice.question(empty, 50, publish=120),
+        credit_predict.after_stop.question(busy, arrival(busy, 2)),
+        credit_predict.fastest_rule.question(rules),
+        credit_predict.after_acknowledging.question(granted),
+        credit_predict.proton_again.question(queue, 10),
+        credit_predict.rabbit_flows.question(rows),
+    ]
+    names = [question.name for question in asked]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("01/") for name in names)
+
+
+# -- checks -------------------------------------------------------------------------------------
+
+
+def test_late_arrivals_are_recognised(busy):
+    """A run in which messages arrive although the receiver's credit is 0."""
+    log = Progress()
+    stopped = busy.act(arrival(busy, 2), "grant", link_credit=0)
+    verdict = credit_check.late_arrivals(stopped, log=log)
+    assert verdict.right
+    assert "arrive after it" in verdict.text
+    assert log.entries["01/late-arrivals"].right
+
+
+def test_stopping_too_late_is_told(granted):
+    """Nothing was in flight any more: the check says so, and what to try."""
+    stopped = granted.act(last(granted), "grant", link_credit=0)
+    verdict = credit_check.late_arrivals(stopped, log=Progress())
+    assert verdict.right is False
+    assert "nothing arrives after it" in verdict.text
+
+
+def test_a_run_as_it_began_is_not_judged(queue):
+    """Who runs all cells at once is told what to do, not that they were wrong."""
+    log = Progress()
+    assert credit_check.late_arrivals(queue, log=log).right is None
+    assert credit_check.never_more_than(queue, 3, log=log).right is None
+    assert credit_check.smallest_n(..., latency_us=1000, messages=100, log=log).right is None
+    assert log.entries == {}
+
+
+def test_a_panel_is_judged_by_the_branch_that_it_shows(busy):
+    """What the learner sees is what is checked."""
+    from workbench.views.panel_widget import Panel
+
+    desk = Panel(run("credit", parameters={"messages": 60}))
+    start = desk.model.cursor
+    desk.model.act("grant", link_credit=40)
+    desk.model.cursor = arrival(desk.model.run, 2) + 1
+    desk.model.act("grant", link_credit=0)
+    assert credit_check.late_arrivals(desk, log=Progress()).right
+    desk.model.undo()
+    desk.model.cursor = start
+    assert credit_check.late_arrivals(desk, log=Progress()).right is False
+
+
+def test_fetching_all_in_small_grants_is_recognised(queue):
+    """Four flows of at most 3 fetch ten messages."""
+    fetched = queue
+    for _ in range(4):
+        fetched = fetched.act(last(fetched), "grant", link_credit=3)
+    verdict = credit_check.never_more_than(fetched, 3, log=Progress())
+    assert verdict.right, verdict
+    assert "All 10 messages arrived with 4 flows" in verdict.text
+
+
+def test_granting_too_much_or_too_little_is_told(queue, granted):
+    """With the row at which it was too much, or with how many still wait."""
+    greedy = queue.act(queue.start_seq, "grant", link_credit=10)
+    assert "link-credit 10" in credit_check.never_more_than(greedy, 3, log=Progress()).text
+    left = credit_check.never_more_than(granted, 3, log=Progress())
+    assert left.right is False
+    assert "3 messages arrived and 7 messages wait" in left.text
+
+
+def test_the_smallest_n_is_found_by_running_the_model():
+    """Too small starves, too large has a smaller neighbour, and one number is right."""
+    given = {"latency_us": 1000, "messages": 150, "log": Progress()}
+    right = [n for n in range(1, 80) if credit_check.smallest_n(n, **given).right]
+    assert len(right) == 1
+    assert "with" in credit_check.smallest_n(right[0], **given).text
+    assert "runs out of credit" in credit_check.smallest_n(right[0] - 1, **given).text
+    assert "there is a smaller one" in credit_check.smallest_n(right[0] + 5, **given).text
+
+
+@pytest.mark.parametrize("answer", [0, -3, "ten", 2.5, 2**40])
+def test_an_answer_that_is_no_n_is_told_and_not_judged(answer):
+    """The scenario's own words about what is legal."""
+    verdict = credit_check.smallest_n(answer, latency_us=1000, messages=10, log=Progress())
+    assert verdict.right is None
+    assert "legal: 1 to 4294967295" in verdict.text
+
+
+def test_what_is_no_run_is_a_mistake_in_the_cell():
+    """A number instead of the desk is answered with what is wanted."""
+    with pytest.raises(TypeError, match="a panel or a run"):
+        credit_check.late_arrivals(3)
+
+
+def test_comparing_refuses_absurd_parameters():
+    """As everywhere: the text says what would be legal."""
+    with pytest.raises(ParameterError, match="legal: 0 to"):
+        compare_rules(messages=10, latency_us=-1)
+
+
+# -- measuring ----------------------------------------------------------------------------------
+
+
+def test_a_message_of_several_frames_counts_once():
+    """Credit is per message, so counting is too [2.6.7]."""
+    small = dataclasses.replace(presets.get("spec"), client_max_frame_size=512)
+    queue = run("credit", small, {"messages": 4, "message_bytes": 2000})
+    fetched = queue.act(queue.start_seq, "grant", link_credit=2)
+    assert len(measure.frames(fetched.rows, "transfer")) > 2
+    assert measure.messages(fetched.rows) == 2
+
+
+def test_a_row_that_does_not_exist_is_told(granted):
+    """Placing a cursor at the fourth of three messages is refused with how many there are."""
+    with pytest.raises(ValueError, match="there are 3 rows"):
+        arrival(granted, 4)
+
+
+def test_nothing_moved_has_no_rate(queue):
+    """No division by zero, no infinite figure."""
+    assert measure.rate(queue.rows) == 0.0
+    assert measure.duration_us(queue.rows) == 0

@@ -1,0 +1,178 @@
+"""Asking first: what is an answer, what is told about it, and that nothing is given away before."""
+
+import pytest
+
+from workbench.exercises.predict import PredictionView
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import (
+    AnswerError,
+    Belief,
+    Prediction,
+    Question,
+    Solution,
+    judge,
+)
+
+SOLUTION = Solution(
+    answer=7,
+    reason="Seven came, rows 20 to 26.",
+    beliefs=(Belief(name="adds", answer=14, because="7 + 7 is no sum on the wire."),),
+)
+
+
+def question(solve=lambda: SOLUTION, **more) -> Question:
+    """A question whose run says seven."""
+    return Question(name="01/seven", text="How many come?", solve=solve, **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("7", 7), (" 7 ", 7), (7, 7), ("1,000", 1000), ("0", 0)]
+)
+def test_a_number_is_read_as_people_write_it(given, meant):
+    """Blanks around it and separators inside it do not matter."""
+    assert question().read(given) == meant
+
+
+@pytest.mark.parametrize("given", ["", "seven", "-1", "7.5", "4294967296", "٣", "9" * 5000, None])
+def test_what_is_no_count_is_refused_with_what_would_be(given):
+    """The refusal names the legal range in one line, however long the input was."""
+    with pytest.raises(AnswerError, match="whole number from 0 to 4294967295") as refusal:
+        question().read(given)
+    assert len(str(refusal.value)) < 160
+
+
+def test_a_choice_must_be_one_of_the_choices():
+    """Anything else is answered with the list."""
+    chosen = question(choices=("this", "that"))
+    assert chosen.read("that") == "that"
+    with pytest.raises(AnswerError, match="this, that"):
+        chosen.read("neither")
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "belief", "telling"),
+    [
+        (7, True, None, "Seven came"),
+        (14, False, "adds", "You said 14, the run shows 7. That is the belief “adds”: 7 + 7 is no"),
+        (9, False, None, "You said 9, the run shows 7. Seven came"),
+    ],
+)
+def test_a_verdict_explains_with_the_run_s_numbers(answer, right, belief, telling):
+    """Right answers get the reason, wrong ones the belief behind them as well."""
+    verdict = judge(answer, SOLUTION)
+    assert (verdict.right, verdict.belief) == (right, belief)
+    assert bool(verdict) is right
+    assert telling in str(verdict)
+    assert "Seven came, rows 20 to 26." in str(verdict)
+
+
+def test_a_belief_that_happens_to_be_right_is_no_mistake():
+    """Where two ways of thinking give the same number, nobody is told off."""
+    lucky = Solution(answer=7, reason="", beliefs=(Belief(name="adds", answer=7, because=""),))
+    assert lucky.belief_of(7) is None
+    assert judge(7, lucky).right
+
+
+def test_the_run_is_looked_at_only_after_an_answer():
+    """Asking works nothing out; comparing does, each time anew."""
+    looked: list[int] = []
+
+    def solve() -> Solution:
+        looked.append(1)
+        return SOLUTION
+
+    asked = Prediction(question(solve))
+    assert asked.compare().right is None
+    assert looked == []
+    asked.commit("9")
+    assert looked == []
+    assert asked.compare().right is False
+    asked.commit("7")
+    assert asked.verdict is None
+    assert asked.compare().right is True
+    assert len(looked) == 2
+    assert asked.answers == [9, 7]
+
+
+def test_a_refused_answer_leaves_the_earlier_one():
+    """A slip does not wipe out what was committed."""
+    asked = Prediction(question())
+    asked.commit("7")
+    with pytest.raises(AnswerError):
+        asked.commit("many")
+    assert asked.answer == 7
+
+
+def view(**more) -> tuple[PredictionView, Progress]:
+    """A widget with a log of its own."""
+    log = Progress()
+    return PredictionView(Prediction(question(**more)), log), log
+
+
+def test_the_widget_commits_and_then_compares():
+    """Two presses: Compare cannot be pressed before something was committed."""
+    shown, log = view()
+    assert shown.compare.disabled
+    shown.field.value = "14"
+    shown.commit.click()
+    assert not shown.compare.disabled
+    assert "You say 14" in shown.line.value
+    assert "7" not in shown.line.value
+    assert log.entries == {}
+    shown.compare.click()
+    assert "belief “adds”" in shown.line.value
+    shown.field.value = "7"
+    shown.commit.click()
+    shown.compare.click()
+    assert "✔ Right." in shown.line.value
+    entry = log.entries["01/seven"]
+    assert (entry.answers, entry.right, entry.first_right) == (["14", "7"], True, False)
+    assert entry.belief == "adds"
+
+
+def test_the_enter_key_commits():
+    """Nobody needs a mouse: the field's own submit message is a press of Commit."""
+    shown, _ = view()
+    shown.field.value = "3"
+    custom = {"method": "custom", "content": {"event": "submit"}}
+    shown.field._handle_msg({"content": {"data": custom}, "buffers": []})
+    assert shown.prediction.answer == 3
+
+
+def test_the_widget_tells_what_is_no_answer():
+    """The line below the field says what would be one, and is announced by screen readers."""
+    shown, _ = view()
+    shown.field.value = "<b>lots</b>"
+    shown.commit.click()
+    assert "&lt;b&gt;lots&lt;/b&gt;" in shown.line.value
+    assert 'role="status"' in shown.line.value
+    assert shown.compare.disabled
+
+
+def test_choices_are_asked_for_without_one_preselected():
+    """A learner has to decide: Commit without a choice asks for one."""
+    shown, log = view(choices=("this", "that"))
+    assert shown.field.value is None
+    shown.commit.click()
+    assert "Choose one of: this, that." in shown.line.value
+    shown.field.value = "this"
+    shown.commit.click()
+    shown.compare.click()
+    assert log.entries["01/seven"].answers == ["this"]
+
+
+def test_nothing_that_is_sent_to_the_browser_gives_the_answer_away():
+    """Neither the widget's state nor its still holds the solution before Compare."""
+    shown, _ = view(solve=lambda: Solution(answer=4711, reason="It is 4711."))
+    states = [child.get_state() for child in (shown, *shown.children, *shown.children[1].children)]
+    assert "4711" not in str(states)
+    assert "4711" not in repr(shown)
+
+
+def test_a_page_without_a_kernel_keeps_question_and_verdict_as_text():
+    """The still is plain text: question, choices, answer and what came of it."""
+    shown, _ = view(choices=("this", "that"))
+    bundle = shown._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["text/plain"].splitlines() == ["Predict: How many come?", "Choices: this; that"]

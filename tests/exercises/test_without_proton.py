@@ -1,0 +1,28 @@
+"""Lesson 01 where the real client could not be compiled: one line, and everything else works."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.notebooks.test_lessons import execute, faults
+
+LESSON = Path(__file__).resolve().parent.parent.parent / "notebooks" / "01_credit.ipynb"
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
+def test_the_lesson_runs_without_proton(tmp_path, monkeypatch, private_jupyter):
+    """The cells of the real client say what is missing and are skipped; no cell fails."""
+    (tmp_path / "proton.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
+    for name, value in private_jupyter.items():
+        monkeypatch.setenv(name, value)
+    path = os.pathsep.join([str(tmp_path), private_jupyter["PYTHONPATH"]])
+    monkeypatch.setenv("PYTHONPATH", path)
+    notebook = execute(LESSON)
+    assert faults(notebook) == []
+    cells = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+    (said,) = cells["proton"]
+    assert said.text.startswith("Skipped: python-qpid-proton is not installed.")
+    assert said.text.count("\n") == 1
+    assert cells["proton-predict"] == cells["proton-step"] == []

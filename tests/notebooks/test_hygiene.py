@@ -1,0 +1,137 @@
+"""The form of a committed lesson: no outputs, short cells, more prose than code."""
+
+import ast
+import re
+from pathlib import Path
+from statistics import median
+
+import nbformat
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent.parent
+NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
+MAX_LINES = 15
+MAX_MEDIAN = 4
+MAX_CODE_CELLS = 30
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def path(request) -> Path:
+    """Each committed notebook in turn."""
+    return request.param
+
+
+@pytest.fixture
+def notebook(path):
+    """The notebook as nbformat reads it."""
+    return nbformat.read(path, as_version=nbformat.NO_CONVERT)
+
+
+def code_cells(notebook) -> list:
+    """The cells that run."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def lines(cell) -> int:
+    """How many lines of a cell say something."""
+    return sum(1 for line in cell.source.splitlines() if line.strip())
+
+
+def test_there_are_lessons():
+    """The map of the lessons is always there; without it these tests would check nothing."""
+    assert "00_index" in [path.stem for path in NOTEBOOKS]
+
+
+def test_the_file_is_written_as_nbformat_writes_it(path, notebook):
+    """One indentation, one order, a final newline: a change of one line is a diff of one line."""
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor >= 5) == (4, True)
+    assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
+
+
+def test_no_output_is_stored(notebook):
+    """A stored output goes stale, and may be megabytes."""
+    for cell in code_cells(notebook):
+        assert cell.outputs == [], cell.id
+        assert cell.execution_count is None, cell.id
+
+
+def test_metadata_names_the_kernel_and_nothing_else(notebook):
+    """No widget state, no version of somebody's Python."""
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert set(notebook.metadata.kernelspec) <= {"name", "display_name", "language"}
+    assert dict(notebook.metadata.language_info) == {"name": "python"}
+
+
+def test_cells_carry_tags_at_most(notebook):
+    """What an editor keeps about a cell (folded, scrolled) is nobody else's business."""
+    for cell in notebook.cells:
+        assert set(cell.metadata) <= {"tags"}, cell.id
+        assert set(cell.metadata.get("tags", [])) <= {"widget", "raises-exception"}, cell.id
+
+
+def test_cell_ids_are_words(notebook):
+    """`grant-ten-credits` can be named in a review; `f3a91c07` cannot."""
+    ids = [cell.id for cell in notebook.cells]
+    assert len(ids) == len(set(ids))
+    for cell_id in ids:
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", cell_id), cell_id
+        assert not re.fullmatch(r"(?=.*\d)[0-9a-f]{8}", cell_id), (
+            f"{cell_id} looks like a random id"
+        )
+
+
+def test_code_is_short_and_prose_is_plenty(notebook):
+    """A lesson places what the library builds, and explains more than it runs."""
+    cells = code_cells(notebook)
+    lengths = [lines(cell) for cell in cells]
+    too_long = [cell.id for cell in cells if lines(cell) > MAX_LINES]
+    assert too_long == []
+    assert median(lengths) <= MAX_MEDIAN
+    assert len(cells) <= MAX_CODE_CELLS
+    assert len(notebook.cells) - len(cells) > len(cells)
+
+
+def test_the_first_cell_imports_from_workbench_and_does_nothing_else(notebook):
+    """A learner sees in one place what the lesson uses."""
+    first = code_cells(notebook)[0]
+    for statement in ast.parse(first.source).body:
+        if isinstance(statement, ast.ImportFrom):
+            assert statement.module.split(".")[0] == "workbench", first.source
+        else:
+            assert isinstance(statement, ast.Import), first.source
+            assert all(alias.name.split(".")[0] == "workbench" for alias in statement.names)
+
+
+def test_no_cell_installs_waits_or_reaches_out(notebook):
+    """No magics, no shell, no path hacks, no sleep: a lesson runs anywhere and at once."""
+    for cell in code_cells(notebook):
+        assert not re.search(r"^\s*[%!]", cell.source, re.M), cell.id
+        tree = ast.parse(cell.source)
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert not names & {"sleep", "system", "Popen", "urlopen", "get_ipython"}, cell.id
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                roots = [alias.name.split(".")[0] for alias in node.names]
+                if isinstance(node, ast.ImportFrom):
+                    roots = [(node.module or "").split(".")[0]]
+                assert not set(roots) & {"os", "sys", "subprocess", "urllib", "socket", "time"}
+
+
+def test_a_lesson_defines_little(notebook):
+    """Classes and long functions live in the library, where tests and mypy read them."""
+    for cell in code_cells(notebook):
+        for node in ast.walk(ast.parse(cell.source)):
+            assert not isinstance(node, ast.ClassDef), cell.id
+            if isinstance(node, ast.FunctionDef):
+                assert node.end_lineno - node.lineno < 8, cell.id
+
+
+def test_links_lead_to_files(path, notebook):
+    """A link to another lesson or a file of the project is not broken."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", cell.source):
+                assert (path.parent / target).exists(), f"{cell.id}: {target}"

@@ -1,0 +1,86 @@
+"""Every lesson runs from its first cell to its last in a fresh kernel, and says nothing wrong."""
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+REPO = Path(__file__).resolve().parent.parent.parent
+NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
+CELL_TIMEOUT_S = 60
+START_TIMEOUT_S = 120
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def execute(path: Path):
+    """Run a copy of a notebook that lives in memory only; the file stays as it is."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT_S,
+        startup_timeout=START_TIMEOUT_S,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute(env={**os.environ})
+    return notebook
+
+
+@pytest.fixture(autouse=True)
+def _private(monkeypatch, private_jupyter):
+    """Neither the user's Jupyter settings nor their IPython profile have a say."""
+    for name, value in private_jupyter.items():
+        monkeypatch.setenv(name, value)
+
+
+def faults(notebook) -> list[str]:
+    """Give what a learner would stumble over in an executed notebook."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        tags = cell.metadata.get("tags", [])
+        kinds = [output.output_type for output in cell.outputs]
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                found.append(f"{cell.id}: on stderr: {output.text[:300]}")
+        if ("raises-exception" in tags) != ("error" in kinds):
+            found.append(f"{cell.id}: tagged raises-exception or not, it ended as {kinds}")
+        if "widget" in tags:
+            bundles = [output.data for output in cell.outputs if "data" in output]
+            if not any(WIDGET in bundle for bundle in bundles):
+                found.append(f"{cell.id}: shows no widget, only {kinds}")
+            elif not all(bundle.get("text/plain") for bundle in bundles):
+                found.append(f"{cell.id}: its widget leaves no text behind")
+    return found
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_lesson_runs(path):
+    """No error, nothing on stderr, and each cell that promises a widget shows one."""
+    before = path.read_bytes()
+    assert faults(execute(path)) == []
+    assert path.read_bytes() == before
+
+
+@pytest.mark.notebook
+def test_what_goes_wrong_in_a_lesson_is_noticed(tmp_path):
+    """The check itself sees stderr, a missing widget and a promised error that did not come."""
+    cell = nbformat.v4.new_code_cell
+    notebook = nbformat.v4.new_notebook(
+        cells=[
+            cell("import sys; print('lost', file=sys.stderr)", id="stderr"),
+            cell("1 + 1", id="no-widget", metadata={"tags": ["widget"]}),
+            cell("2 + 2", id="no-error", metadata={"tags": ["raises-exception"]}),
+            cell("import ipywidgets; ipywidgets.Button()", id="ok", metadata={"tags": ["widget"]}),
+        ]
+    )
+    path = tmp_path / "faulty.ipynb"
+    nbformat.write(notebook, path)
+    assert [fault.split(":")[0] for fault in faults(execute(path))] == [
+        "stderr", "no-widget", "no-error",
+    ]  # fmt: skip

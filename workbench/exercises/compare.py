@@ -1,0 +1,146 @@
+"""The same queue under every top-up rule: runs, their throughput, and a table of both."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from workbench.presets import Preset
+from workbench.scenarios.credit import MANUAL, POLICIES
+from workbench.scenarios.run import Run, run
+from workbench.trace.brakes import LINK_CREDIT
+
+from . import measure
+
+RULES = tuple(policy for policy in POLICIES if policy != MANUAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What one rule achieved.
+
+    Attributes:
+        rule: name of the top-up rule.
+        messages: that arrived.
+        flows: sent by the receiver.
+        time_us: from the first flow to the last arrival.
+        rate: messages a second.
+        held: part of that time in which the sender was held by link-credit, 0 to 1.
+    """
+
+    rule: str
+    messages: int
+    flows: int
+    time_us: int
+    rate: float
+    held: float
+
+
+def result(played: Run, rule: str) -> Result:
+    """Measure one run."""
+    time_us = measure.duration_us(played.rows)
+    return Result(
+        rule=rule,
+        messages=measure.messages(played.rows, event="received"),
+        flows=len(measure.grants(played.rows)),
+        time_us=time_us,
+        rate=measure.rate(played.rows),
+        held=measure.held_us(played.rows, LINK_CREDIT) / time_us if time_us else 0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
+class Comparison:
+    """One run for each rule, alike in everything else.
+
+    Attributes:
+        runs: by rule; each opens in the stepper.
+    """
+
+    runs: dict[str, Run] = field(repr=False)
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """What each rule achieved, in the order of the rules."""
+        return [result(played, rule) for rule, played in self.runs.items()]
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Messages a second by rule: what `throughput_chart` draws."""
+        return {one.rule: one.rate for one in self.results}
+
+    def _table(self) -> list[tuple[str, ...]]:
+        head: tuple[str, ...] = (
+            "rule",
+            "messages",
+            "flows",
+            "time (ms)",
+            "messages/s",
+            "held by link-credit",
+        )
+        lines: list[tuple[str, ...]] = [
+            (
+                one.rule,
+                f"{one.messages:,}",
+                f"{one.flows:,}",
+                f"{measure.milliseconds(one.time_us):,.1f}",
+                f"{one.rate:,.0f}",
+                f"{one.held:.0%} of the time",
+            )
+            for one in self.results
+        ]
+        return [head, *lines]
+
+    def __str__(self) -> str:
+        table = self._table()
+        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if column == 0 else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in table
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *lines = self._table()
+        top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+        body = "".join(
+            "<tr>"
+            + f'<th scope="row" style="text-align:left">{html.escape(line[0])}</th>'
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in line[1:])
+            + "</tr>"
+            for line in lines
+        )
+        return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def compare_rules(
+    *,
+    latency_us: int | None = None,
+    messages: int,
+    n: int | None = None,
+    preset: Preset | str = "spec",
+    rules: Sequence[str] = RULES,
+) -> Comparison:
+    """Let every top-up rule fetch the same messages over the same wire.
+
+    Args:
+        latency_us: how long a frame is under way in each direction; the preset's if None.
+        messages: ready in the queue.
+        n: the N of the rules that have one; the preset's if None.
+        preset: every other number.
+        rules: names of top-up rules.
+
+    Raises:
+        ParameterError: if one of them is not legal.
+    """
+    given: dict[str, Any] = {"messages": messages, "latency_us": latency_us, "n": n}
+    given = {name: value for name, value in given.items() if value is not None}
+    runs = {rule: run("credit", preset, {**given, "policy": rule}) for rule in rules}
+    return Comparison(runs=runs)

@@ -1,0 +1,175 @@
+"""Reading numbers off a run: how many messages moved, what credit each end holds, how fast it went.
+
+Everything here counts rows. No rule of the protocol is worked out again, so whatever a lesson says
+with these numbers is what the run did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+
+MICROSECONDS = 1_000_000
+
+
+def milliseconds(time_us: int) -> float:
+    """A time of a trace in milliseconds."""
+    return time_us / 1000
+
+
+def frames(
+    rows: Iterable[Row],
+    kind: str,
+    *,
+    event: str = SENT,
+    from_peer: str | None = None,
+    after: int = -1,
+    upto: int | None = None,
+) -> list[Row]:
+    """The rows of frames of one kind.
+
+    Args:
+        rows: of one run, in order.
+        kind: performative, such as `transfer`.
+        event: `sent`, `received` or `observed`.
+        from_peer: only those that this peer sent.
+        after: only rows after this `seq`.
+        upto: only rows up to this `seq`, included; all if None.
+    """
+    return [
+        row
+        for row in rows
+        if row.kind == kind
+        and row.event == event
+        and (from_peer is None or row.from_peer == from_peer)
+        and row.seq > after
+        and (upto is None or row.seq <= upto)
+    ]
+
+
+def messages(
+    rows: Iterable[Row], *, event: str = SENT, after: int = -1, upto: int | None = None
+) -> int:
+    """How many messages the broker handed over: transfers that are not to be continued."""
+    moved = frames(rows, "transfer", event=event, from_peer=BROKER, after=after, upto=upto)
+    return sum(1 for row in moved if not (row.frame or {}).get("more"))
+
+
+def credit(rows: Iterable[Row], end: str, *, upto: int | None = None) -> int | None:
+    """The link-credit that an end holds for the queue's link; None before it has any counters.
+
+    Args:
+        rows: of one run, in order.
+        end: `broker` (the sender of these links) or `client` (their receiver).
+        upto: as it was after this row; at the end of the run if None.
+    """
+    found = None
+    for row in rows:
+        if upto is not None and row.seq > upto:
+            break
+        if row.link_sender == BROKER and _peer(row) == end and row.ledger:
+            found = row.ledger.get("link_credit", found)
+    return found
+
+
+def counter(rows: Iterable[Row], end: str, name: str, *, upto: int | None = None) -> Any:
+    """Another of the link's counters, as `credit`."""
+    found = None
+    for row in rows:
+        if upto is not None and row.seq > upto:
+            break
+        if row.link_sender == BROKER and _peer(row) == end and row.ledger:
+            found = row.ledger.get(name, found)
+    return found
+
+
+def _peer(row: Row) -> str:
+    return CLIENT if row.vantage.startswith(CLIENT) else row.vantage
+
+
+def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECEIVED) -> int:
+    """`seq` of the first, second, ... row of such a frame; for placing an act or a cursor.
+
+    Raises:
+        ValueError: if there are not so many.
+    """
+    found = frames(rows, kind, event=event)
+    if not 1 <= number <= len(found):
+        raise ValueError(f"there are {len(found)} rows of a {event} {kind}; row {number} is none")
+    return found[number - 1].seq
+
+
+def in_flight(rows: Sequence[Row], kind: str, upto: int, *, from_peer: str = BROKER) -> int:
+    """How many frames of a kind are on the wire after a row."""
+    gone = frames(rows, kind, event=SENT, from_peer=from_peer, upto=upto)
+    come = frames(rows, kind, event=RECEIVED, from_peer=from_peer, upto=upto)
+    return len({row.frame_id for row in gone} - {row.frame_id for row in come})
+
+
+def grants(rows: Iterable[Row], *, event: str = SENT, after: int = -1) -> list[int]:
+    """The link-credit in each flow of the client that carries one, in order."""
+    flows = frames(rows, "flow", event=event, from_peer=CLIENT, after=after)
+    credits = [(row.frame or {}).get("link_credit") for row in flows]
+    return [value for value in credits if value is not None]
+
+
+def numbers(row: Row, *names: str) -> dict[str, Any]:
+    """Fields of a frame by name; None where the wire did not carry one."""
+    return {name: (row.frame or {}).get(name) for name in names}
+
+
+def duration_us(rows: Sequence[Row]) -> int:
+    """Time from the client's first flow to the arrival of the last message; 0 if none arrived."""
+    flows = frames(rows, "flow", from_peer=CLIENT)
+    arrivals = frames(rows, "transfer", event=RECEIVED, from_peer=BROKER)
+    if not flows or not arrivals:
+        return 0
+    return arrivals[-1].t_us - flows[0].t_us
+
+
+def rate(rows: Sequence[Row]) -> float:
+    """Messages a second from the first flow to the last arrival; 0 if nothing arrived."""
+    time_us = duration_us(rows)
+    return messages(rows, event=RECEIVED) * MICROSECONDS / time_us if time_us else 0.0
+
+
+def observed_grants(rows: Iterable[Row]) -> list[Row]:
+    """A capture's flows of the client that carry a link-credit."""
+    flows = frames(rows, "flow", event=OBSERVED, from_peer=CLIENT)
+    return [row for row in flows if (row.frame or {}).get("link_credit") is not None]
+
+
+def held_us(rows: Sequence[Row], brake: str) -> int:
+    """How long a brake held the queue's link, from the client's first flow to the last arrival."""
+    flows = frames(rows, "flow", from_peer=CLIENT)
+    arrivals = frames(rows, "transfer", event=RECEIVED, from_peer=BROKER)
+    if not flows or not arrivals:
+        return 0
+    begin, end = flows[0].t_us, arrivals[-1].t_us
+    total, since, holding = 0, begin, False
+    for row in rows:
+        if row.brake is None or row.link_sender != BROKER:
+            continue
+        now = min(max(row.t_us, begin), end)
+        if holding:
+            total += now - since
+        since, holding = now, row.brake == brake
+    return total
+
+
+def starvations(rows: Sequence[Row], brake: str) -> list[Row]:
+    """The rows at which that brake stopped the queue's link after it had begun to send."""
+    found: list[Row] = []
+    begun, holding = False, False
+    for row in rows:
+        if row.link_sender != BROKER or _peer(row) != BROKER:
+            continue
+        begun = begun or (row.kind == "transfer" and row.event == SENT)
+        if row.brake is None or not begun:
+            continue
+        if row.brake == brake and not holding:
+            found.append(row)
+        holding = row.brake == brake
+    return found

@@ -1,0 +1,209 @@
+"""Ask first, look afterwards: a question, what is committed as its answer, and what the run says.
+
+A question holds no answer. `Question.solve` works one out by looking at a run, and only when the
+learner has committed theirs, so nothing that a widget sends to the browser gives it away.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workbench.presets import UINT_MAX
+
+Answer = int | str
+
+NOT_YET = "Commit an answer first; then the run can say how close it is."
+
+
+class AnswerError(ValueError):
+    """What was given is no answer to this question; the text says what would be one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """A way of thinking about flow control that leads to a wrong answer.
+
+    Attributes:
+        name: what the belief says, in a word or two, such as `adds`.
+        answer: what somebody who holds it answers here; worked out from the run as well.
+        because: why the run disagrees, in words, with the run's own numbers.
+    """
+
+    name: str
+    answer: Answer
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """What the run says.
+
+    Attributes:
+        answer: the value that the run shows.
+        reason: why, in words, with the run's numbers.
+        beliefs: known wrong ways to answer; one whose answer is right here is left out of sight.
+    """
+
+    answer: Answer
+    reason: str
+    beliefs: tuple[Belief, ...] = ()
+
+    def belief_of(self, answer: Answer) -> Belief | None:
+        """The belief that leads to this wrong answer, if one is known."""
+        if answer == self.answer:
+            return None
+        return next((belief for belief in self.beliefs if belief.answer == answer), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a learner is told about an answer. True in a condition if it was right.
+
+    Attributes:
+        right: whether the run agrees; None if there was nothing to compare yet.
+        text: one short paragraph.
+        belief: name of the belief behind a wrong answer, if it is known.
+    """
+
+    right: bool | None
+    text: str
+    belief: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.right)
+
+    @property
+    def mark(self) -> str:
+        """Sign and word, so that nobody has to tell colours apart."""
+        return {True: "✔ Right.", False: "✘ Not in this run.", None: "…"}[self.right]
+
+    def __str__(self) -> str:
+        return f"{self.mark} {self.text}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        colour = {True: "#009E73", False: "#D55E00", None: "#999999"}[self.right]
+        return (
+            f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;'
+            f'max-width:60em;line-height:1.5"><strong>{html.escape(self.mark)}</strong> '
+            f"{html.escape(self.text)}</div>"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, and how an answer looks.
+
+    Attributes:
+        name: under which the answer is kept in the progress.
+        text: the question, one or two sentences.
+        solve: works out the solution from a run, each time it is called.
+        choices: the possible answers; a whole number is asked for if there are none.
+        unit: what a whole number counts.
+    """
+
+    name: str
+    text: str
+    solve: Callable[[], Solution] = field(repr=False)
+    choices: tuple[str, ...] = ()
+    unit: str = "messages"
+
+    def read(self, given: object) -> Answer:
+        """The answer that was meant.
+
+        Raises:
+            AnswerError: if it is none; the text says what would be one.
+        """
+        if self.choices:
+            if given not in self.choices:
+                raise AnswerError(f"Choose one of: {', '.join(self.choices)}.")
+            return str(given)
+        text = str(given).strip().replace(",", "").replace("_", "")
+        wanted = f"Give a whole number from 0 to {UINT_MAX}."
+        if not text:
+            raise AnswerError(wanted)
+        # `isdecimal` alone would let pass digits of other scripts, which `int` reads as well.
+        if not (text.isascii() and text.isdecimal()) or len(text) > len(str(UINT_MAX)):
+            raise AnswerError(f"{_short(given)} is no count of {self.unit}. {wanted}")
+        if int(text) > UINT_MAX:
+            raise AnswerError(f"{_short(given)} is too large. {wanted}")
+        return int(text)
+
+
+def judge(answer: Answer, solution: Solution) -> Verdict:
+    """Compare an answer with what the run says, in words."""
+    if answer == solution.answer:
+        return Verdict(right=True, text=solution.reason)
+    belief = solution.belief_of(answer)
+    if belief is None:
+        return Verdict(
+            right=False,
+            text=f"You said {answer}, the run shows {solution.answer}. {solution.reason}",
+        )
+    return Verdict(
+        right=False,
+        belief=belief.name,
+        text=(
+            f"You said {answer}, the run shows {solution.answer}. That is the belief"
+            f" “{belief.name}”: {belief.because} {solution.reason}"
+        ),
+    )
+
+
+class Prediction:
+    """One asking of a question: what was committed, and what came of comparing.
+
+    Attributes:
+        question: what is asked.
+        answers: everything committed so far, in order; the last one counts.
+        verdict: of the last comparison; None before it and after a new answer.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.answers: list[Answer] = []
+        self.verdict: Verdict | None = None
+        self.on_verdict: Callable[[Prediction, Verdict], None] | None = None
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer that stands, None before the first."""
+        return self.answers[-1] if self.answers else None
+
+    def commit(self, given: object) -> Answer:
+        """Put down an answer; a later one takes its place, and the earlier ones are remembered.
+
+        Raises:
+            AnswerError: if it is no answer; what was committed before stands.
+        """
+        answer = self.question.read(given)
+        self.answers.append(answer)
+        self.verdict = None
+        return answer
+
+    def compare(self) -> Verdict:
+        """Work out what the run says and compare; before an answer is committed, ask for one."""
+        if not self.answers:
+            return Verdict(right=None, text=NOT_YET)
+        self.verdict = judge(self.answers[-1], self.question.solve())
+        if self.on_verdict is not None:
+            self.on_verdict(self, self.verdict)
+        return self.verdict
+
+    def __str__(self) -> str:
+        lines = [f"Predict: {self.question.text}"]
+        if self.question.choices:
+            lines.append("Choices: " + "; ".join(self.question.choices))
+        if self.answers:
+            lines.append(f"Committed: {self.answers[-1]}")
+        if self.verdict is not None:
+            lines.append(str(self.verdict))
+        return "\n".join(lines)
+
+
+def _short(given: object) -> str:
+    text = str(given).strip()
+    return repr(text if len(text) <= 40 else text[:39] + "…")

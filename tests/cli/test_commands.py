@@ -1,0 +1,415 @@
+"""Every command with good input and with bad: what it prints, what it writes, how it ends."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from workbench.cli import main
+from workbench.trace import files
+from workbench.trace.schema import SCHEMA_VERSION
+
+REPO = Path(__file__).resolve().parent.parent.parent
+CAPTURE = REPO / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+OTHER = REPO / "data" / "captures" / "rmq43_c_drain.pcapng"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with a run, a capture's trace and a trace of two captures."""
+    place = tmp_path_factory.mktemp("made")
+    assert (
+        main(["run", "credit", "--act", "grant:link_credit=3", "-o", f"{place}/run.parquet"]) == 0
+    )
+    assert main(["import", str(CAPTURE), "-o", f"{place}/rabbit.parquet"]) == 0
+    assert main(["import", str(CAPTURE), str(OTHER), "-o", f"{place}/both.parquet"]) == 0
+    return place
+
+
+def lines(capsys, *argv: str, code: int = 0) -> tuple[list[str], list[str]]:
+    """Run a command; give the lines on stdout and on stderr."""
+    ended = main(argv)
+    said = capsys.readouterr()
+    assert ended == code, said.err
+    return said.out.splitlines(), said.err.splitlines()
+
+
+def refused(capsys, *argv: str, code: int, telling: str) -> None:
+    """A command must fail with that code and one line that holds the telling words."""
+    here = {path: path.stat().st_mtime_ns for path in Path.cwd().rglob("*")}
+    out, err = lines(capsys, *argv, code=code)
+    assert out == []
+    assert len(err) == 1, err
+    assert telling in err[0]
+    assert {path: path.stat().st_mtime_ns for path in Path.cwd().rglob("*")} == here
+
+
+# -- scenarios ----------------------------------------------------------------------------------
+
+
+def test_scenarios_tells_parameters_and_acts(capsys):
+    """Everything that `run --set` and `--act` take is in the list, with range and default."""
+    out, err = lines(capsys, "scenarios")
+    told = "\n".join(out)
+    assert err == []
+    assert out[0].startswith("credit: ")
+    assert "messages [10]: 0 to 100000 messages" in told
+    assert "grant(link_credit)" in told
+
+
+def test_scenarios_for_programs_is_json(capsys):
+    """The same as values."""
+    out, _ = lines(capsys, "scenarios", "credit", "--format", "json")
+    (scenario,) = json.loads("\n".join(out))
+    parameters = {parameter["name"]: parameter for parameter in scenario["parameters"]}
+    assert parameters["latency_us"]["unit"] == "us"
+    assert "manual" in parameters["policy"]["choices"]
+    assert {act["name"] for act in scenario["acts"]} >= {"grant", "publish", "acknowledge", "hold"}
+
+
+def test_an_unknown_scenario_gets_the_nearest(capsys, folder):
+    """A slip of the finger is answered with the name that was meant."""
+    refused(capsys, "scenarios", "credti", code=2, telling="did you mean credit?")
+
+
+# -- run ----------------------------------------------------------------------------------------
+
+
+def test_run_writes_the_trace_of_a_run(capsys, folder):
+    """Parameters and acts are obeyed, and the file is a trace."""
+    argv = ["--set", "messages=25", "--act", "grant:link_credit=10", "-o", "t.parquet"]
+    out, err = lines(capsys, "run", "credit", *argv)
+    assert out == []
+    assert err[0].startswith("t.parquet: ")
+    rows = files.read(folder / "t.parquet")
+    sent = [row for row in rows if row.kind == "transfer" and row.event == "sent"]
+    assert len(sent) == 10
+    assert rows[-1].seq == len(rows) - 1
+
+
+def test_the_same_command_gives_the_same_trace(capsys, folder):
+    """A run is a pure function of what the command says."""
+    for name in ("a.parquet", "b.parquet"):
+        lines(capsys, "run", "credit", "--set", "policy=top-up-at-half", "-o", name)
+    assert files.read("a.parquet") == files.read("b.parquet")
+
+
+def test_an_act_may_name_the_row_after_which_it_happens(capsys, folder):
+    """Two acts: the second in the middle of what the first one caused."""
+    lines(
+        capsys, "run", "credit", "--act", "grant:link_credit=5", "--act", "40:grant:link_credit=0",
+        "-o", "t.parquet",
+    )  # fmt: skip
+    rows = files.read("t.parquet")
+    acts = [row.seq for row in rows if row.event == "action"]
+    assert acts[-1] in (41, 42, 43)
+    assert len(acts) == 2
+
+
+def test_an_existing_output_is_replaced(capsys, folder):
+    """`-o` means that name, whatever was there; only a complete run replaces it."""
+    Path("t.parquet").write_text("old")
+    lines(capsys, "run", "credit", "-o", "t.parquet")
+    assert files.read("t.parquet")
+    assert os.listdir() == ["t.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "telling"),
+    [
+        (["credti", "-o", "t.parquet"], 2, "no scenario 'credti'; did you mean credit?"),
+        (
+            ["credit", "--preset", "spex", "-o", "t.parquet"],
+            2,
+            "no preset 'spex'; did you mean spec",
+        ),
+        (["credit", "--set", "mesages=3", "-o", "t.parquet"], 2, "did you mean messages"),
+        (["credit", "--set", "messages", "-o", "t.parquet"], 2, "write it as name=value"),
+        (["credit", "--set", "messages=-1", "-o", "t.parquet"], 2, "legal: 0 to 100000 messages"),
+        (["credit", "--set", "messages=" + "9" * 5000, "-o", "t.parquet"], 2, "legal: 0 to 100000"),
+        (["credit", "--set", "messages=many", "-o", "t.parquet"], 2, "is no whole number; legal:"),
+        (["credit", "--set", "messages=1.5", "-o", "t.parquet"], 2, "is no whole number; legal:"),
+        (["credit", "--set", "policy=best", "-o", "t.parquet"], 2, "one of manual"),
+        (["credit", "--act", "grnat:link_credit=3", "-o", "t.parquet"], 2, "did you mean grant?"),
+        (["credit", "--act", "grant", "-o", "t.parquet"], 2, "grant needs link_credit"),
+        (["credit", "--act", "grant:link_credit=-1", "-o", "t.parquet"], 2, "0 to 4294967295"),
+        (["credit", "--act", "grant:link_credit=4294967296", "-o", "t.parquet"], 2, "4294967295"),
+        (["credit", "--act", "grant:credit=3", "-o", "t.parquet"], 2, "did you mean link_credit?"),
+        (["credit", "--act", "9999:grant:link_credit=3", "-o", "t.parquet"], 2, "does not exist"),
+        (["credit", "--act", "0:grant:link_credit=3", "-o", "t.parquet"], 2, "not attached yet"),
+        (["credit", "--act", "1:2:3:4", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
+        (["credit", "--act", "", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
+        (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
+        (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
+        (["credit", "-o", "."], 1, "is a folder"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused(capsys, folder, argv, code, telling):
+    """One line that says what would be legal; nothing is written."""
+    refused(capsys, "run", *argv, code=code, telling=telling)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_the_right_to_write_is_told(capsys, folder):
+    """The system's own reason, in one line."""
+    place = folder / "locked"
+    place.mkdir()
+    place.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    refused(capsys, "run", "credit", "-o", "locked/t.parquet", code=1, telling="ermission")
+
+
+# -- show ---------------------------------------------------------------------------------------
+
+
+def test_show_tells_a_trace_in_words(capsys, made):
+    """One line a step, and nothing on stderr."""
+    out, err = lines(capsys, "show", str(made / "run.parquet"))
+    assert err == []
+    assert out[0].startswith("run credit-")
+    assert len(out) == 1 + len(files.read(made / "run.parquet"))
+    assert any("link-credit=3" in line for line in out)
+
+
+def test_show_at_tells_one_step_in_full(capsys, made):
+    """Formula with numbers, clause, fields, both ends' counters and the wire."""
+    rows = files.read(made / "run.parquet")
+    flow = next(row for row in rows if row.kind == "flow" and row.event == "received")
+    out, _ = lines(capsys, "show", str(made / "run.parquet"), "--at", str(flow.seq))
+    told = "\n".join(out)
+    assert "0 + 3 − 0 = 3" in told
+    assert "clause   2.6.7" in told
+    assert "broker: link " in told
+    assert "client:" in told
+    assert "on the wire" in told
+
+
+def test_show_tells_every_run_of_a_trace(capsys, made):
+    """A trace of two captures has two stories; one can be chosen."""
+    out, _ = lines(capsys, "show", str(made / "both.parquet"))
+    names = [line.removeprefix("run ") for line in out if line.startswith("run ")]
+    assert len(names) == 2
+    one, _ = lines(capsys, "show", str(made / "both.parquet"), "--run", names[1])
+    assert one[0] == f"run {names[1]}"
+    assert len(one) < len(out)
+
+
+def test_secrets_are_not_shown(capsys, made):
+    """A SASL response in a capture is a password."""
+    rows = files.read(made / "rabbit.parquet")
+    init = next(row for row in rows if row.kind == "sasl-init")
+    out, _ = lines(capsys, "show", str(made / "rabbit.parquet"), "--at", str(init.seq))
+    assert "guest" not in "\n".join(out)
+    assert "6775657374" not in "\n".join(out)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "telling"),
+    [
+        (["absent.parquet"], 1, "no such file"),
+        (["text.parquet"], 1, "is not a Parquet file"),
+        (["empty.parquet"], 1, "is empty"),
+        (["other.parquet"], 1, "not a trace: missing columns"),
+        (["version.parquet"], 1, f"schema version 99, and this is version {SCHEMA_VERSION}"),
+        (["capture.pcapng"], 1, "first: workbench import capture.pcapng -o capture.parquet"),
+        (["mixed"], 1, "is not a Parquet file"),
+        (["nothing"], 1, "no Parquet file"),
+        (["run.parquet", "--at", "-1"], 2, "legal: 0 to "),
+        (["run.parquet", "--at", "99999"], 2, "step 99999 is not in this trace"),
+        (["run.parquet", "--run", "nobody"], 2, "no run 'nobody'"),
+        (["both.parquet", "--at", "3"], 2, "holds 2 runs; choose one with --run"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(capsys, folder, made, argv, code, telling):
+    """One line for each way in which a trace can be none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name in ("run.parquet", "both.parquet"):
+        Path(name).write_bytes((made / name).read_bytes())
+    Path("text.parquet").write_text("no parquet at all")
+    Path("empty.parquet").write_bytes(b"")
+    Path("capture.pcapng").write_bytes(CAPTURE.read_bytes())
+    Path("nothing").mkdir()
+    Path("mixed").mkdir()
+    Path("mixed/text.parquet").write_text("no parquet at all")
+    pq.write_table(pa.table({"a": [1]}), "other.parquet")
+    table = pq.read_table("run.parquet")
+    changed = table.replace_schema_metadata({"workbench.trace.version": "99"})
+    pq.write_table(changed, "version.parquet")
+    here = sorted(os.listdir())
+    code_, said = main(["show", *argv]), capsys.readouterr()
+    err = said.err.splitlines()
+    assert (code_, len(err)) == (code, 1), said.err
+    assert telling in err[0]
+    assert sorted(os.listdir()) == here
+
+
+# -- import -------------------------------------------------------------------------------------
+
+
+def test_import_makes_a_trace_and_reports(capsys, folder):
+    """Connections, links and frames on stdout; what was written on stderr."""
+    out, err = lines(capsys, "import", str(CAPTURE), "-o", "t.parquet")
+    assert "56 frames of AMQP 1.0 on 1 connection" in out[0]
+    assert any("25 deliveries" in line for line in out)
+    assert err == ["t.parquet: 56 rows"]
+
+
+def test_the_good_ones_of_several_captures_are_kept(capsys, folder):
+    """Each skipped one gets a line; --strict writes nothing at all."""
+    Path("cat.jpg").write_bytes(b"\xff\xd8\xff\xe0")
+    argv = ["import", str(CAPTURE), "cat.jpg", "absent.pcap", "-o", "t.parquet"]
+    _, err = lines(capsys, *argv)
+    assert [line.split(":")[1].strip() for line in err[:2]] == ["skipped", "skipped"]
+    assert len(err) == 3
+    assert len(files.read("t.parquet")) == 56
+    Path("t.parquet").unlink()
+    out, err = lines(capsys, *argv, "--strict", code=1)
+    assert out == []
+    assert err[-1] == "workbench import: nothing written, because --strict was said"
+    assert sorted(os.listdir()) == ["cat.jpg"]
+
+
+def test_a_folder_gets_one_file_a_capture(capsys, folder):
+    """And the folder is a trace again, for every command."""
+    Path("traces").mkdir()
+    lines(capsys, "import", str(CAPTURE), str(OTHER), "-o", "traces")
+    assert len(os.listdir("traces")) == 2
+    out, _ = lines(capsys, "show", "traces")
+    assert len([line for line in out if line.startswith("run ")]) == 2
+
+
+def test_a_redacted_trace_holds_no_secret(capsys, folder):
+    """Neither fields nor octets."""
+    lines(capsys, "import", str(CAPTURE), "--redact", "-o", "t.parquet")
+    rows = files.read("t.parquet")
+    assert not any(b"\0guest\0" in (row.raw or b"") for row in rows)
+    assert not any("guest" in str(row.frame) for row in rows if row.kind == "sasl-init")
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "telling"),
+    [
+        (["absent.pcap", "-o", "t.parquet"], 1, "absent.pcap: No such file"),
+        (["cat.jpg", "-o", "t.parquet"], 1, "cat.jpg"),
+        (["empty.pcap", "-o", "t.parquet"], 1, "empty.pcap"),
+        (["cat.jpg", "-o", "t.csv"], 2, "must end in .parquet"),
+        (["cat.jpg", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
+        (["good.pcapng", "--port", "0", "-o", "t.parquet"], 2, "legal: 1 to 65535"),
+        (["good.pcapng", "--port", "1", "-o", "t.parquet"], 1, "no AMQP 1.0"),
+        (["good.parquet", "-o", "good.parquet"], 2, "is the output as well"),
+        (["folder", "-o", "t.parquet"], 1, "folder"),
+    ],
+)
+def test_what_cannot_be_imported_is_told(capsys, folder, argv, code, telling):
+    """One line for each way in which a capture can be none; nothing is written."""
+    Path("cat.jpg").write_bytes(b"\xff\xd8\xff\xe0" * 20)
+    Path("empty.pcap").write_bytes(b"")
+    Path("good.pcapng").write_bytes(CAPTURE.read_bytes())
+    Path("good.parquet").write_bytes(CAPTURE.read_bytes())
+    Path("folder").mkdir()
+    refused(capsys, "import", *argv, code=code, telling=telling)
+
+
+# -- export -------------------------------------------------------------------------------------
+
+
+def test_export_makes_a_page_and_a_capture(capsys, folder, made):
+    """The ending of the name says which; the capture can be imported again."""
+    for name in ("t.html", "t.pcapng"):
+        out, err = lines(capsys, "export", str(made / "rabbit.parquet"), "-o", name)
+        assert out == []
+        assert err[0].startswith(f"{name}: 56 ")
+    assert "<script" in Path("t.html").read_text(encoding="utf-8")
+    lines(capsys, "import", "t.pcapng", "-o", "again.parquet")
+    before = [(row.kind, row.frame) for row in files.read(made / "rabbit.parquet")]
+    assert [(row.kind, row.frame) for row in files.read("again.parquet")] == before
+
+
+def test_a_slice_begins_with_the_right_counters(capsys, folder, made):
+    """Steps from the middle carry the state before them."""
+    argv = ["--from", "40", "--to", "50", "--title", "the middle", "-o", "t.html"]
+    lines(capsys, "export", str(made / "rabbit.parquet"), *argv)
+    page = Path("t.html").read_text(encoding="utf-8")
+    assert "<title>the middle</title>" in page
+    assert '"first_seq":40' in page
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "telling"),
+    [
+        (["run.parquet", "-o", "t.docx"], 2, "must end in .html or .pcapng"),
+        (["run.parquet", "-o", "nowhere/t.html"], 1, "there is no folder nowhere"),
+        (
+            ["run.parquet", "--from", "5", "--to", "2", "-o", "t.html"],
+            2,
+            "steps 5 to 2: legal: 0 to",
+        ),
+        (["run.parquet", "--from", "-3", "-o", "t.html"], 2, "legal: 0 to"),
+        (["both.parquet", "-o", "t.html"], 2, "holds 2 runs; choose one with --run"),
+        (["absent.parquet", "-o", "t.html"], 1, "no such file"),
+    ],
+)
+def test_what_cannot_be_exported_is_told(capsys, folder, made, argv, code, telling):
+    """One line, and nothing is written."""
+    for name in ("run.parquet", "both.parquet"):
+        Path(name).write_bytes((made / name).read_bytes())
+    refused(capsys, "export", *argv, code=code, telling=telling)
+
+
+def test_rows_without_frames_are_no_capture(capsys, folder, made):
+    """An act or a queue's own event is no frame: there would be nothing in the file."""
+    rows = files.read(made / "run.parquet")
+    act = next(row for row in rows if row.event == "action")
+    argv = ["--from", str(act.seq), "--to", str(act.seq), "-o", "t.pcapng"]
+    refused(
+        capsys, "export", str(made / "run.parquet"), *argv, code=1, telling="AMQP 1.0",
+    )  # fmt: skip
+
+
+def test_a_page_has_a_bound_and_says_how_to_choose(capsys, folder, made, monkeypatch):
+    """A trace that no browser would like to hold is cut by the person, not by chance."""
+    monkeypatch.setattr("workbench.cli.exporting.MOST_ROWS", 10)
+    argv = ["export", str(made / "rabbit.parquet"), "-o", "t.html"]
+    refused(capsys, *argv, code=2, telling="56 rows are too many for a page (at most 10)")
+
+
+# -- the help's own examples --------------------------------------------------------------------
+
+
+def examples() -> list[list[str]]:
+    """Every `workbench ...` line of the help texts, in an order in which the files come about."""
+    from workbench.cli.main import COMMANDS, TEXT
+
+    names = ["scenarios", "run", "import", "show", "export"]
+    found = []
+    for text in (TEXT, *(module.TEXT for module in COMMANDS)):
+        for line in text.splitlines():
+            if line.startswith("  workbench "):
+                command = line.strip().split("  ")[0].split("|")[0]
+                found.append(command.split()[1:])
+    return sorted((each for each in found if each[0] in names), key=lambda a: names.index(a[0]))
+
+
+def test_the_examples_of_the_help_work(capsys, folder):
+    """Whatever the help shows can be typed as it stands."""
+    for name in ("capture", "rabbit", "a", "monday"):
+        Path(f"{name}.pcapng").write_bytes(CAPTURE.read_bytes())
+        Path(f"{name}.pcap").write_bytes(CAPTURE.read_bytes())
+    for name in ("b", "tuesday"):
+        Path(f"{name}.pcap").write_bytes(OTHER.read_bytes())
+    Path("traces").mkdir()
+    assert len(examples()) > 10
+    for argv in examples():
+        if "long.parquet" in argv:
+            continue  # its steps 40000 and on would take a long run
+        assert main(argv) == 0, (argv, capsys.readouterr().err)

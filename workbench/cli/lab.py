@@ -1,0 +1,91 @@
+"""`workbench lab`: JupyterLab on the map of the lessons."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .console import CommandError
+
+NAME = "lab"
+HELP = "open the lessons in JupyterLab"
+TEXT = """\
+Open JupyterLab on the map of the lessons.
+
+The lessons are looked for in the current folder, in the folders above it, and in the checkout that
+this command belongs to. Everything stays on this machine: the server listens on loopback only.
+
+  workbench lab
+  workbench lab --no-browser --port 9000
+  workbench lab 01_credit                 open a lesson itself
+  workbench lab -- --ServerApp.token=x    what follows -- goes to JupyterLab
+"""
+
+INDEX = "00_index"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `lab` takes."""
+    parser.add_argument(
+        "lesson", nargs="?", default=INDEX, help="name of a notebook (default: the index)"
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="TCP port, 1 to 65535")
+    parser.add_argument("--no-browser", action="store_true", help="only say the address")
+    parser.set_defaults(jupyter=[])  # what follows `--`; see `main.parse`
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Become JupyterLab."""
+    line = command_line(arguments)
+    sys.stdout.flush()
+    if os.name == "nt":
+        return subprocess.call(line)
+    os.execv(line[0], line)
+    return 0
+
+
+def command_line(arguments: argparse.Namespace) -> list[str]:
+    """The command that starts JupyterLab.
+
+    Raises:
+        CommandError: if there is no JupyterLab, no such lesson, or the port is none.
+    """
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise CommandError("JupyterLab is not installed; `python3 wb.py lab` installs all it takes")
+    if arguments.port is not None and not 1 <= arguments.port <= 65535:
+        raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", 2)
+    folder = notebooks()
+    name = arguments.lesson.removesuffix(".ipynb").removeprefix("notebooks/")
+    known = sorted(path.stem for path in folder.glob("*.ipynb"))
+    if name not in known:
+        raise CommandError(f"no lesson {name!r}; there are: {', '.join(known)}", 2)
+    line = [sys.executable, "-m", "jupyterlab"]
+    line.append(f"--ServerApp.root_dir={folder.parent}")
+    line.append(f"--LabApp.default_url=/lab/tree/{folder.name}/{name}.ipynb")
+    if arguments.port is not None:
+        line.append(f"--ServerApp.port={arguments.port}")
+    if arguments.no_browser:
+        line.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        line.append("--allow-root")
+    return line + arguments.jupyter
+
+
+def notebooks() -> Path:
+    """The folder of the lessons.
+
+    Raises:
+        CommandError: if it is neither here, nor above, nor beside the package.
+    """
+    here = Path.cwd()
+    checkout = Path(__file__).resolve().parents[2]
+    for folder in (here, *here.parents, checkout):
+        if (folder / "notebooks" / f"{INDEX}.ipynb").is_file():
+            return folder / "notebooks"
+    raise CommandError(
+        f"no notebooks/{INDEX}.ipynb in {here} or above: go to the project's checkout first"
+    )

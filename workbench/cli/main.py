@@ -1,0 +1,147 @@
+"""Which commands there are, and what happens to whatever goes wrong in one of them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from workbench import __version__
+
+from . import doctor, exporting, importing, lab, running, scenarios, showing
+from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
+
+# In the order in which a person meets them. Each has NAME, HELP, TEXT, add_arguments and command.
+COMMANDS: tuple[ModuleType, ...] = (lab, scenarios, running, showing, exporting, importing, doctor)
+
+SHOW_TRACEBACK = "WORKBENCH_TRACEBACK"
+
+TEXT = """\
+Drive AMQP flow control by hand and see both ends, frame by frame.
+
+  workbench lab                                   the lessons, in JupyterLab
+  workbench scenarios                             what can be run, with its parameters
+  workbench run credit -o t.parquet               play a scenario, keep its trace
+  workbench show t.parquet                        the trace in words
+  workbench export t.parquet -o t.html            a page that steps through it, without a network
+  workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
+"""
+
+EPILOG = """\
+A TRACE is a Parquet file that `run` or `import` made, or a folder of such files.
+Exit codes: 0 done; 1 a file was bad or cannot be used; 2 the command line is wrong.
+Set WORKBENCH_TRACEBACK=1 to see where in the program an unexpected error came from.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with mistakes told in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where to read on."""
+        raise CommandError(f"{message} (see `{self.prog} --help`)", WRONG_USAGE)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    whole = Parser(
+        prog="workbench",
+        description=TEXT,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    whole.add_argument("--version", action="version", version=f"workbench {__version__}")
+    commands = whole.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command_name", required=True
+    )
+    for module in COMMANDS:
+        one = commands.add_parser(
+            module.NAME,
+            help=module.HELP,
+            description=module.TEXT,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(one)
+        one.set_defaults(command=module.command)
+    return whole
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Read a command line.
+
+    What follows `lab ... --` is JupyterLab's; argparse would look for arguments of ours in it.
+
+    Raises:
+        CommandError: if it is wrong.
+        SystemExit: after `--help` and `--version`.
+    """
+    words = list(argv)
+    if words[:1] != [lab.NAME] or "--" not in words:
+        return parser().parse_args(words)
+    cut = words.index("--")
+    arguments = parser().parse_args(words[:cut])
+    arguments.jupyter = words[cut + 1 :]
+    return arguments
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what a command line asks for.
+
+    Args:
+        argv: the arguments, without the program's name; those of this process if None.
+
+    Returns:
+        The exit code: 0, 1 or 2 as `EPILOG` says, 130 if it was interrupted.
+    """
+    if argv is None:
+        argv = sys.argv[1:]
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal of an old code page shows an arrow as \u2192; it does not end the command.
+            with contextlib.suppress(AttributeError, ValueError):
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    name = next((word for word in argv if not word.startswith("-")), "")
+    known = [module.NAME for module in COMMANDS]
+    prefix = f"workbench {name}: " if name in known else "workbench: "
+    try:
+        arguments = parse(argv)
+        code: int = arguments.command(arguments)
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse, after --help and --version
+        return stop.code if isinstance(stop.code, int) else DONE
+    except CommandError as error:
+        return _fail(prefix + str(error), error.code)
+    except BrokenPipeError:
+        # Whoever read our output has had enough (`workbench show t.parquet | head`).
+        _forget_stdout()
+        return DONE
+    except KeyboardInterrupt:
+        return _fail(prefix + "stopped", STOPPED)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{prefix}{where}{error.strerror or error}", BAD_INPUT)
+    except MemoryError:
+        return _fail(prefix + "not enough memory for this", BAD_INPUT)
+    except Exception as error:
+        if os.environ.get(SHOW_TRACEBACK):
+            raise
+        kind = type(error).__name__
+        ours = f"(a mistake of ours; {SHOW_TRACEBACK}=1 shows where)"
+        return _fail(f"{prefix}unexpected {kind}: {error} {ours}", BAD_INPUT)
+    return code
+
+
+def _fail(text: str, code: int) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    print(one_line(text), file=sys.stderr)
+    return code
+
+
+def _forget_stdout() -> None:
+    """Let the interpreter's last flush go nowhere instead of failing."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,85 @@
+"""Files that commands read and write: what is refused before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from .console import WRONG_USAGE, CommandError
+
+# The first octets of files that are often given by mistake for a trace.
+_PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
+_PCAPNG = b"\x0a\x0d\x0d\x0a"
+
+
+def output_file(text: str, suffixes: Sequence[str]) -> Path:
+    """The file to write, checked before the work begins.
+
+    Raises:
+        CommandError: if its name does not end as it must, it is a folder, or its folder is missing.
+    """
+    path = Path(text)
+    if path.is_dir():
+        raise CommandError(f"{text}: is a folder; give the name of a file in it")
+    if path.suffix.lower() not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise CommandError(f"{text}: the name of the output must end in {wanted}", WRONG_USAGE)
+    if not path.parent.is_dir():
+        raise CommandError(f"{text}: there is no folder {path.parent}")
+    return path
+
+
+def trace_runs(text: str) -> Iterator[tuple[str, Iterator[Any]]]:
+    """The runs in a trace, one after the other, each with its rows; a batch at a time in memory.
+
+    Raises:
+        CommandError: if it is no trace; a capture is told how to become one.
+    """
+    from workbench.trace import files
+
+    path = Path(text)
+    try:
+        if is_capture(path):
+            raise CommandError(
+                f"{text}: is a capture, not a trace; first: workbench import {text} -o"
+                f" {path.with_suffix('.parquet').name}"
+            )
+        rows = files.iter_rows(path)
+        yield from groupby(rows, key=lambda row: row.run)
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file begins as a pcap or pcapng capture does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.read(4)
+    return first == _PCAPNG or first in _PCAP
+
+
+def one_run(text: str, name: str | None) -> list[Any]:
+    """All rows of one run of a trace; which one must be said where there are several.
+
+    Raises:
+        CommandError: if it is no trace, or the run is not in it or not clear.
+    """
+    names: list[str] = []
+    chosen: list[Any] = []
+    for run, rows in trace_runs(text):
+        if name in (run, None) and not chosen:
+            chosen = list(rows)
+        names.append(run)
+    if name is not None and name not in names:
+        raise CommandError(
+            f"{text}: no run {name!r} in it; there are: {', '.join(names)}", WRONG_USAGE
+        )
+    if name is None and len(names) > 1:
+        raise CommandError(
+            f"{text}: holds {len(names)} runs; choose one with --run: {', '.join(names)}",
+            WRONG_USAGE,
+        )
+    return chosen

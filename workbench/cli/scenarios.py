@@ -1,0 +1,106 @@
+"""`workbench scenarios`: what can be run, with its parameters and acts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from typing import Any
+
+from .choosing import all_scenarios, preset_named, scenario_named
+
+NAME = "scenarios"
+HELP = "list what can be run, with parameters and acts"
+TEXT = """\
+List the scenarios: what each is about, its parameters with range, unit and default, and the acts
+that a learner can do in it. Defaults are those of a preset.
+
+  workbench scenarios
+  workbench scenarios credit --format json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `scenarios` takes."""
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="only this one")
+    parser.add_argument("--preset", default="spec", metavar="P", help="whose defaults (spec)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="for people or for programs"
+    )
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    preset = preset_named(arguments.preset)
+    chosen = all_scenarios()
+    if arguments.scenario is not None:
+        chosen = [scenario_named(arguments.scenario)]
+    listed = [described(scenario, preset) for scenario in chosen]
+    if arguments.format == "json":
+        print(json.dumps(listed, indent=1, ensure_ascii=False))
+    else:
+        print("\n\n".join(as_text(scenario) for scenario in listed))
+    return 0
+
+
+def described(scenario: Any, preset: Any) -> dict[str, Any]:
+    """A scenario as plain values."""
+    defaults = scenario.defaults(preset)
+    return {
+        "name": scenario.name,
+        "title": scenario.title,
+        "doc": " ".join(scenario.doc.split()),
+        "preset": preset.name,
+        "parameters": [
+            {**_parameter(parameter), "default": defaults[parameter.name]}
+            for parameter in scenario.parameters
+        ],
+        "acts": [
+            {
+                "name": act.name,
+                "doc": " ".join(act.doc.split()),
+                "arguments": [
+                    {**_parameter(argument), "required": argument.required}
+                    for argument in act.parameters
+                ],
+            }
+            for act in scenario.actions
+        ],
+    }
+
+
+def _parameter(parameter: Any) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "doc": " ".join(parameter.doc.split()),
+        "legal": parameter.legal,
+        "unit": parameter.unit,
+        "minimum": parameter.minimum,
+        "maximum": parameter.maximum,
+        "choices": list(parameter.choices),
+    }
+
+
+def as_text(scenario: dict[str, Any]) -> str:
+    """A scenario for people."""
+    lines = [f"{scenario['name']}: {scenario['title']}", *_wrapped(scenario["doc"], 2)]
+    lines += ["", f"  parameters (defaults of preset {scenario['preset']})"]
+    for parameter in scenario["parameters"]:
+        default = parameter["default"]
+        shown = "" if default is None else f" [{default}]"
+        lines.append(f"    {parameter['name']}{shown}: {parameter['legal']}")
+        lines += _wrapped(parameter["doc"], 8)
+    lines += ["", "  acts"]
+    for act in scenario["acts"]:
+        taken = ", ".join(
+            argument["name"] if argument["required"] else f"[{argument['name']}]"
+            for argument in act["arguments"]
+        )
+        lines.append(f"    {act['name']}({taken})")
+        lines += _wrapped(act["doc"], 8)
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    margin = " " * indent
+    return textwrap.wrap(text, width=96, initial_indent=margin, subsequent_indent=margin)

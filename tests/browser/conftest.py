@@ -1,0 +1,288 @@
+"""JupyterLab in a real Chromium, for the few tests that only a browser can answer.
+
+A test takes `lab_page` and works on a copy of the lessons, never on the committed files:
+
+    @pytest.mark.browser
+    def test_stepper_moves(lab_page):
+        lab_page.open("01_credit.ipynb")
+        lab_page.run_all()                      # raises where a cell ended in an error
+        lab_page.page.get_by_role("button", name="Step").first.click()
+        lab_page.assert_quiet()                 # no console error, page error, outside request
+
+`static_page` is the same browser without a server, for files opened from disk.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from tests.conftest import REPO, find_chromium
+
+TOKEN = "browser-test"
+START_S = 60  # a cold JupyterLab answers in 3 s here; a busy machine may need many times that
+STEP_MS = 30_000
+RUN_MS = 180_000
+# No sandbox, because tests may run as root; nothing that looks for updates or hosts of its own.
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# What the browser itself complains of although nothing is wrong with the page.
+HARMLESS_CONSOLE = ("favicon.ico",)
+
+
+@dataclass  # no slots: Playwright marks the object whose methods it calls
+class Page:
+    """A browser page with everything that went wrong on it."""
+
+    page: object
+    console_errors: list[str] = field(default_factory=list)
+    page_errors: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Begin to collect errors and requests that leave this machine."""
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
+        self.page.on("request", self._on_request)
+
+    def _on_console(self, message) -> None:
+        text = f"{message.text} ({message.location.get('url', '')})"
+        if message.type == "error" and not any(word in text for word in HARMLESS_CONSOLE):
+            self.console_errors.append(text)
+
+    def _on_request(self, request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname != "127.0.0.1":
+            self.outside.append(request.url)
+
+    def assert_quiet(self) -> None:
+        """Fail where the console or the page reported an error, or a request went outside."""
+        assert self.console_errors == []
+        assert self.page_errors == []
+        assert self.outside == []
+
+
+@dataclass  # no slots: Playwright marks the object whose methods it calls
+class LabPage(Page):
+    """A page of a running JupyterLab, with the handful of things a learner does there."""
+
+    url: str = ""
+    root: Path = Path()
+
+    def open(self, notebook: str) -> None:
+        """Open a lesson, by its name in notebooks/, and wait until its kernel is idle."""
+        path = quote(f"notebooks/{notebook}")
+        # `reset` forgets the layout that an earlier test left in the workspace.
+        self.page.goto(f"{self.url}/lab/tree/{path}?reset&token={TOKEN}")
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=START_S * 1000)
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        """Wait until the notebook in front has a kernel with nothing to do."""
+        self.page.wait_for_function(
+            """() => {
+                const widget = window.jupyterapp?.shell.currentWidget;
+                return widget?.sessionContext?.session?.kernel?.status === 'idle';
+            }""",
+            timeout=START_S * 1000,
+        )
+
+    def run_all(self) -> None:
+        """Run all cells to the end; fail with the names of those that ended in an error."""
+        self.page.evaluate(
+            """() => {
+                window.__allRan = '';
+                window.jupyterapp.commands.execute('notebook:run-all-cells').then(
+                    () => { window.__allRan = 'done'; },
+                    (error) => { window.__allRan = String(error); });
+            }"""
+        )
+        self.page.wait_for_function("() => window.__allRan", timeout=RUN_MS)
+        assert self.page.evaluate("() => window.__allRan") == "done"
+        self.wait_idle()
+        assert self.failed_cells() == {}
+
+    def failed_cells(self) -> dict[str, str]:
+        """Give the error of each cell that has one, by the cell's id."""
+        return self.page.evaluate(
+            """() => {
+                const found = {};
+                for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
+                    const outputs = cell.model.outputs?.toJSON() ?? [];
+                    for (const output of outputs) {
+                        if (output.output_type === 'error') {
+                            found[cell.model.id] = `${output.ename}: ${output.evalue}`;
+                        }
+                    }
+                }
+                return found;
+            }"""
+        )
+
+    def show_cell(self, cell_id: str):
+        """Scroll to a cell, named by its id, and give a locator of it."""
+        index = self.page.evaluate(
+            """async (id) => {
+                const content = window.jupyterapp.shell.currentWidget.content;
+                const index = content.widgets.findIndex((cell) => cell.model.id === id);
+                if (index >= 0) {
+                    content.activeCellIndex = index;
+                    await content.scrollToItem(index, 'start');
+                }
+                return index;
+            }""",
+            cell_id,
+        )
+        assert index >= 0, f"no cell {cell_id!r} in this notebook"
+        return self.page.locator(f'.jp-Notebook .jp-Cell[data-windowed-list-index="{index}"]')
+
+
+@pytest.fixture(scope="package")
+def lab_root(tmp_path_factory) -> Path:
+    """A folder that looks like the checkout to JupyterLab, with a copy of the lessons."""
+    root = tmp_path_factory.mktemp("lab")
+    if (REPO / "notebooks").is_dir():
+        shutil.copytree(REPO / "notebooks", root / "notebooks")
+    else:
+        (root / "notebooks").mkdir()
+    if (REPO / "data").is_dir():
+        (root / "data").symlink_to(REPO / "data")
+    return root
+
+
+def free_port() -> int:
+    """Find a TCP port of the loopback interface that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_answer(url: str, process: subprocess.Popen, log: Path) -> None:
+    """Wait until the server answers; fail with the end of its log where it does not."""
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    pytest.fail("JupyterLab did not start:\n" + log.read_text(encoding="utf-8")[-2000:])
+
+
+@contextmanager
+def running(command: list[str], port: int, log: Path, cwd: Path, variables: dict[str, str]):
+    """Run a server until the block ends; it has answered when the block begins."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, cwd=cwd, env={**os.environ, **variables}
+        )
+        try:
+            wait_for_answer(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def running_lab(root: Path, variables: dict[str, str]) -> Iterator[str]:
+    """Run JupyterLab on a free loopback port; give its address."""
+    port = free_port()
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+        "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}",
+        "--LabApp.expose_app_in_browser=True",
+    ]  # fmt: skip
+    with running(command, port, root / "jupyterlab.log", root, variables) as url:
+        yield url
+
+
+@pytest.fixture(scope="package")
+def lab_url(lab_root, private_jupyter) -> Iterator[str]:
+    """The address of a JupyterLab that serves `lab_root`."""
+    with running_lab(lab_root, private_jupyter) as url:
+        yield url
+
+
+@pytest.fixture(scope="package")
+def chromium():
+    """A Chromium under Playwright's control.
+
+    It ends with this folder's tests, because its event loop would be in the way of others.
+    """
+    executable = find_chromium()
+    if executable is None:
+        pytest.skip("no Chromium on PATH (or name one in WORKBENCH_CHROMIUM)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def new_page(browser):
+    """Open a page in a context of its own, so that no test sees another's storage."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context.set_default_timeout(STEP_MS)
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+@pytest.fixture
+def lab_page(chromium, lab_url, lab_root) -> Iterator[LabPage]:
+    """JupyterLab in a browser page; the kernels it started are ended after the test."""
+    with new_page(chromium) as page:
+        lab = LabPage(page=page, url=lab_url, root=lab_root)
+        lab.watch()
+        yield lab
+    end_sessions(lab_url)
+
+
+@pytest.fixture
+def static_page(chromium) -> Iterator[Page]:
+    """A browser page without a server, for `file://` addresses."""
+    with new_page(chromium) as page:
+        static = Page(page=page)
+        static.watch()
+        yield static
+
+
+def end_sessions(url: str) -> None:
+    """End all kernels of the server, so that the next test begins with fresh ones."""
+    headers = {"Authorization": f"token {TOKEN}"}
+    listing = urllib.request.Request(f"{url}/api/sessions", headers=headers)
+    with urllib.request.urlopen(listing, timeout=10) as answer:
+        sessions = json.load(answer)
+    for session in sessions:
+        end = urllib.request.Request(
+            f"{url}/api/sessions/{session['id']}", headers=headers, method="DELETE"
+        )
+        urllib.request.urlopen(end, timeout=20).close()

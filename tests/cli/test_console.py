@@ -161,11 +161,15 @@ def test_python_m_workbench_is_the_same(tmp_path):
     assert "no such file" in done.stderr
 
 
-def test_an_old_code_page_shows_arrows_written_out():
+def test_an_old_code_page_shows_arrows_written_out(tmp_path, capsys):
     """Output goes on where a terminal knows no arrow."""
-    code = "import sys; from workbench.cli import main; sys.argv[1:] = ['doctor']; main()"
+    trace = tmp_path / "credit.parquet"
+    assert main(["run", "credit", "--act", "grant:link_credit=1", "-o", str(trace)]) == 0
+    assert main(["show", str(trace)]) == 0
+    assert "→" in capsys.readouterr().out
+    code = "from workbench.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-X", "utf8=0", "-c", code],
+        [sys.executable, "-X", "utf8=0", "-c", code, "show", str(trace)],
         capture_output=True, timeout=60,
         env={"PYTHONIOENCODING": "ascii:strict", "PATH": "", "PYTHONPATH": ":".join(sys.path)},
     )  # fmt: skip

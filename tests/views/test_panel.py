@@ -159,7 +159,7 @@ def test_frames_in_flight_are_offered_to_hold(desk):
     """The choice follows the cursor: what is on the wire at this step."""
     frames = act(desk, "hold").fields[0].widget
     desk.view.stepper.cursor = 4
-    assert [number for _, number in frames.options] == [1, 2, None]
+    assert [number for _, number in frames.options] == [None, 1, 2]
     desk.view.stepper.cursor = 2
     assert [number for _, number in frames.options] == [None]
 

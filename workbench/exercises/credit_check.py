@@ -49,14 +49,15 @@ def late_arrivals(desk: Any, *, log: Progress = progress) -> Verdict:
     if not late:
         flying = measure.in_flight(played.rows, "transfer", stop.seq)
         text = (
-            f"The flow of row {stop.seq} sets link-credit to 0, but nothing arrives after it:"
-            f" {many(flying)} were on the wire then, and the sender had no credit left to use."
+            f"The flow of step {measure.step(stop.seq)} sets link-credit to 0, but nothing"
+            f" arrives after it: {many(flying)} were on the wire then, and the sender had no"
+            " credit left to use."
             " Go back to a step where transfers are in flight and act there."
         )
         return _told("late-arrivals", played.name, False, text, log)
     text = (
-        f"From row {stop.seq} on the receiver's link-credit is 0, and {many(late)} arrive after"
-        " it: sent before the sender could know."
+        f"From step {measure.step(stop.seq)} on the receiver's link-credit is 0, and"
+        f" {many(late)} arrive after it: sent before the sender could know."
     )
     return _told("late-arrivals", played.name, True, text, log)
 
@@ -82,7 +83,8 @@ def never_more_than(desk: Any, link_credit: int, *, log: Progress = progress) ->
     left = measure.counter(played.rows, BROKER, "available") or 0
     if most > link_credit:
         text = (
-            f"At row {at} the sender holds link-credit {most}; at most {link_credit} was asked for."
+            f"At step {measure.step(at)} the sender holds link-credit {most}; at most {link_credit}"
+            " was asked for."
         )
         return _told("never-more-than", played.name, False, text, log)
     if left or not arrived:

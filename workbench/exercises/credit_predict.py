@@ -40,9 +40,9 @@ def before_any_flow(run: Run) -> Question:
             answer=sent,
             reason=(
                 f"The queue sent {many(sent)}. link-credit is {credits[0]} at the sender and"
-                f" {credits[1]} at the receiver. {rest} (row {_last(run)} is the last). A sender"
-                " may begin a delivery only while its link-credit is above zero, and only the"
-                " receiver's flow raises it [2.6.7]."
+                f" {credits[1]} at the receiver. {rest} (step {measure.step(_last(run))} is the"
+                " last). A sender may begin a delivery only while its link-credit is above zero,"
+                " and only the receiver's flow raises it [2.6.7]."
             ),
             beliefs=(
                 Belief(
@@ -178,7 +178,8 @@ def after_stop(run: Run, at: int) -> Question:
             answer=late,
             reason=(
                 f"{many(flying)} were on the wire when the flow left, and the queue sent"
-                f" {count(more, 'more', 'more')} before the flow reached it (row {flow[-1].seq})."
+                f" {count(more, 'more', 'more')} before the flow reached it (step"
+                f" {measure.step(flow[-1].seq)})."
                 " Nothing on a wire can be called back; the receiver must take what still comes."
             ),
             beliefs=(
@@ -341,7 +342,7 @@ def rabbit_flows(rows: Sequence[Row]) -> Question:
         return Solution(
             answer=sent,
             reason=(
-                f"{count(sent, 'transfer')} follow rows {pair[0].seq} and {pair[-1].seq}, which"
+                f"{count(sent, 'transfer')} follow steps {first} and {second}, which"
                 f" both say delivery-count {base}, link-credit {carried[0]}. A real RabbitMQ sets,"
                 " as the specification says."
             ),
@@ -354,12 +355,13 @@ def rabbit_flows(rows: Sequence[Row]) -> Question:
             ),
         )
 
+    first, second = measure.step(pair[0].seq), measure.step(pair[-1].seq)
     credit = (pair[0].frame or {})["link_credit"]
     return Question(
         name=f"{LESSON}/rabbit-flows",
         text=(
-            f"In this capture the client sends flow(link-credit={credit}) twice, rows {pair[0].seq}"
-            f" and {pair[-1].seq}, with nothing between them. How many transfers follow?"
+            f"In this capture the client sends flow(link-credit={credit}) twice, steps {first}"
+            f" and {second}, with nothing between them. How many transfers follow?"
         ),
         solve=solve,
     )

@@ -14,6 +14,11 @@ from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 MICROSECONDS = 1_000_000
 
 
+def step(seq: int) -> int:
+    """The stepper's number of a row: step 0 is the start, so step 1 shows the first row."""
+    return seq + 1
+
+
 def milliseconds(time_us: int) -> float:
     """A time of a trace in milliseconds."""
     return time_us / 1000

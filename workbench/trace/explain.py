@@ -135,7 +135,9 @@ class Explainer:
             if now == 0 and was:
                 found.add(CREDIT_ZERO)
             # The first row of an end that came in late has no `before`; no rise can be seen.
-            if now and row.kind == "flow" and not moment.from_sender and now > (was or 0):
+            # The same grant again raises nothing, which is what makes it worth a look.
+            more = now and (now > (was or 0) or moment.flow is FlowWord.REPEAT)
+            if more and row.kind == "flow" and not moment.from_sender:
                 found.add(GRANT)
         found |= self._agreement(moment)
         return tuple(reason for reason in REASONS if reason in found)

@@ -230,10 +230,10 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
 # {who} is the vantage, {queue} the queue, {messages} how many; counters and details follow.
 _EVENTS: dict[str, str] = {
     "enqueue": "{queue} takes {messages}",
-    "deliver": "{queue} hands a message to a consumer's link",
-    "settle": "{queue} is rid of a message",
-    "requeue": "{queue} takes a message back",
-    "drop": "{queue} throws a message away",
+    "deliver": "{queue} hands {messages} to a consumer's link",
+    "settle": "{queue} is rid of {messages}",
+    "requeue": "{queue} takes {messages} back",
+    "drop": "{queue} throws {messages} away",
     "confirm": "{queue} confirms a message",
     "append": "{who} writes an entry to its log, not yet safe",
     "fsync": "{who} forces its log to disk",
@@ -285,13 +285,14 @@ def _internal(row: Row) -> str:
 
 def _details(row: Row, between: str) -> str:
     extra = row.extra
+    counted = "{messages}" in _EVENTS.get(row.event, "")  # the sentence has said how many
     arguments = extra.get("arguments")
     if isinstance(arguments, Mapping):
         extra = arguments
     return between.join(
         f"{visible(spec_name(str(name)))}={value_text(value)}"
         for name, value in extra.items()
-        if value is not None and not (name == "count" and row.event == "enqueue")
+        if value is not None and not (name == "count" and counted)
     )
 
 

@@ -85,7 +85,7 @@ class PanelModel(traitlets.HasTraits):
         except Exception as error:
             return self._refuse(f"{name} failed in the workbench itself: {error!r}")
         step = _first_own_step(run, after)
-        label = self.branches.label(self.branches.current)
+        label = _label(self.branches, self.branches.current)
         self._show(step, f"Branch {self.here()}: {label}. ▶ shows what it causes.")
         return True
 
@@ -143,7 +143,7 @@ class PanelModel(traitlets.HasTraits):
             for number in _in_order(branches, 0):
                 depth = len(branches.path(number)) - 1
                 prefix = f"{tree + 1}." if len(self.trees) > 1 else ""
-                label = branches.label(number)
+                label = _label(branches, number)
                 if depth == 0 and tree:
                     label = f"{label} ({_changed(self.trees[0].runs[0], branches.runs[0])})"
                 stem = "\u2003" * (depth - 1) + "└ " if depth else ""
@@ -172,6 +172,14 @@ class PanelModel(traitlets.HasTraits):
         with self.hold_trait_notifications():
             self.message, self.failed = " ".join(message.split()), True
         return False
+
+
+def _label(branches: Branches, number: int) -> str:
+    """What was done to get a branch, with the number of the step that the stepper shows there."""
+    fork = branches.fork(number)
+    if fork is None:
+        return branches.label(number)
+    return f"{branches.runs[number].actions[-1]} after step {fork + 1}"
 
 
 def _first_own_step(run: Any, after: int) -> int:

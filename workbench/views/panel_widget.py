@@ -21,6 +21,8 @@ from .panel_model import PanelModel
 from .stepper_widget import StepperWidget
 
 _FRAME = "frame_id"
+_DIRECTION = "direction"
+_UNITS = {"us": "µs"}
 _AUTO = {"width": "auto"}
 
 
@@ -50,14 +52,21 @@ class Field:
             return
         options: list[tuple[str, int | None]] = list(frames)
         if not self.parameter.required or not options:
-            options.append(("–", None))
+            options.insert(0, ("–", None))
         if tuple(options) != self.widget.options:
+            chosen = self.widget.value
             self.widget.options = options
+            if any(number == chosen for _, number in options):
+                self.widget.value = chosen
+
+    def clear(self) -> None:
+        """Choose nothing, where nothing is one of the choices."""
+        if any(value is None for _, value in self.widget.options):
+            self.widget.value = None
 
     @staticmethod
     def _widget(parameter: Parameter, value: Any) -> Any:
-        unit = f" ({parameter.unit})" if parameter.unit else ""
-        label = parameter.name.replace("_", " ") + unit
+        label = _label(parameter)
         common = {
             "description": label,
             "tooltip": f"{parameter.doc}; legal: {parameter.legal}",
@@ -68,7 +77,9 @@ class Field:
         if parameter.choices:
             options: list[Any] = [(choice, choice) for choice in parameter.choices]
             if value is None:
+                # No `value` then: it would mean that nothing is chosen, and show an empty box.
                 options.insert(0, ("–", None))
+                return widgets.Dropdown(options=options, layout=_AUTO, **common)
             return widgets.Dropdown(options=options, value=value, layout=_AUTO, **common)
         if parameter.kind is Kind.YES_NO:
             return widgets.Checkbox(value=bool(value), indent=False, layout=_AUTO, **common)
@@ -79,6 +90,16 @@ class Field:
             hint = "" if parameter.required else "default"
             return widgets.Text(value=shown, placeholder=hint, layout=width, **common)
         return widgets.Text(value=value or "", layout={"width": "260px"}, **common)
+
+
+def _label(parameter: Parameter) -> str:
+    """Name and unit, each said once: `latency (µs)`, `messages`."""
+    words, unit = parameter.name.split("_"), parameter.unit
+    if not unit or words == [unit]:
+        return " ".join(words)
+    if len(words) > 1 and words[-1] == unit:
+        words.pop()
+    return f"{' '.join(words)} ({_UNITS.get(unit, unit)})"
 
 
 def _whole(text: str) -> Any:
@@ -102,6 +123,13 @@ class ActRow:
         )
         self.fields = [Field(item, item.default_in(preset)) for item in spec.parameters]
         self.box = widgets.HBox([self.button, *(field.widget for field in self.fields)])
+        either = [field for field in self.fields if field.parameter.name in (_FRAME, _DIRECTION)]
+        if len(either) == 2:  # a frame or a direction: choosing one gives up the other
+            for field, other in (either, either[::-1]):
+                field.widget.observe(
+                    lambda change, other=other: change["new"] is not None and other.clear(),
+                    names="value",
+                )
 
     def simplify(self, connections: int) -> None:
         """Leave out the choice of a connection where there is only one."""

@@ -443,17 +443,20 @@ class Ladder {
     this.scale = (USUAL / usual) * this.zoom;
     this.y = new Float64Array(n + 1);
     this.cuts = [];
+    this.spread = false;
     this.y[0] = 14;
     for (let i = 1; i <= n; i++) {
       const dt = i > 1 ? trace.t[i] - trace.t[i - 1] : 0, px = dt * this.scale;
       let gap = Math.max(PITCH, px);
+      if (i > 1 && px < PITCH) this.spread = true;
       if (px > LONGEST * Math.max(1, this.zoom)) { gap = CUT; this.cuts.push([i, dt]); }
       this.y[i] = this.y[i - 1] + gap;
     }
     this.height = this.y[n] + 40;
     this.svg.setAttribute("height", this.height);
     this.cutAt = new Map(this.cuts);
-    setText(this.legend, "time runs down, to scale" + (this.cuts.length ? "; ≋ idle time cut" : ""));
+    setText(this.legend, "to scale" + (this.spread ? "; bursts spread" : "") + (this.cuts.length ? "; ≋ cut" : ""));
+    this.legend.title = "Time runs down, to scale" + (this.spread ? "; a burst is spread to one line a step" : "") + (this.cuts.length ? "; long idle time is cut at ≋" : "") + ".";
     this.drawn = null;
   }
 
@@ -553,7 +556,7 @@ class Ladder {
       const corner = (turn) => `${b - size * 1.5 * Math.cos(angle + turn)},${yb - size * 1.5 * Math.sin(angle + turn)}`;
       g.append(s("polygon", { class: "tip", points: `${b},${yb} ${corner(0.38)} ${corner(-0.38)}` }));
     }
-    const room = Math.floor((Math.abs(ends.b - a) * 0.9) / 6.2);
+    const room = Math.floor((Math.abs(ends.b - a) * 0.96) / 5.6);
     const near = a + way * 10, at = ya + ((yb - ya) * (near - a)) / (b - a) - 3;
     let words = `${frame.glyph} ${frame.kind}${frame.summary ? " " + frame.summary : ""}`;
     if (words.length > room) words = words.slice(0, Math.max(1, room - 1)) + "…";
@@ -567,18 +570,29 @@ class Ladder {
   #event(layer, marks, i, head) {
     const x = this.x.get(head[LANE]), y = this.y[i], wide = x === undefined && head[LANE] < 0;
     if (x === undefined && !wide) return;
-    const g = s("g", { class: `event${wide ? " wide" : ""}`, "data-step": i });
+    const dense = !wide && this.#crowded(i, head[LANE]);
+    const g = s("g", { class: `event${wide ? " wide" : ""}${dense ? " dense" : ""}`, "data-step": i });
     const words = [head[EVENT], head[KIND] !== head[EVENT] ? head[KIND] : "", head[QUEUE]].filter(Boolean).join(" ");
     if (wide) {
       g.append(s("line", { x1: 70, x2: this.width - 8, y1: y, y2: y }),
-        s("text", { x: this.width / 2, y: y - 3, "text-anchor": "middle" }, `✎ ${words}`));
+        s("text", { x: this.width - 46, y: y - 3, "text-anchor": "end" }, `✎ ${words}`));
     } else {
       const left = x > this.width / 2;
       g.append(s("path", { d: `M${x - 5},${y} L${x},${y - 5} L${x + 5},${y} L${x},${y + 5} Z` }),
-        s("text", { x: left ? x - 9 : x + 9, y: y + 4, "text-anchor": left ? "end" : "start" }, words));
+        s("text", { x: left ? x - 9 : x + 9, y: y + 4, "text-anchor": left ? "end" : "start" }, words), s("title", {}, words));
     }
     layer.append(g);
     marks.push({ el: g, frame: -1, from: i, to: i });
+  }
+
+  /** Whether a frame's label on the same lane is so near that two labels would lie on each other. */
+  #crowded(i, lane) {
+    const { trace } = this.ui;
+    for (let k = Math.max(1, i - 2); k <= Math.min(trace.length, i + 2); k++) {
+      const n = k === i ? -1 : trace.frameOf(k);
+      if (n >= 0 && trace.sentAt[n] === k && trace.frame(n).from === lane && Math.abs(this.y[k] - this.y[i]) < 26) return true;
+    }
+    return false;
   }
 
   #cursor(step) {

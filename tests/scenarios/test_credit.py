@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from workbench import presets, serial
 from workbench.scenarios import ActionError, ParameterError, Run, run
-from workbench.scenarios.throughput import credit_throughput
 from workbench.trace.schema import Row
 
 SPEC = presets.get("spec")
@@ -262,33 +261,6 @@ def test_a_drain_answer_leaves_no_credit_and_the_limit_unchanged(plan, initial: 
             assert credit == 0
             assert count == serial.add(*before)
         before = (count, credit)
-
-
-# -- throughput -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("latency_us", [1, 100, 1000, 20_000])
-@pytest.mark.parametrize("n", [2, 6, 10, 64])
-def test_the_rules_come_out_in_their_order_at_any_latency(latency_us: int, n: int) -> None:
-    """One at a time < N then wait < N topped up at half, produced by the run."""
-    one, wait, half, article = credit_throughput(latency_us=latency_us, n=n, messages=150)
-    assert one.per_second < wait.per_second < half.per_second
-    assert one.messages == wait.messages == half.messages == article.messages == 150
-    assert article.per_second >= half.per_second or n > SPEC.top_up_credit
-
-
-def test_an_odd_n_has_no_half_and_loses_the_remainder() -> None:
-    """N = 5 is topped up by threes: over a slow wire only three of five come each round trip."""
-    _, wait, half, _ = credit_throughput(latency_us=20_000, n=5, messages=300)
-    assert half.per_second / wait.per_second == pytest.approx(3 / 5, rel=0.05)
-    _, wait, half, _ = credit_throughput(latency_us=1, n=5, messages=300)
-    assert half.per_second > wait.per_second
-
-
-def test_one_at_a_time_costs_a_round_trip_per_message() -> None:
-    """Two latencies and the queue's service time, each message."""
-    one = credit_throughput(latency_us=1000, n=2, messages=100)[0]
-    assert one.duration_us == 100 * (2 * 1000 + SPEC.queue_deliver_us)
 
 
 # -- Proton ---------------------------------------------------------------------------------

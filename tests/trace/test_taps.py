@@ -264,3 +264,4 @@ def test_an_observed_row_takes_sender_and_unknown_from_the_observer():
     assert (row.link_sender, row.unknown, row.raw) == ("client", ("delivery_count",), b"octets")
     assert row.brake == "none"
     assert row.clause == "2.6.7"
+    assert row.frame_bytes == len(b"octets")  # as it was sent, not as we would have encoded it

@@ -74,9 +74,6 @@ class BrokerConnection:
         self._broker = broker
         self._preset = preset
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
-        # A sender link that is being attached, and how many messages it will have to send: its
-        # counters begin with the attach, and are observed as soon as that is emitted.
-        self._fresh: tuple[SenderLink, int] | None = None
         self.amqp = Connection(
             container_id="broker",
             is_client=False,
@@ -111,9 +108,6 @@ class BrokerConnection:
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
-        if self._fresh is not None:
-            (link, ready), self._fresh = self._fresh, None
-            link.available = ready
         self.wire.send(self, item)
 
     # -- conduct ------------------------------------------------------------------------------
@@ -166,7 +160,7 @@ class BrokerConnection:
         source = link.source
         assert isinstance(source, Source)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
-        self._fresh = (link, host.queue.queue.ready)
+        link.available = host.queue.queue.ready
         link.accept(
             source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
             initial_delivery_count=self._preset.initial_delivery_count,

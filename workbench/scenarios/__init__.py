@@ -5,7 +5,6 @@ from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
-from .throughput import Throughput, credit_throughput
 from .world import World
 
 __all__ = [
@@ -20,9 +19,7 @@ __all__ = [
     "ParameterError",
     "Run",
     "Scenario",
-    "Throughput",
     "World",
-    "credit_throughput",
     "get",
     "names",
     "register",

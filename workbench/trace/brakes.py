@@ -36,7 +36,7 @@ ORDER: tuple[str, ...] = (
 WORDS: dict[str, str] = {
     NO_MESSAGE: "it has no message to send",
     UNCONFIRMED: "the receiver withholds credit until earlier messages are confirmed",
-    LINK_CREDIT: "its link-credit is used up",
+    LINK_CREDIT: "it has no link-credit",
     PREFETCH: "as many messages as the prefetch allows are not yet acknowledged",
     QPID_WINDOW: "the window of incomplete transfers is full",
     CREDIT_FLOW: "an actor inside the broker is out of credit",

@@ -87,7 +87,8 @@ def frame_row(
             ledger fields. None if it concerns neither session nor link.
         ledger_source: `own`, `shadow` or `observed`.
         t_raw_us: the packet clock, for a capture.
-        raw: the frame's octets, if they are at hand; else `Row.raw` encodes the item when asked.
+        raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
+            when asked.
         flat: `flat_item(item)`, if it is at hand.
         alarm: whether a resource alarm is on at the broker.
     """
@@ -107,7 +108,8 @@ def frame_row(
         kind=kind,
         frame=fields,
         body_bytes=body_bytes,
-        frame_bytes=frame_bytes,
+        # A peer may have chosen longer encodings than ours: octets that are here are counted.
+        frame_bytes=frame_bytes if raw is None else len(raw),
         raw=raw,
         item=item,
     )

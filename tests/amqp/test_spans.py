@@ -189,3 +189,9 @@ def test_text_of_values_is_short_and_safe():
 def test_any_value_has_a_text_of_one_printable_line(value):
     """Nothing that moves a cursor or a reading direction comes through."""
     assert value_text(value).isprintable()
+
+
+def test_one_octet_is_not_called_octets():
+    """A delivery-tag of one octet, as Proton sends it, reads as what it is."""
+    assert value_text(b"\x02") == "0x02 (1 octet)"
+    assert value_text(b"\x02\x03") == "0x0203 (2 octets)"

@@ -102,7 +102,7 @@ def bytes_text(value: bytes) -> str:
     if len(value) <= 32 and all(0x20 <= octet < 0x7F for octet in value):
         return repr(bytes(value))
     if len(value) <= LONGEST:
-        return f"0x{value.hex()} ({len(value)} octets)"
+        return f"0x{value.hex()} ({len(value)} octet{'' if len(value) == 1 else 's'})"
     return f"0x{value[:32].hex()}… ({len(value)} octets)"
 
 

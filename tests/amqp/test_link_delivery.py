@@ -370,6 +370,18 @@ MORE = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True)
             "delivery-id 3 on link l is in use",
         ),
         (
+            [
+                Transfer(
+                    handle=0,
+                    delivery_id=0,
+                    delivery_tag=b"t",
+                    rcv_settle_mode=ReceiverSettleMode.SECOND,
+                )
+            ],
+            "amqp:invalid-field",
+            "has rcv-settle-mode second; the link has first",
+        ),
+        (
             [Transfer(handle=0, delivery_id=0, delivery_tag=b"t", resume=True)],
             "amqp:not-implemented",
             "not resumed",

@@ -265,6 +265,15 @@ class ReceiverLink(Link):
             return self.violated(
                 ErrorCondition.NOT_IMPLEMENTED, "deliveries of an earlier attach are not resumed"
             )
+        if (
+            frame.rcv_settle_mode is ReceiverSettleMode.SECOND
+            and self.rcv_settle_mode is ReceiverSettleMode.FIRST
+        ):
+            return self.violated(
+                ErrorCondition.INVALID_FIELD,
+                f"delivery {frame.delivery_id} has rcv-settle-mode second; the link has first, "
+                "which no transfer may change",
+            )
         if self.counters.link_credit == 0 and self.credit_overrun is CreditOverrun.DETACH:
             return self.violated(
                 ErrorCondition.TRANSFER_LIMIT_EXCEEDED,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
 from workbench.amqp.delivery import OutgoingDelivery
-from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
     DeliveryAborted,
@@ -61,6 +61,7 @@ class BrokerConnection:
         name: of the connection, `c1`, `c2`, ...
         amqp: the protocol endpoint.
         wire: over which it talks.
+        writable: False while the transport takes no more: no further message is handed out.
     """
 
     vantage = "broker"
@@ -71,6 +72,7 @@ class BrokerConnection:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
+        self.writable = True
         self._broker = broker
         self._preset = preset
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
@@ -147,7 +149,7 @@ class BrokerConnection:
         queue = self._broker.declare(terminus.address)
         if isinstance(link, SenderLink):
             name = self._consumer_name(link)
-            self._attach_consumer(link, ConsumerLink(name, link, queue, self._available_changed))
+            self._attach_consumer(link, ConsumerLink(name, link, queue, self))
         else:
             # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
             link.accept(
@@ -221,7 +223,7 @@ class BrokerConnection:
                     host.updated(deliveries, event.state, event.settled)
         self.amqp.answer(event)
 
-    def _available_changed(self, link: SenderLink) -> None:
+    def available_changed(self, link: SenderLink) -> None:
         """The broker alone knows how much it has for a link: a row of its own tells."""
         self._broker.note_link(
             "available",
@@ -242,6 +244,16 @@ class BrokerConnection:
         host = self._hosts.pop(link, None)
         if host is not None:
             host.detach()
+
+    def kick(self) -> None:
+        """The transport takes octets again: let the queues look."""
+        for host in list(self._hosts.values()):
+            if isinstance(host, ConsumerLink):
+                host.queue.kick()
+
+    def undecodable(self, error: DecodeError) -> None:
+        """Octets came that are no AMQP 1.0: close with the condition that names it [2.4.3]."""
+        self.react([self.amqp.violated(error.condition, error.message)])
 
     def lost(self) -> None:
         """The transport is gone: every link with it."""

@@ -7,7 +7,8 @@ reading of the specification: nothing is buffered between queue and wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 from workbench.amqp.delivery import OutgoingDelivery, is_terminal
 from workbench.amqp.errors import ErrorCondition, LocalProtocolError
@@ -29,6 +30,15 @@ from .payload import redelivered
 from .queue_process import QueueProcess
 
 
+class Owner(Protocol):
+    """What a consumer's link asks of its connection."""
+
+    writable: bool  # the transport takes octets
+
+    def available_changed(self, link: SenderLink) -> None:
+        """`available` has changed, and no transfer will show it."""
+
+
 class ConsumerLink:
     """One consumer of a queue.
 
@@ -36,7 +46,7 @@ class ConsumerLink:
         name: of the consumer, unique at the broker.
         link: over which it is served.
         queue: that serves it.
-        on_available: told when `available` has changed and no transfer will show it.
+        owner: the connection that the link is on.
     """
 
     def __init__(
@@ -44,10 +54,10 @@ class ConsumerLink:
         name: str,
         link: SenderLink,
         queue: QueueProcess,
-        on_available: Callable[[SenderLink], None],
+        owner: Owner,
     ) -> None:
         self.name = name
-        self._on_available = on_available
+        self._owner = owner
         self.link = link
         self.queue = queue
         self._messages: dict[int, int] = {}  # delivery-id to message id, while unsettled
@@ -115,7 +125,7 @@ class ConsumerLink:
 
     def can_take(self) -> bool:
         """True if a message could be sent at once."""
-        return self.link.can_send
+        return self._owner.writable and self.link.can_send
 
     def deliver(self, effect: Deliver) -> None:
         """Send the message; the link's credit pays for it."""
@@ -155,7 +165,7 @@ class ConsumerLink:
     def noticed(self) -> None:
         """Without credit no transfer tells of the change, so say that there was one."""
         if self.link.attached and self.link.credit == 0:
-            self._on_available(self.link)
+            self._owner.available_changed(self.link)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and whom it serves."""

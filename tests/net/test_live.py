@@ -1,0 +1,92 @@
+"""The broker behind a socket: the same broker, a real client, a thread of its own."""
+
+import contextlib
+import socket
+
+import pytest
+
+from workbench.net import Limits, ListenError, LiveBroker
+
+proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
+
+from proton import Message  # noqa: E402  (only where the library is)
+from proton.utils import BlockingConnection  # noqa: E402
+
+TIMEOUT_S = 20
+
+
+@pytest.fixture
+def broker():
+    """A live broker on a free port."""
+    with LiveBroker("spec") as live:
+        yield live
+
+
+def connect(broker):
+    """A blocking Proton connection."""
+    return BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
+
+
+def test_a_real_client_sends_and_receives_over_a_socket(broker):
+    """What Proton's blocking client sends it gets back, in order."""
+    connection = connect(broker)
+    sender = connection.create_sender("q")
+    for number in range(250):  # more than one grant to the publisher
+        sender.send(Message(body=number))
+    receiver = connection.create_receiver("q", credit=10)
+    bodies = []
+    for _ in range(250):
+        bodies.append(receiver.receive(timeout=TIMEOUT_S).body)
+        receiver.accept()
+    assert bodies == list(range(250))
+    connection.close()
+
+
+def test_octets_that_are_no_amqp_close_the_connection_and_nothing_else(broker):
+    """A stream of nonsense is answered and closed; the next client is served [2.2]."""
+    with socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S) as nonsense:
+        nonsense.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        answer = b""
+        while chunk := nonsense.recv(4096):
+            answer += chunk
+    assert answer[:4] in (b"", b"AMQP")
+    connection = connect(broker)
+    connection.create_sender("q").send(Message(body="still there"))
+    connection.close()
+    assert broker.listener.failures == []
+
+
+def test_one_connection_too_many_is_turned_away():
+    """Beyond `connections` a client is closed at once, those before it go on."""
+    with LiveBroker("spec", limits=Limits(connections=1)) as broker:
+        first = connect(broker)
+        with socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S) as second:
+            with contextlib.suppress(ConnectionResetError):
+                assert second.recv(8) == b""
+        assert broker.overview()["turned_away"] == 1
+        first.create_sender("q").send(Message(body="served"))
+        first.close()
+
+
+def test_another_address_than_loopback_needs_a_word_and_a_lock():
+    """Listening for other machines is refused unless it is asked for, and then without a lock."""
+    with pytest.raises(ListenError, match="allow_remote"):
+        LiveBroker("spec", host="0.0.0.0")
+    with pytest.raises(ListenError, match="tls or users"):
+        LiveBroker("spec", host="0.0.0.0", allow_remote=True)
+
+
+def test_a_port_in_use_is_told_in_one_line(broker):
+    """A second listener on the port says so, and leaves no thread behind."""
+    with pytest.raises(ListenError, match=f"port {broker.port}"):
+        LiveBroker("spec", port=broker.port)
+
+
+def test_after_stop_nobody_listens_and_stopping_again_is_harmless():
+    """`stop` ends thread and socket."""
+    broker = LiveBroker("spec")
+    broker.stop()
+    broker.stop()
+    assert not broker.running
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)

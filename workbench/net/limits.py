@@ -1,0 +1,26 @@
+"""How much a live listener takes on: every limit in one place, with what happens beyond it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one listener. All are checked before anything is allocated for what exceeds them.
+
+    Attributes:
+        connections: sockets open at once; one more is closed at once.
+        handshake_s: seconds until both opens are exchanged; a slower client is closed.
+        held_frames: frames that wait at a closed gate, per direction; beyond it the socket is not
+            read, and TCP holds the client.
+        write_octets: octets waiting to be written to one client; beyond it the broker sends that
+            client no further message until the half is gone. What already waits is kept.
+        flush_octets: octets collected before they are handed to the socket within one turn.
+    """
+
+    connections: int = 1024
+    handshake_s: float = 10.0
+    held_frames: int = 10_000
+    write_octets: int = 262_144
+    flush_octets: int = 65_536

@@ -1,0 +1,145 @@
+"""A live broker in a thread of its own, so that a notebook or a program goes on beside it.
+
+A notebook's kernel has an event loop that stands still while a cell runs; a client in that cell
+would wait for ever for a broker on the same loop. So the broker has its own thread and loop, and
+what a person asks of it is handed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from workbench import presets
+from workbench.presets import Preset
+from workbench.sim import Tap
+
+from .limits import Limits
+from .listener import LOOPBACK, Listener, ListenError
+
+T = TypeVar("T")
+START_TIMEOUT_S = 10.0
+LOOPBACKS = frozenset({LOOPBACK, "::1", "localhost"})
+
+
+class LiveBroker:
+    """A broker that listens, and the handle on it; a context manager.
+
+    Args:
+        preset: a preset or its name.
+        host: address to listen on; another than loopback needs `allow_remote`, and then TLS or
+            users with passwords.
+        port: 0 takes a free one.
+        tap: observer; None records nothing.
+        limits: bounds.
+        users: who may log in with PLAIN.
+        tls: a server context.
+        allow_remote: listen beyond loopback.
+
+    Attributes:
+        port: on which it listens.
+
+    Raises:
+        ListenError: if it cannot be started as asked.
+    """
+
+    def __init__(
+        self,
+        preset: Preset | str = "spec",
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        tap: Tap | None = None,
+        limits: Limits | None = None,
+        users: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+        allow_remote: bool = False,
+    ) -> None:
+        if host not in LOOPBACKS:
+            if not allow_remote:
+                raise ListenError(
+                    f"{host} can be reached from other machines; say allow_remote=True if that is"
+                    " meant, with tls or users; without it legal: 127.0.0.1"
+                )
+            if tls is None and not users:
+                raise ListenError(
+                    f"listening on {host} needs tls or users with passwords: anybody could connect"
+                )
+        if isinstance(preset, str):
+            preset = presets.get(preset)
+        self.host = host
+        self.port = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="live-broker", daemon=True)
+        self._thread.start()
+        self.listener: Listener
+        try:
+            self.listener = self.ask(
+                lambda: Listener(
+                    self._loop,
+                    preset,
+                    tap=tap,
+                    limits=limits,
+                    users=None if users is None else dict(users),
+                )
+            )
+            self.port = self._wait(self.listener.start(host, port, tls))
+        except BaseException:
+            self._end_thread()
+            raise
+
+    @property
+    def url(self) -> str:
+        """What a client connects to."""
+        return f"amqp://{self.host}:{self.port}"
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function on the broker's thread and wait for its result."""
+
+        async def answer() -> T:
+            return question()
+
+        result: T = self._wait(answer())
+        return result
+
+    def stop(self) -> None:
+        """Cut every connection and end the thread; stopping twice is harmless."""
+        if self._loop.is_closed():
+            return
+        self._wait(self.listener.stop())
+        self._end_thread()
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        return self._thread.is_alive()
+
+    def overview(self) -> dict[str, Any]:
+        """Flat picture of the listener and its broker."""
+        return self.ask(self.listener.overview)
+
+    def __enter__(self) -> LiveBroker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def _wait(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(START_TIMEOUT_S)
+
+    def _end_thread(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_TIMEOUT_S)
+        if not self._thread.is_alive():
+            self._loop.close()

@@ -1,0 +1,299 @@
+"""Exchanges and bindings: which queues a message goes to. Names in, names out.
+
+The four types of AMQP 0-9-1's model, which RabbitMQ keeps for AMQP 1.0: direct, fanout, topic and
+headers; exchanges may be bound to exchanges. A queue gets a message once, however many bindings
+match. Source: RabbitMQ's `rabbit_exchange_type_*.erl` and `rabbit_exchange.erl` (`route`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DIRECT, FANOUT, TOPIC, HEADERS = "direct", "fanout", "topic", "headers"
+TYPES = (DIRECT, FANOUT, TOPIC, HEADERS)
+DEFAULT = ""
+PREDECLARED: Mapping[str, str] = {
+    DEFAULT: DIRECT,
+    "amq.direct": DIRECT,
+    "amq.fanout": FANOUT,
+    "amq.topic": TOPIC,
+    "amq.headers": HEADERS,
+    "amq.match": HEADERS,
+}
+
+
+class RoutingError(ValueError):
+    """A declaration or binding that is not possible.
+
+    Attributes:
+        reason: `not-found`, `precondition-failed` or `access-refused`.
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A rule of an exchange.
+
+    Attributes:
+        source: the exchange.
+        destination: a queue, or an exchange.
+        to_exchange: which of the two.
+        key: binding key.
+        arguments: for a headers exchange, what to match; as sorted pairs.
+    """
+
+    source: str
+    destination: str
+    to_exchange: bool = False
+    key: str = ""
+    arguments: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """An exchange and what leads away from it."""
+
+    name: str
+    type: str = DIRECT
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: dict[str, Any] = field(default_factory=dict)
+    bindings: list[Binding] = field(default_factory=list)
+
+
+class Routing:
+    """All exchanges of a virtual host.
+
+    Attributes:
+        exchanges: by name; the default one has the empty name.
+    """
+
+    def __init__(self) -> None:
+        self.exchanges: dict[str, Exchange] = {
+            name: Exchange(name=name, type=kind) for name, kind in PREDECLARED.items()
+        }
+
+    # -- exchanges --------------------------------------------------------------------------
+
+    def declare(
+        self,
+        name: str,
+        type: str = DIRECT,
+        *,
+        durable: bool = True,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Exchange:
+        """Make an exchange, or find an equal one.
+
+        Raises:
+            RoutingError: another one has the name, the name is reserved, or the type is unknown.
+        """
+        wanted = Exchange(
+            name=name,
+            type=type,
+            durable=durable,
+            auto_delete=auto_delete,
+            internal=internal,
+            arguments=dict(arguments or {}),
+        )
+        there = self.exchanges.get(name)
+        if there is not None:
+            self._require_equal(there, wanted)
+            return there
+        if name.startswith("amq."):
+            raise RoutingError(
+                "access-refused", f"exchange name {name!r} is reserved: it begins with amq."
+            )
+        if type not in TYPES:
+            raise RoutingError(
+                "precondition-failed",
+                f"no exchange type {type!r}; there are: {', '.join(TYPES)}",
+            )
+        self.exchanges[name] = wanted
+        return wanted
+
+    def delete(self, name: str) -> bool:
+        """Delete an exchange with its bindings, and those that lead to it; False if none is there.
+
+        Raises:
+            RoutingError: it is one that cannot be deleted.
+        """
+        if name in PREDECLARED:
+            raise RoutingError("access-refused", f"exchange {name!r} cannot be deleted")
+        if self.exchanges.pop(name, None) is None:
+            return False
+        self._unbind_from(name, to_exchange=True)
+        return True
+
+    # -- bindings ---------------------------------------------------------------------------
+
+    def bind(self, binding: Binding) -> None:
+        """Add a binding; one that is there already is left as it is.
+
+        Raises:
+            RoutingError: an exchange is not there, or is the default one.
+        """
+        exchange = self._bindable(binding)
+        if binding.to_exchange and binding.destination not in self.exchanges:
+            raise RoutingError("not-found", f"no exchange {binding.destination!r}")
+        if binding not in exchange.bindings:
+            exchange.bindings.append(binding)
+
+    def unbind(self, binding: Binding) -> bool:
+        """Take a binding away; False if it was not there.
+
+        Raises:
+            RoutingError: the exchange is not there, or is the default one.
+        """
+        exchange = self._bindable(binding)
+        if binding not in exchange.bindings:
+            return False
+        exchange.bindings.remove(binding)
+        if exchange.auto_delete and not exchange.bindings:
+            self.delete(exchange.name)
+        return True
+
+    def bindings(
+        self, source: str, destination: str, *, to_exchange: bool = False, key: str | None = None
+    ) -> list[Binding]:
+        """The bindings from an exchange to a destination, with any key or with one."""
+        exchange = self.exchanges.get(source)
+        return [
+            binding
+            for binding in (exchange.bindings if exchange is not None else ())
+            if binding.destination == destination
+            and binding.to_exchange == to_exchange
+            and key in (None, binding.key)
+        ]
+
+    def queue_gone(self, queue: str) -> None:
+        """Forget every binding to a queue."""
+        self._unbind_from(queue, to_exchange=False)
+
+    # -- routing ----------------------------------------------------------------------------
+
+    def route(
+        self, exchange: str, routing_key: str, headers: Mapping[str, Any] | None = None
+    ) -> tuple[str, ...]:
+        """Names of the queues that a message goes to, each once; a queue may not exist.
+
+        Args:
+            exchange: to which it is published.
+            routing_key: with which key.
+            headers: application-properties, for headers exchanges.
+
+        Raises:
+            RoutingError: the exchange is not there.
+        """
+        if exchange == DEFAULT:
+            return (routing_key,)
+        queues: dict[str, None] = {}
+        seen = {exchange}
+        pending = [self._exchange(exchange)]
+        while pending:
+            for binding in _matching(pending.pop(), routing_key, headers or {}):
+                if not binding.to_exchange:
+                    queues[binding.destination] = None
+                elif binding.destination not in seen and binding.destination in self.exchanges:
+                    seen.add(binding.destination)
+                    pending.append(self.exchanges[binding.destination])
+        return tuple(queues)
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _exchange(self, name: str) -> Exchange:
+        try:
+            return self.exchanges[name]
+        except KeyError:
+            raise RoutingError("not-found", f"no exchange {name!r}") from None
+
+    def _bindable(self, binding: Binding) -> Exchange:
+        if DEFAULT in (binding.source, binding.destination if binding.to_exchange else None):
+            raise RoutingError(
+                "access-refused",
+                "the default exchange has no bindings of its own: it leads to every queue by name",
+            )
+        return self._exchange(binding.source)
+
+    def _unbind_from(self, destination: str, *, to_exchange: bool) -> None:
+        for exchange in list(self.exchanges.values()):
+            kept = [
+                binding
+                for binding in exchange.bindings
+                if (binding.destination, binding.to_exchange) != (destination, to_exchange)
+            ]
+            if len(kept) < len(exchange.bindings):
+                exchange.bindings = kept
+                if exchange.auto_delete and not kept:
+                    self.exchanges.pop(exchange.name, None)
+
+    def _require_equal(self, there: Exchange, wanted: Exchange) -> None:
+        for name in ("type", "durable", "auto_delete", "internal", "arguments"):
+            if getattr(there, name) != getattr(wanted, name):
+                raise RoutingError(
+                    "precondition-failed",
+                    f"exchange {there.name!r} is there with {name} {getattr(there, name)!r}, asked"
+                    f" for is {getattr(wanted, name)!r}",
+                )
+
+
+def _matching(
+    exchange: Exchange, routing_key: str, headers: Mapping[str, Any]
+) -> Iterable[Binding]:
+    match exchange.type:
+        case "fanout":
+            return exchange.bindings
+        case "topic":
+            words = routing_key.split(".") if routing_key else []
+            return [one for one in exchange.bindings if topic_matches(one.key, words)]
+        case "headers":
+            return [one for one in exchange.bindings if headers_match(one.arguments, headers)]
+        case _:
+            return [one for one in exchange.bindings if one.key == routing_key]
+
+
+def topic_matches(pattern: str, words: list[str]) -> bool:
+    """Whether a binding key matches a routing key: `*` is one word, `#` is any number of words.
+
+    Args:
+        pattern: words, `*` and `#` with dots between.
+        words: of the routing key.
+    """
+    parts = pattern.split(".") if pattern else []
+    # reached[i]: the first i words are matched by the parts taken so far.
+    reached = [True] + [False] * len(words)
+    for part in parts:
+        after = [False] * len(reached)
+        for at, word in enumerate(reached):
+            if part == "#":
+                after[at] = word or (at > 0 and after[at - 1])
+            elif at > 0 and reached[at - 1] and part in ("*", words[at - 1]):
+                after[at] = True
+        reached = after
+    return reached[-1]
+
+
+def headers_match(arguments: Iterable[tuple[str, Any]], headers: Mapping[str, Any]) -> bool:
+    """Whether headers match a binding: all of its pairs, or any, as its `x-match` says.
+
+    Pairs whose name begins with `x-` count with `all-with-x` and `any-with-x` alone. A pair whose
+    value is None asks for the header's presence. With `all` and no pair everything matches.
+    """
+    wanted = dict(arguments)
+    how = str(wanted.pop("x-match", "all"))
+    pairs = [
+        (name, value)
+        for name, value in wanted.items()
+        if how.endswith("-with-x") or not name.startswith("x-")
+    ]
+    hits = (name in headers and (value is None or headers[name] == value) for name, value in pairs)
+    return any(hits) if how.startswith("any") else all(hits)

@@ -10,6 +10,7 @@ The rules of this file:
   a credit or window is added, for these may be as large as 4294967295 and a serial sum may not.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench import serial
@@ -69,6 +70,9 @@ class SenderLinkFlow:
         available: how many messages this end could send; chosen by the owner, told in this end's
             flows. Never negative; sending at 0 is legal.
         drain: the flag of the receiver's last flow.
+        rule: another way than `link_credit_snd` to work out the credit after a flow, for showing
+            what a wrong one leads to: (delivery-count of the flow, link-credit of the flow, own
+            delivery-count, own link-credit) to the new link-credit, 0 to 4294967295.
     """
 
     initial_delivery_count: int = 0
@@ -76,6 +80,7 @@ class SenderLinkFlow:
     link_credit: int = 0
     available: int = 0
     drain: bool = False
+    rule: Callable[[int, int, int, int], int] | None = None
 
     @classmethod
     def starting_at(cls, initial_delivery_count: int) -> "SenderLinkFlow":
@@ -102,6 +107,8 @@ class SenderLinkFlow:
             SerialError: the counts cannot be compared.
         """
         at = self.initial_delivery_count if delivery_count is None else delivery_count
+        if self.rule is not None:
+            return self.rule(at, link_credit, self.delivery_count, self.link_credit)
         return link_credit_snd(at, link_credit, self.delivery_count)
 
     def advance(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,6 +29,8 @@ class Broker:
     Attributes:
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
+        credit_rule: how links on which the broker sends work out their credit from a flow, in
+            place of the specification's way; for showing what a wrong one leads to.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Broker:
         self.preset = preset
         self.queues: dict[str, QueueProcess] = {}
         self.connections: dict[str, BrokerConnection] = {}
+        self.credit_rule: Callable[[int, int, int, int], int] | None = None
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
         self._users = dict(users)

@@ -167,6 +167,7 @@ class BrokerConnection:
             source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
             initial_delivery_count=self._preset.initial_delivery_count,
         )
+        link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
         host.attach(settled)
 

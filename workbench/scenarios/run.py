@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from workbench import presets
@@ -35,6 +35,8 @@ class Run:
         parameters: every parameter with its value.
         actions: the learner's acts, in the order in which they were applied.
         seed: reserved for scenarios with chance in them; part of the run's identity.
+        code: functions of a learner that the run uses, by name. They are no part of its identity:
+            a share code or a name cannot hold them.
         rows: the trace, one row per event.
         rested: True if nothing is left to do but to release what is held.
         note: one line if the run ended otherwise, else empty.
@@ -52,6 +54,7 @@ class Run:
         seed: int,
         max_rows: int,
         parent: Run | None,
+        code: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.scenario = scenario
         self.preset = preset
@@ -60,6 +63,7 @@ class Run:
         self.seed = seed
         self.max_rows = max_rows
         self.parent = parent
+        self.code = dict(code or {})
         self.name = f"{scenario.name}-{self._digest()}"
         self.world, self.rows, self.rested, self.note = self._execute(stop_after=None)
         marked = self.world.start_seq
@@ -87,6 +91,7 @@ class Run:
             self.seed,
             self.max_rows,
             parent=self,
+            code=self.code,
         )
 
     def legal(self, after_seq: int) -> dict[str, str | None]:
@@ -119,6 +124,7 @@ class Run:
             seed=self.seed,
             tap=recorder,
             clock=clock,
+            code=self.code,
         )
         pending = list(self.actions)
         if stop_after is not None:
@@ -133,10 +139,12 @@ class Run:
                 break
             if not clock.due or len(rows) >= self.max_rows:
                 break
-            if events >= self.max_rows * EVENTS_PER_ROW:
+            if events >= self.max_rows * EVENTS_PER_ROW or world.fault:
                 break
             clock.step()
             events += 1
+        if world.fault:
+            return world, rows, False, world.fault
         if pending:
             raise ActionError(
                 f"row {pending[-1].after_seq} does not exist; legal: -1 to {len(rows) - 1}"
@@ -202,6 +210,7 @@ def run(
     actions: Iterable[Action] = (),
     seed: int = 0,
     max_rows: int = MAX_ROWS,
+    code: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Run:
     """Play a scenario until it rests.
 
@@ -212,6 +221,7 @@ def run(
         actions: acts in the order of their `after_seq`.
         seed: for scenarios with chance in them.
         max_rows: the run stops with a note when it has made this many rows.
+        code: functions of a learner, by the name under which the scenario looks for them.
 
     Raises:
         ParameterError: if a parameter is unknown or out of its range.
@@ -226,4 +236,4 @@ def run(
         preset = presets.get(preset)
     ordered = tuple(sorted(actions, key=lambda action: action.after_seq))
     values = scenario.values(preset, parameters or {})
-    return Run(scenario, preset, values, ordered, seed, max_rows, parent=None)
+    return Run(scenario, preset, values, ordered, seed, max_rows, parent=None, code=code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from workbench.amqp.errors import LocalProtocolError
@@ -38,6 +38,9 @@ class World:
         wires: by connection name.
         peers: clients by role, as the scenario names them.
         start_seq: the last row of the set-up, once the scenario has marked it.
+        done: names of the acts so far, in order.
+        code: functions of a learner that the run uses, by name.
+        fault: what went wrong in such a function, in words; the run ends there.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class World:
         seed: int = 0,
         tap: Tap | None = None,
         clock: VirtualClock | None = None,
+        code: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.preset = preset
         self.parameters = dict(parameters)
@@ -58,6 +62,9 @@ class World:
         self.wires: dict[str, Wire] = {}
         self.peers: dict[str, Any] = {}
         self.start_seq: int | None = None
+        self.done: list[str] = []
+        self.code = dict(code or {})
+        self.fault = ""
         self._frame_ids = itertools.count()
         self._messages = itertools.count()
 
@@ -170,6 +177,7 @@ class World:
             spec.apply(self, **arguments)
         except (WireError, LocalProtocolError, QueueError) as error:
             raise ActionError(str(error)) from error
+        self.done.append(spec.name)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of everything alive, each name with its owner before it."""

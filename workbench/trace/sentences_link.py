@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench import serial
+from workbench.amqp.flow import link_credit_snd
 
 from .schema import BROKER, CLIENT, OBSERVED, RECEIVED
 from .story import FlowWord, Moment
@@ -131,6 +132,12 @@ def _grant_arrives(moment: Moment) -> str:
     word = moment.flow
     if stated is None or may is None:
         return f"{sender} reads the state of {receiver}; what it may send is not known here."
+    right = _by_the_rule(moment, stated)
+    if right is not None and right != may:
+        return (
+            f"the flow reaches {sender}. By 2.6.7 it may now send {messages(right)}; this one"
+            f" takes {may}, so its rule is another."
+        )
     if word is FlowWord.DRAIN_REQUEST:
         text = (
             f"the drain request reaches {sender}: it may send {messages(may)} at once, then it"
@@ -152,6 +159,18 @@ def _grant_arrives(moment: Moment) -> str:
     if moment.frame.get("echo"):
         text += f" {capital(receiver)} wants an answer."
     return text + _agreement(moment, receiver)
+
+
+def _by_the_rule(moment: Moment, stated: int) -> int | None:
+    """What the sender may send after this flow, by the formula of 2.6.7; None if not known."""
+    counted = moment.frame.get("delivery_count", moment.initial)
+    own = moment.after.get("delivery_count")
+    if not isinstance(counted, int) or not isinstance(own, int):
+        return None
+    try:
+        return link_credit_snd(counted, stated, own)
+    except serial.SerialError:
+        return None
 
 
 def _already_sent(moment: Moment, stated: int, may: int) -> str:

@@ -1,0 +1,94 @@
+"""Beliefs about credit: each has a shortest counterexample, and the real broker confirms it."""
+
+import pytest
+
+from workbench.scenarios.beliefs import BELIEFS, LIMIT, Belief, belief_named, counterexample
+from workbench.trace.explain import explain
+
+NAMES = (
+    "adds",
+    "sets",
+    "decrement on receipt",
+    "credit is bytes",
+    "drain is pause",
+    "credit is shared by links",
+    "echo grants",
+)
+
+
+def test_the_beliefs_that_lessons_name_are_all_here():
+    """Seven, by these names."""
+    assert set(BELIEFS) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_broker_s_sender_has_the_actual_credit_and_not_the_believed_one(name):
+    """At the last row of the played schedule the real link's counter is the truth of the model."""
+    found = counterexample(name)
+    played = found.run()
+    ledgers = [
+        row.ledger["link_credit"]
+        for row in played.rows
+        if row.vantage == "broker"
+        and row.link == "receiver"
+        and row.ledger
+        and "link_credit" in row.ledger
+    ]
+    assert ledgers[-1] == found.actual
+    assert found.actual != found.believed
+    assert found.at(played) == played.rows[-1].seq
+    assert str(found.believed) in found.text
+    assert str(found.actual) in found.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_shorter_schedule_shows_it(name):
+    """One move less, and belief and truth still agree: the explorer's promise."""
+    found = counterexample(name)
+    shorter = counterexample(name)
+    assert len(shorter.moves) == len(found.moves)
+    model = found.model
+    frontier = {model.initial}
+    for _ in range(len(found.moves) - 1):
+        frontier |= {after for state in frontier for _, after in model.successors(state)}
+    assert not any(model.bad(state) for state in frontier)
+
+
+@pytest.mark.parametrize("name", ["adds", "sets"])
+def test_a_sender_that_works_by_it_may_send_more_than_was_ever_granted(name):
+    """The over-granting schedule runs on the broker with that rule, and its credit shows it."""
+    found = counterexample(name, LIMIT)
+    played = found.run()
+    assert found.believed > found.actual
+    assert played.rows[-1].ledger["link_credit"] == found.believed
+    assert found.moves
+
+
+def test_only_what_a_sender_can_work_by_has_a_limit_to_break():
+    """Beliefs without a rule of their own are refused there."""
+    with pytest.raises(ValueError, match="no sender here works"):
+        counterexample("drain is pause", LIMIT)
+
+
+def test_with_one_grant_the_wrong_rules_break_no_limit():
+    """No counterexample exists then, and none is invented."""
+    assert counterexample("adds", LIMIT, grants=(3,)) is None
+    assert counterexample("sets", LIMIT, grants=(3,)) is None
+
+
+def test_what_is_true_has_no_counterexample():
+    """The truth, held as a belief, is not refuted."""
+    assert counterexample(Belief(name="truth", says="", because="")) is None
+
+
+def test_an_unknown_belief_is_refused_with_the_names():
+    """The text lists them."""
+    with pytest.raises(ValueError, match="drain is pause"):
+        belief_named("everything is fine")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_row_can_be_explained(name):
+    """The stepper opens there, so there is a sentence."""
+    played = counterexample(name).run()
+    assert list(explain(played.rows))[-1].sentence

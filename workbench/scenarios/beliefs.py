@@ -1,0 +1,349 @@
+"""What people believe about link credit, and the shortest schedule that shows each belief wrong.
+
+A belief says what the sender's credit is after each thing that happens. Beside it runs the truth,
+with the functions that the broker's links use. The explorer looks for the nearest state in which
+the two numbers differ; that schedule is then played on the real broker. None is written by hand.
+
+For the beliefs *adds* and *sets* there is a second, worse counterexample: a sender that works by
+them may send beyond everything that was ever granted (`of="limit"`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from workbench import serial
+from workbench.amqp.flow import link_credit_snd
+from workbench.sim.explorer import Bounds, explore
+
+from .link_model import (
+    FLOW_ARRIVES,
+    OTHER_TRANSFER,
+    SEND_FLOW,
+    SEND_TRANSFER,
+    TRANSFER_ARRIVES,
+    LinkModel,
+)
+from .race import ACT_OF_MOVE, OTHER_CREDIT, FlowPlan
+from .rules import rule_named
+from .run import Run, run
+from .schedules import play, seq_of_move
+
+DIFFERENCE, LIMIT = "difference", "limit"
+BOUNDS = Bounds(states=100_000, seconds=5.0)
+
+OnFlow = Callable[[int, FlowPlan], int]
+OnEvent = Callable[[int, int], int]
+
+
+def _same(believed: int, message_bytes: int) -> int:
+    return believed
+
+
+def _one_less(believed: int, message_bytes: int) -> int:
+    return max(0, believed - 1)
+
+
+def _octets_less(believed: int, message_bytes: int) -> int:
+    return max(0, believed - message_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """A way of thinking about link credit.
+
+    Attributes:
+        name: as a question names it.
+        says: the belief in a sentence.
+        because: why it is wrong, in a sentence.
+        on_send: the sender's credit after it has sent, from what it was and the octets of a body.
+        on_arrival: after a transfer has arrived at the receiver.
+        on_other: after the sender has sent over another link of the session.
+        on_flow: after a flow of the receiver has arrived; None: as the specification says.
+        rule: name of the sender's rule that works by this belief, if there is one.
+        flows: what the receiver says in the search for a counterexample.
+        other_link: a second link with credit of its own takes part.
+    """
+
+    name: str
+    says: str
+    because: str
+    on_send: OnEvent = _one_less
+    on_arrival: OnEvent = _same
+    on_other: OnEvent = _same
+    on_flow: OnFlow | None = None
+    rule: str | None = None
+    flows: tuple[FlowPlan, ...] = (FlowPlan(3), FlowPlan(6))
+    other_link: bool = False
+
+
+BELIEFS: Mapping[str, Belief] = {
+    each.name: each
+    for each in (
+        Belief(
+            name="adds",
+            says="a flow's link-credit is added to what the sender has left",
+            because="a flow sets the credit, counted from the delivery-count that it carries",
+            on_flow=lambda believed, flow: believed + flow.link_credit,
+            rule="add",
+        ),
+        Belief(
+            name="sets",
+            says="the sender's credit becomes the number in the flow, whatever it sent meanwhile",
+            because="the flow counts from the delivery-count that it carries; what was sent since"
+            " then is taken off",
+            on_flow=lambda believed, flow: flow.link_credit,
+            rule="set",
+        ),
+        Belief(
+            name="decrement on receipt",
+            says="credit goes down when a message arrives at the receiver",
+            because="each end counts for itself: the sender when it sends, the receiver when the"
+            " message arrives",
+            on_send=_same,
+            on_arrival=_one_less,
+        ),
+        Belief(
+            name="credit is bytes",
+            says="a large message costs more credit than a small one",
+            because="link credit counts messages; frames are the session's affair",
+            on_send=_octets_less,
+        ),
+        Belief(
+            name="drain is pause",
+            says="after a drain the sender keeps its credit for later",
+            because="drain gives back what cannot be used: delivery-count moves on by it and"
+            " credit becomes 0",
+            on_flow=lambda believed, flow: believed if flow.drain else flow.link_credit,
+            flows=(FlowPlan(3), FlowPlan(3, drain=True)),
+        ),
+        Belief(
+            name="credit is shared by links",
+            says="sending over one link uses up the credit of the session's other links",
+            because="each link has a credit of its own",
+            on_other=_one_less,
+            other_link=True,
+        ),
+        Belief(
+            name="echo grants",
+            says="asking for an echo lets the sender send as many again",
+            because="an echo asks for the sender's state; its credit comes from the same formula"
+            " as after any flow",
+            on_flow=lambda believed, flow: (
+                believed + flow.link_credit if flow.echo else flow.link_credit
+            ),
+            flows=(FlowPlan(3), FlowPlan(3, echo=True)),
+        ),
+    )
+}
+
+
+def belief_named(name: str) -> Belief:
+    """The belief of that name.
+
+    Raises:
+        ValueError: if there is none; the text lists the names.
+    """
+    try:
+        return BELIEFS[name]
+    except KeyError:
+        raise ValueError(f"no belief {name!r}; there are: {', '.join(BELIEFS)}") from None
+
+
+Flows = tuple[tuple[int, FlowPlan], ...]
+BeliefState = tuple[int, int, int, int, int, int, Flows, int]
+"""(sender's delivery-count, credit, messages left; receiver's delivery-count, flows issued;
+transfers in flight; flows in flight with the delivery-count they carry; the believed credit)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefModel:
+    """A link with its truth and a belief beside it; a state is bad if they differ.
+
+    Attributes:
+        belief: what is compared with the truth.
+        messages: that the sender has.
+        message_bytes: octets of a message's body.
+    """
+
+    belief: Belief
+    messages: int = 4
+    message_bytes: int = 100
+
+    @property
+    def initial(self) -> BeliefState:
+        """Nothing granted, nothing in flight."""
+        return (0, 0, self.messages, 0, 0, 0, (), 0)
+
+    def successors(self, state: BeliefState) -> Iterable[tuple[str, BeliefState]]:
+        """The possible moves."""
+        dc_snd, credit, left, dc_rcv, issued, transfers, flows, believed = state
+        belief, size = self.belief, self.message_bytes
+        if issued < len(belief.flows):
+            flying = (*flows, (dc_rcv, belief.flows[issued]))
+            yield SEND_FLOW, (dc_snd, credit, left, dc_rcv, issued + 1, transfers, flying, believed)
+        if credit > 0 and left > 0:
+            after = belief.on_send(believed, size)
+            yield (
+                SEND_TRANSFER,
+                (
+                    serial.add(dc_snd, 1),
+                    credit - 1,
+                    left - 1,
+                    dc_rcv,
+                    issued,
+                    transfers + 1,
+                    flows,
+                    after,
+                ),
+            )
+        if transfers:
+            after = belief.on_arrival(believed, size)
+            count = serial.add(dc_rcv, 1)
+            yield (
+                TRANSFER_ARRIVES,
+                (dc_snd, credit, left, count, issued, transfers - 1, flows, after),
+            )
+        if flows:
+            yield FLOW_ARRIVES, self._flow_arrives(state)
+        if belief.other_link and left > 0:
+            after = belief.on_other(believed, size)
+            yield (
+                OTHER_TRANSFER,
+                (dc_snd, credit, left - 1, dc_rcv, issued, transfers, flows, after),
+            )
+
+    def bad(self, state: BeliefState) -> bool:
+        """Belief and truth differ."""
+        return state[1] != state[7]
+
+    def _flow_arrives(self, state: BeliefState) -> BeliefState:
+        dc_snd, _, left, dc_rcv, issued, transfers, flows, believed = state
+        count, flow = flows[0]
+        actual = link_credit_snd(count, flow.link_credit, dc_snd)
+        after = actual if self.belief.on_flow is None else self.belief.on_flow(believed, flow)
+        if flow.drain:
+            # Messages come one by one here, so there is none to send: all credit goes back.
+            dc_snd, actual = serial.add(dc_snd, actual), 0
+        return (dc_snd, actual, left, dc_rcv, issued, transfers, flows[1:], after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counterexample:
+    """A shortest schedule that shows a belief wrong.
+
+    Attributes:
+        belief: which.
+        moves: the schedule.
+        believed: the credit that somebody who believes it expects, or that a sender has which
+            works by it.
+        actual: the credit by the rule of 2.6.7.
+        states: how many states the explorer looked at until it found the schedule.
+        of: `difference`, or `limit`: the sender may send beyond all that was ever granted.
+    """
+
+    belief: Belief
+    moves: tuple[str, ...]
+    believed: int
+    actual: int
+    states: int
+    of: str = DIFFERENCE
+    model: LinkModel | BeliefModel = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """In words what the schedule shows."""
+        if self.of == LIMIT:
+            return (
+                f"{len(self.moves)} moves, and a sender that works so has link-credit"
+                f" {self.believed} where {self.actual} was granted."
+            )
+        return (
+            f"After {len(self.moves)} moves the sender's link-credit is {self.actual}; by this"
+            f" belief it would be {self.believed}. For {self.belief.because}."
+        )
+
+    def run(self) -> Run:
+        """The schedule on the real broker; its last row is where belief and truth part."""
+        if isinstance(self.model, LinkModel):
+            assert self.belief.rule is not None
+            return play(
+                self.moves,
+                messages=self.model.messages,
+                grants=self.model.grants,
+                rule=self.belief.rule,
+            )
+        played = run(
+            "race",
+            parameters={
+                "messages": self.model.messages,
+                "grants": ",".join(map(str, self.belief.flows)),
+                "message_bytes": self.model.message_bytes,
+                "other_credit": OTHER_CREDIT if self.belief.other_link else 0,
+            },
+        )
+        for move in self.moves:
+            played = played.act(played.rows[-1].seq, ACT_OF_MOVE[move])
+        return played
+
+    def at(self, played: Run) -> int:
+        """`seq` of the row to open a stepper at: the one of the move that decides."""
+        return seq_of_move(played, len(self.moves) - 1)
+
+
+def counterexample(
+    belief: Belief | str,
+    of: str = DIFFERENCE,
+    *,
+    messages: int = 10,
+    grants: tuple[int, ...] = (3, 6),
+) -> Counterexample | None:
+    """The shortest schedule that shows a belief wrong, found by the explorer.
+
+    Args:
+        belief: or its name.
+        of: `difference`: belief and truth part; `limit`: a sender that works by the belief may
+            send more than was ever granted (beliefs with a rule alone).
+        messages: that the sender has, for `limit`.
+        grants: of the receiver, for `limit`.
+
+    Returns:
+        None if there is none within the bounds: then the belief is right there.
+
+    Raises:
+        ValueError: no such belief, or no sender that works by it.
+    """
+    if isinstance(belief, str):
+        belief = belief_named(belief)
+    model: LinkModel | BeliefModel
+    if of == LIMIT:
+        if belief.rule is None:
+            raise ValueError(f"no sender here works by the belief {belief.name!r}")
+        model = LinkModel(messages=messages, grants=grants, rule=rule_named(belief.rule).rule)
+        found = explore(model, BOUNDS, stop_at_bad=True)
+        if found.shortest is None:
+            return None
+        view = model.describe(found.ordered[found.bad_at[0]])
+        return Counterexample(
+            belief=belief,
+            moves=found.shortest,
+            believed=view.snd_link_credit,
+            actual=max(0, serial.diff(view.furthest_limit, view.snd_delivery_count)),
+            states=found.states,
+            of=LIMIT,
+            model=model,
+        )
+    model = BeliefModel(belief=belief)
+    seen = explore(model, BOUNDS, stop_at_bad=True)
+    if seen.shortest is None:
+        return None
+    last = seen.ordered[seen.bad_at[0]]
+    return Counterexample(
+        belief=belief,
+        moves=seen.shortest,
+        believed=last[7],
+        actual=last[1],
+        states=seen.states,
+        model=model,
+    )

@@ -1,0 +1,335 @@
+"""Lesson 02: flows and transfers that cross. Every frame waits on the wire for a hand.
+
+The real broker and a scripted receiver, with both directions of the wire gated. The acts are the
+moves of `link_model`, so that a schedule of the model can be played here (see `schedules`). The
+queue is empty: `send_transfer` puts one message in, and the broker's link sends it at once.
+
+The sender's rule for working out its credit can be replaced by a wrong one, or by a learner's own
+(parameter `rule=yours`, function given as `code={"rule": ...}`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.amqp.sender import SenderLink
+from workbench.amqp.settings import CreditOverrun
+from workbench.peers.many_links import ManyLinksReceiver
+from workbench.presets import UINT_MAX
+from workbench.sim import Direction
+
+from .acts import MAX_LATENCY_US
+from .credit import connection_settings, session_settings
+from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .link_model import (
+    FLOW_ARRIVES,
+    MOVES,
+    OTHER_TRANSFER,
+    SEND_FLOW,
+    SEND_TRANSFER,
+    TRANSFER_ARRIVES,
+)
+from .registry import register
+from .rules import RULES, CreditRule, rule_named
+from .world import World
+
+QUEUE = "q"
+LINK = "receiver"
+OTHER = "other"
+OTHER_CREDIT = 1
+YOURS = "yours"
+RULE = "rule"
+MAX_MESSAGES = 1000
+MAX_GRANTS = 100
+C2B, B2C = Direction.CLIENT_TO_BROKER, Direction.BROKER_TO_CLIENT
+OVERRUN = {"take": CreditOverrun.TAKE, "detach": CreditOverrun.DETACH}
+
+ACT_OF_MOVE = {move: move.replace("-", "_") for move in (*MOVES, OTHER_TRANSFER)}
+"""The act by which a move of the model is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """What the receiver's next flow says; written `6`, `6 drain` or `6 echo`."""
+
+    link_credit: int
+    drain: bool = False
+    echo: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.link_credit}{' drain' if self.drain else ''}{' echo' if self.echo else ''}"
+
+
+_PLAN = re.compile(r"\s*([0-9]{1,10})((?:\s+(?:drain|echo))*)\s*", re.ASCII)
+
+
+def plans_of(text: str) -> tuple[FlowPlan, ...]:
+    """The flows of `3, 6 drain`.
+
+    Raises:
+        ParameterError: if it is no such list.
+    """
+    parts = text.split(",") if text.strip() else []
+    legal = (
+        f"legal: up to {MAX_GRANTS} link-credits from 0 to {UINT_MAX} with commas between, each"
+        " with drain or echo behind it if that is meant"
+    )
+    if len(parts) > MAX_GRANTS:
+        raise ParameterError(f"grants has {len(parts)} numbers; {legal}")
+    plans = []
+    for part in parts:
+        found = _PLAN.fullmatch(part)
+        if found is None or int(found[1]) > UINT_MAX:
+            raise ParameterError(f"grants has {part.strip()[:20]!r} in it; {legal}")
+        words = found[2].split()
+        plans.append(FlowPlan(int(found[1]), drain="drain" in words, echo="echo" in words))
+    return tuple(plans)
+
+
+def build(world: World) -> None:
+    """An empty queue, a receiver, and gates that close as soon as the links are attached."""
+    world.broker.declare(QUEUE)
+    plans_of(world.text("grants"))
+    world.broker.credit_rule = _rule(world)
+    latency = world.number("latency_us")
+    first, other = world.number("first_credit"), world.number("other_credit")
+
+    def attached() -> None:
+        if first:
+            consumer.receiver(LINK).grant(first)
+        if other:
+            consumer.receiver(OTHER).grant(other)
+        # Both ends have the credit when the flows have arrived.
+        world.clock.call_later(latency + 1, close_gates)
+
+    def close_gates() -> None:
+        # With rows of their own, so that the first act comes after them.
+        wire = world.wires["c1"]
+        for direction in Direction:
+            wire.hold_direction(direction)
+            world.record_wire("hold", wire, direction=direction)
+        world.mark_start()
+
+    addresses = {LINK: QUEUE}
+    if other:
+        addresses[OTHER] = OTHER
+        world.broker.declare(OTHER)
+    consumer = ManyLinksReceiver(
+        addresses=addresses,
+        settings=connection_settings(world.preset),
+        session_settings=session_settings(world.preset),
+        link_terms={"credit_overrun": OVERRUN[world.text("overrun")]},
+        on_attached=attached,
+    )
+    world.peers["consumer"] = consumer
+    world.connect(consumer, "c1", (latency, latency))
+
+
+def _rule(world: World) -> CreditRule | None:
+    """The sender's rule; None is the specification's, which is built in."""
+    name = world.text("rule")
+    if name == "spec":
+        return None
+    if name != YOURS:
+        return rule_named(name).rule
+    code = world.code.get(RULE)
+    if code is None:
+        raise ParameterError(
+            'rule is yours, but there is no function: give it as code={"rule": ...}, or choose'
+            f" one of {', '.join(RULES)}"
+        )
+
+    def watched(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+        try:
+            return int(code(flow_count, flow_credit, own_count, own_credit))
+        except Exception as error:  # a learner's mistake ends the run with its words
+            world.fault = str(error) or type(error).__name__
+            return own_credit
+
+    return watched
+
+
+# -- acts -----------------------------------------------------------------------------------
+
+
+def _issued(world: World) -> int:
+    return sum(1 for act in world.done if act == ACT_OF_MOVE[SEND_FLOW])
+
+
+def _left(world: World) -> int:
+    sent = sum(1 for act in world.done if act == ACT_OF_MOVE[SEND_TRANSFER])
+    return world.number("messages") - sent
+
+
+def _legal(world: World, wanted: str) -> str | None:
+    """Why a move is not possible now, and which are; None if it is."""
+    why = {move: _obstacle(world, move) for move in (*MOVES, OTHER_TRANSFER)}
+    if why[wanted] is None:
+        return None
+    possible = [ACT_OF_MOVE[move] for move, reason in why.items() if reason is None]
+    return f"{why[wanted]}; legal now: {', '.join(possible) or 'nothing is left to do'}"
+
+
+def _obstacle(world: World, move: str) -> str | None:
+    if not world.wires["c1"].gate_closed(C2B):
+        return "the link is not attached yet, so nothing waits for a hand"
+    if move == SEND_FLOW:
+        flows = len(plans_of(world.text("grants")))
+        return None if _issued(world) < flows else f"the receiver has sent all of its {flows} flows"
+    if move == SEND_TRANSFER:
+        if _left(world) <= 0:
+            return "the sender has no message left"
+        link = _sender_link(world, LINK)
+        return None if link is None or link.can_send else f"no transfer can start: {link.obstacle}"
+    if move == OTHER_TRANSFER:
+        link = _sender_link(world, OTHER)
+        if link is None:
+            return "there is no other link here; set other_credit for one"
+        return None if link.can_send else f"no transfer can start: {link.obstacle}"
+    direction, kind = (B2C, "transfer") if move == TRANSFER_ARRIVES else (C2B, "flow")
+    flights = world.wires["c1"].in_flight(direction)
+    if not flights:
+        return f"no {kind} is in flight"
+    return None
+
+
+def _sender_link(world: World, name: str) -> SenderLink | None:
+    for session in world.broker.connections["c1"].amqp.sessions:
+        for link in session.links:
+            if isinstance(link, SenderLink) and link.name == name:
+                return link
+    return None
+
+
+def send_flow(world: World) -> None:
+    """The receiver's next flow goes onto the wire."""
+    plan = plans_of(world.text("grants"))[_issued(world)]
+    world.peers["consumer"].receiver(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
+
+
+def send_transfer(world: World) -> None:
+    """One message comes into the queue, and the broker's link sends it."""
+    world.broker.declare(QUEUE).publish(world.message(world.number("message_bytes")))
+
+
+def send_other(world: World) -> None:
+    """One message comes into the other queue, and the broker's other link sends it."""
+    world.broker.declare(OTHER).publish(world.message(world.number("message_bytes")))
+
+
+def _let_through(world: World, direction: Direction) -> None:
+    """The first frame of a direction arrives."""
+    wire = world.wires["c1"]
+    flight = wire.release(wire.in_flight(direction)[0].frame_id)
+    world.record_wire("release", wire, direction=direction, frame_id=flight.frame_id)
+
+
+def transfer_arrives(world: World) -> None:
+    """The oldest frame on its way to the receiver arrives."""
+    _let_through(world, B2C)
+
+
+def flow_arrives(world: World) -> None:
+    """The oldest frame on its way to the sender arrives."""
+    _let_through(world, C2B)
+
+
+def _act(move: str, doc: str, apply: Callable[[World], None]) -> ActionSpec:
+    return ActionSpec(
+        name=ACT_OF_MOVE[move], doc=doc, legal=lambda world: _legal(world, move), apply=apply
+    )
+
+
+ACTS = (
+    _act(SEND_FLOW, "the receiver sends its next flow", send_flow),
+    _act(SEND_TRANSFER, "the sender sends one message, if it has credit", send_transfer),
+    _act(TRANSFER_ARRIVES, "the oldest transfer on the wire arrives", transfer_arrives),
+    _act(FLOW_ARRIVES, "the oldest flow on the wire arrives", flow_arrives),
+    _act(OTHER_TRANSFER, "the sender sends one message over the other link", send_other),
+)
+
+RACE = register(
+    Scenario(
+        name="race",
+        title="The race: a flow and a transfer cross",
+        doc=(
+            "A link whose frames wait on the wire for a hand. The receiver sends its grants, the"
+            " sender its messages; who lands first is up to you."
+        ),
+        parameters=(
+            Parameter(
+                name="messages",
+                default=10,
+                minimum=0,
+                maximum=MAX_MESSAGES,
+                unit="messages",
+                doc="how many the sender may send",
+            ),
+            Parameter(
+                name="grants",
+                kind=Kind.TEXT,
+                default="3,6",
+                doc="link-credit of the receiver's flows, in order, with commas between; drain or"
+                " echo may follow a number",
+            ),
+            Parameter(
+                name="first_credit",
+                default=0,
+                minimum=0,
+                maximum=UINT_MAX,
+                unit="messages",
+                doc="credit that both ends have agreed on before the first act",
+            ),
+            Parameter(
+                name="other_credit",
+                default=0,
+                minimum=0,
+                maximum=UINT_MAX,
+                unit="messages",
+                doc="credit of a second link on the session; 0: there is none",
+            ),
+            Parameter(
+                name="rule",
+                kind=Kind.TEXT,
+                default="spec",
+                choices=(*RULES, YOURS),
+                doc="how the sender works out its credit from a flow; spec is right [2.6.7]",
+            ),
+            Parameter(
+                name="initial_delivery_count",
+                preset_field="initial_delivery_count",
+                minimum=0,
+                maximum=UINT_MAX,
+                unit="sequence-no",
+                doc="delivery-count with which the sender begins",
+            ),
+            Parameter(
+                name="overrun",
+                kind=Kind.TEXT,
+                default="take",
+                choices=tuple(OVERRUN),
+                doc="what the receiver does with a message beyond its credit",
+            ),
+            Parameter(
+                name="message_bytes",
+                preset_field="message_bytes",
+                minimum=0,
+                maximum=1_048_576,
+                unit="octets",
+                doc="size of each message's body",
+            ),
+            Parameter(
+                name="latency_us",
+                preset_field="wire_latency_us",
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="how long a frame is under way at least, each direction",
+            ),
+        ),
+        actions=ACTS,
+        build=build,
+    )
+)

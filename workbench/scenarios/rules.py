@@ -1,0 +1,91 @@
+"""Rules by which a sender works out its credit from a flow: the right one, and wrong ones.
+
+A rule is a plain function of four whole numbers: delivery-count and link-credit of the flow, the
+sender's own delivery-count, and the link-credit that it has. The right one is the function that
+every sender of this workbench uses; the wrong ones are what people, and some tools, believe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from workbench.amqp.flow import link_credit_snd
+
+CreditRule = Callable[[int, int, int, int], int]
+"""(delivery-count of the flow, link-credit of the flow, own delivery-count, own link-credit) to the
+new own link-credit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRule:
+    """A rule with its name.
+
+    Attributes:
+        name: for parameters and the command line.
+        doc: what the sender does, in a sentence.
+        formula: with the words of the specification.
+        rule: the function.
+    """
+
+    name: str
+    doc: str
+    formula: str
+    rule: CreditRule
+
+
+def _spec(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+    return link_credit_snd(flow_count, flow_credit, own_count)
+
+
+def _set(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+    return flow_credit
+
+
+def _add(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+    return own_credit + flow_credit
+
+
+def _naive(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+    return max(0, flow_count + flow_credit - own_count)
+
+
+_ALL = (
+    NamedRule(
+        name="spec",
+        doc="counts the flow's credit from the flow's delivery-count, as 2.6.7 says",
+        formula="delivery-count(flow) + link-credit(flow) − delivery-count(own)",
+        rule=_spec,
+    ),
+    NamedRule(
+        name="set",
+        doc="takes the flow's credit as it stands, whatever was sent meanwhile",
+        formula="link-credit(flow)",
+        rule=_set,
+    ),
+    NamedRule(
+        name="add",
+        doc="adds the flow's credit to what is left",
+        formula="link-credit(own) + link-credit(flow)",
+        rule=_add,
+    ),
+    NamedRule(
+        name="naive",
+        doc="as 2.6.7 says, but with a subtraction that does not know that counts wrap around",
+        formula="delivery-count(flow) + link-credit(flow) − delivery-count(own), without wrapping",
+        rule=_naive,
+    ),
+)
+RULES: Mapping[str, NamedRule] = {each.name: each for each in _ALL}
+
+
+def rule_named(name: str) -> NamedRule:
+    """The rule of that name.
+
+    Raises:
+        ValueError: if there is none; the text lists the names.
+    """
+    try:
+        return RULES[name]
+    except KeyError:
+        raise ValueError(f"no rule {name!r}; there are: {', '.join(RULES)}") from None

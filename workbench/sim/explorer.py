@@ -1,0 +1,235 @@
+"""A generic explorer: every state that a model can reach, breadth first, within stated bounds.
+
+A model is a pure function from a state to the moves that are possible in it. States are hashable
+values, best plain tuples. Breadth first means that the first bad state found is one of the nearest,
+so the schedule that leads to it is a shortest one.
+
+Memory: a state is kept once, with the index of the state it was reached from and the move. What a
+state takes is the model's affair; `OCTETS_PER_STATE` is charged for each on top of its own size.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+State = TypeVar("State", bound=Hashable)
+Move = TypeVar("Move", bound=Hashable)
+MoveOut = TypeVar("MoveOut", bound=Hashable, covariant=True)
+
+OCTETS_PER_STATE = 200  # a slot of the index, and of three lists
+LOOK_EVERY = 1024  # states between two looks at clock and memory
+
+
+class Model(Protocol[State, MoveOut]):
+    """What the explorer asks of a model."""
+
+    @property
+    def initial(self) -> State:
+        """Where every schedule begins."""
+
+    def successors(self, state: State) -> Iterable[tuple[MoveOut, State]]:
+        """Every possible move with the state it leads to, in a fixed order."""
+
+    def bad(self, state: State) -> bool:
+        """Whether this state must not be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How far an exploration goes.
+
+    Attributes:
+        states: no more than this many.
+        seconds: no longer than this, if a clock is given.
+        octets: no more memory than this, as estimated from the states.
+    """
+
+    states: int = 1_000_000
+    seconds: float = 10.0
+    octets: int = 300_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Exploration(Generic[State, Move]):
+    """What was found.
+
+    Attributes:
+        model: what was explored.
+        ordered: the states in the order in which they were found; the first is the initial one.
+        bad_at: places of the bad ones in `ordered`, nearest first.
+        complete: whether every reachable state was visited.
+        stopped: which bound ended it otherwise, in words.
+    """
+
+    model: Model[State, Move]
+    ordered: list[State] = field(default_factory=list)
+    bad_at: list[int] = field(default_factory=list)
+    complete: bool = False
+    stopped: str = ""
+    _index: dict[State, int] = field(default_factory=dict)
+    _parent: list[int] = field(default_factory=list)
+    _moves: list[Move | None] = field(default_factory=list)
+
+    @property
+    def states(self) -> int:
+        """How many states were found."""
+        return len(self.ordered)
+
+    @property
+    def bad(self) -> int:
+        """How many of them are bad."""
+        return len(self.bad_at)
+
+    @property
+    def shortest(self) -> tuple[Move, ...] | None:
+        """A shortest schedule to a bad state; None if none was found."""
+        return self.schedule_to(self.bad_at[0]) if self.bad_at else None
+
+    def __contains__(self, state: State) -> bool:
+        return state in self._index
+
+    def index_of(self, state: State) -> int:
+        """Place of a state in `ordered`.
+
+        Raises:
+            KeyError: if it was not found.
+        """
+        return self._index[state]
+
+    def schedule_to(self, index: int) -> tuple[Move, ...]:
+        """A shortest schedule to the state at that place of `ordered`."""
+        moves: list[Move] = []
+        while index:
+            move = self._moves[index]
+            assert move is not None
+            moves.append(move)
+            index = self._parent[index]
+        return tuple(reversed(moves))
+
+    def path_to(self, state: State) -> tuple[Move, ...]:
+        """A shortest schedule to a state.
+
+        Raises:
+            KeyError: if it was not found.
+        """
+        return self.schedule_to(self._index[state])
+
+    def depths(self) -> list[int]:
+        """How many moves each state of `ordered` is away from the first."""
+        depths = [0] * len(self.ordered)
+        for index in range(1, len(depths)):
+            depths[index] = depths[self._parent[index]] + 1
+        return depths
+
+    def depth_of(self, state: State) -> int:
+        """How many moves a state is away.
+
+        Raises:
+            KeyError: if it was not found.
+        """
+        return len(self.path_to(state))
+
+    def levels(self) -> list[int]:
+        """How many states there are at each depth."""
+        counts: list[int] = []
+        for depth in self.depths():
+            if depth == len(counts):
+                counts.append(0)
+            counts[depth] += 1
+        return counts
+
+    def edges(self) -> Iterator[tuple[int, Move, int]]:
+        """Every move between found states, as (from, move, to), worked out again."""
+        for index, state in enumerate(self.ordered):
+            for move, after in self.model.successors(state):
+                found = self._index.get(after)
+                if found is not None:
+                    yield index, move, found
+
+
+def explore(
+    model: Model[State, Move],
+    bounds: Bounds | None = None,
+    *,
+    now: Callable[[], float] | None = None,
+    progress: Callable[[int], None] | None = None,
+    stop_at_bad: bool = False,
+) -> Exploration[State, Move]:
+    """Visit every reachable state, breadth first, until a bound is met.
+
+    Args:
+        model: what is explored; an exception of its successors goes through to the caller.
+        bounds: how far.
+        now: a clock in seconds; without it time is no bound.
+        progress: told now and then how many states were found.
+        stop_at_bad: end with the first bad state.
+    """
+    limits = bounds or Bounds()
+    started = now() if now is not None else 0.0
+    initial = model.initial
+    found: Exploration[State, Move] = Exploration(model=model)
+    ordered, index, parent, moves = found.ordered, found._index, found._parent, found._moves
+    ordered.append(initial)
+    index[initial] = 0
+    parent.append(0)
+    moves.append(None)
+    if model.bad(initial):
+        found.bad_at.append(0)
+        if stop_at_bad:
+            found.stopped = "stopped at the first bad state"
+            return found
+    successors, bad, bad_at = model.successors, model.bad, found.bad_at
+    octets = _octets(initial)
+    charged = 1
+    at = 0
+    while at < len(ordered):
+        state = ordered[at]
+        for move, after in successors(state):
+            if after in index:
+                continue
+            place = len(ordered)
+            if place >= limits.states:
+                found.stopped = f"stopped at {limits.states:,} states, the bound"
+                return found
+            index[after] = place
+            ordered.append(after)
+            parent.append(at)
+            moves.append(move)
+            if bad(after):
+                bad_at.append(place)
+                if stop_at_bad:
+                    found.stopped = "stopped at the first bad state"
+                    return found
+        at += 1
+        if at % LOOK_EVERY == 0:
+            if progress is not None:
+                progress(len(ordered))
+            # States found since the last look weigh about as much as the newest of them.
+            octets += (len(ordered) - charged) * _octets(ordered[-1])
+            charged = len(ordered)
+            if octets > limits.octets:
+                found.stopped = (
+                    f"stopped at {charged:,} states: they take about {octets // 1_000_000} MB, the"
+                    f" bound is {limits.octets // 1_000_000} MB"
+                )
+                return found
+            if now is not None and now() - started > limits.seconds:
+                found.stopped = (
+                    f"stopped at {charged:,} states after {limits.seconds:g} s, the bound"
+                )
+                return found
+    found.complete = True
+    return found
+
+
+def _octets(state: object) -> int:
+    """About how much memory a state takes, the tuples in it included."""
+    inner = (
+        sum(_octets(part) for part in state if isinstance(part, tuple))
+        if isinstance(state, tuple)
+        else 0
+    )
+    return OCTETS_PER_STATE + sys.getsizeof(state) + inner

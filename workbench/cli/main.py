@@ -12,11 +12,20 @@ from typing import NoReturn
 
 from workbench import __version__
 
-from . import doctor, exporting, importing, lab, running, scenarios, showing
+from . import doctor, exploring, exporting, importing, lab, running, scenarios, showing
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
 # In the order in which a person meets them. Each has NAME, HELP, TEXT, add_arguments and command.
-COMMANDS: tuple[ModuleType, ...] = (lab, scenarios, running, showing, exporting, importing, doctor)
+COMMANDS: tuple[ModuleType, ...] = (
+    lab,
+    scenarios,
+    running,
+    showing,
+    exploring,
+    exporting,
+    importing,
+    doctor,
+)
 
 SHOW_TRACEBACK = "WORKBENCH_TRACEBACK"
 
@@ -27,6 +36,7 @@ Drive AMQP flow control by hand and see both ends, frame by frame.
   workbench scenarios                             what can be run, with its parameters
   workbench run credit -o t.parquet               play a scenario, keep its trace
   workbench show t.parquet                        the trace in words
+  workbench explore --rule set                    every schedule of a link, the shortest bad one
   workbench export t.parquet -o t.html            a page that steps through it, without a network
   workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
 """

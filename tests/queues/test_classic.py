@@ -24,6 +24,7 @@ from workbench.queues import (
     QueueError,
     Reject,
     Release,
+    Requeued,
     Settle,
 )
 
@@ -234,7 +235,8 @@ def test_detaching_requeues_in_original_order() -> None:
     grant(queue, 3)
     delivered(queue)
     queue.apply(Settle(consumer="a", message_ids=(1,)))
-    assert queue.apply(DetachConsumer(consumer="a")) == (Count(count=2), [])
+    requeued = Requeued(consumer="a", count=2)
+    assert queue.apply(DetachConsumer(consumer="a")) == (Count(count=2), [requeued])
     queue.apply(Checkout(consumer="b"))
     grant(queue, 9, "b")
     assert delivered(queue) == [0, 2, 3, 4]

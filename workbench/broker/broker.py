@@ -58,14 +58,19 @@ class Broker:
         """The queue that an address names, `q` or `/queues/q`, or None."""
         return self.queues.get(queue_name(address))
 
-    def declare(self, address: str) -> QueueProcess:
-        """The queue that an address names; made if there is none."""
+    def declare(self, address: str, *, single_active_consumer: bool = False) -> QueueProcess:
+        """The queue that an address names; made if there is none.
+
+        Args:
+            address: `q` or `/queues/q`.
+            single_active_consumer: if it is made, one consumer at a time gets its messages.
+        """
         name = queue_name(address)
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = QueueProcess(
                 self._clock,
-                ClassicQueue(name),
+                ClassicQueue(name, single_active=single_active_consumer),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self._tap,

@@ -162,7 +162,8 @@ class BrokerConnection:
         source = link.source
         assert isinstance(source, Source)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
-        link.available = host.queue.queue.ready
+        queue = host.queue.queue
+        link.available = 0 if queue.active is not None else queue.ready
         link.accept(
             source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
             initial_delivery_count=self._preset.initial_delivery_count,

@@ -67,7 +67,7 @@ class ConsumerLink:
     def attach(self, settled: bool) -> None:
         """Begin to consume; nothing comes before the receiver grants credit."""
         self.queue.attach(self.name, self, delivery_count=self.link.delivery_count, settled=settled)
-        self.available(self.queue.queue.ready)
+        self.available(self.queue.queue.available_to(self.name))
 
     def detach(self) -> int:
         """The link is gone: what it held goes back into the queue. Returns how many."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.queues import (
+    Activated,
     Checkout,
     ClassicQueue,
     Command,
@@ -34,6 +35,7 @@ from workbench.queues import (
     Reject,
     Release,
     Reply,
+    Requeued,
     Settle,
 )
 from workbench.sim import Actor, Tap, VirtualClock
@@ -138,11 +140,12 @@ class QueueProcess:
         self, name: str, consumer: Consumer, *, delivery_count: int, settled: bool
     ) -> Credited:
         """Attach a consumer that counts from `delivery_count`; it has no credit yet."""
+        # It is known before the queue is told: what comes of the command may concern it.
+        self._consumers[name] = consumer
         reply = self._command(
             Checkout(consumer=name, delivery_count=delivery_count, settled=settled)
         )
         assert isinstance(reply, Credited)
-        self._consumers[name] = consumer
         return reply
 
     def detach(self, name: str) -> int:
@@ -150,7 +153,6 @@ class QueueProcess:
         del self._consumers[name]
         reply = self._command(DetachConsumer(consumer=name))
         assert isinstance(reply, Count)
-        self._log_count("requeue", reply.count)
         return reply.count
 
     def command(self, command: Command) -> Reply:
@@ -212,6 +214,10 @@ class QueueProcess:
                     confirmed()
             case Dropped(reason=reason):
                 self._log("drop", extra={"reason": reason})
+            case Requeued(count=count):
+                self._log_count("requeue", count)
+            case Activated(consumer=name):
+                self._log("activate", kind=name)
 
     def _unable(self) -> frozenset[str]:
         return frozenset(
@@ -219,9 +225,8 @@ class QueueProcess:
         )
 
     def _tell_available(self) -> None:
-        ready = self.queue.ready
-        for consumer in self._consumers.values():
-            consumer.available(ready)
+        for name, consumer in self._consumers.items():
+            consumer.available(self.queue.available_to(name))
 
     def _meta(self) -> Meta:
         return Meta(t_us=self._clock.now_us, sender="broker")

@@ -1,6 +1,7 @@
 """Queues as state machines: commands in, a reply and effects out."""
 
 from .base import (
+    Activated,
     Checkout,
     Command,
     Confirm,
@@ -22,12 +23,14 @@ from .base import (
     Reject,
     Release,
     Reply,
+    Requeued,
     Settle,
     Stored,
 )
 from .classic import ClassicQueue
 
 __all__ = [
+    "Activated",
     "Checkout",
     "ClassicQueue",
     "Command",
@@ -50,6 +53,7 @@ __all__ = [
     "Reject",
     "Release",
     "Reply",
+    "Requeued",
     "Settle",
     "Stored",
 ]

@@ -215,7 +215,22 @@ class Dropped:
     reason: str
 
 
-Effect = Deliver | Confirm | Drained | Dropped
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activated:
+    """On a queue with a single active consumer this one is it from now on."""
+
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requeued:
+    """A consumer is gone, and so many of its messages are back in their places."""
+
+    consumer: str
+    count: int
+
+
+Effect = Deliver | Confirm | Drained | Dropped | Activated | Requeued
 
 
 class Queue(Protocol):

@@ -5,6 +5,10 @@ Three rules, checked by a property test after every command:
 1. ready + unsettled + terminal == enqueued: a message is in exactly one of these places.
 2. Messages are handed out in the order they came; what comes back goes to its old place.
 3. A consumer gets no more than its credit, and credit is absolute [AMQP 1.0, 2.6.7].
+
+With a single active consumer a fourth: only the consumer attached longest gets messages. The others
+wait with their credit, and nothing is available to them. When the active one leaves, what it held
+goes back to its place first, and then the next one is active (`rabbit_queue_consumers.erl`).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from workbench import serial
 
 from .base import (
+    Activated,
     Checkout,
     Command,
     Confirm,
@@ -36,6 +41,7 @@ from .base import (
     Reject,
     Release,
     Reply,
+    Requeued,
     Settle,
     Stored,
 )
@@ -64,10 +70,17 @@ class _Consumer:
 
 
 class ClassicQueue:
-    """Commands in, effects out; see `workbench.queues.base` for both."""
+    """Commands in, effects out; see `workbench.queues.base` for both.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: of the queue.
+        single_active: one consumer at a time gets messages.
+    """
+
+    def __init__(self, name: str, *, single_active: bool = False) -> None:
         self.name = name
+        self.single_active = single_active
+        self._active: str | None = None
         self._fresh: deque[Stored] = deque()  # never handed out, in order
         # What came back. Every fresh message is younger than any of these, because fresh ones are
         # handed out in order, so the oldest ready message is at the top here if there is one.
@@ -100,6 +113,15 @@ class ClassicQueue:
         """Messages that have left for good: accepted, rejected, sent settled, purged."""
         return self._terminal
 
+    @property
+    def active(self) -> str | None:
+        """The single active consumer; None if there is none, or every one is active."""
+        return self._active
+
+    def available_to(self, consumer: str) -> int:
+        """Ready messages that a consumer could get: none if it waits behind the active one."""
+        return self.ready if self._may_have(consumer) else 0
+
     def consumers(self) -> tuple[str, ...]:
         """Names of the attached consumers, in order of attaching."""
         return tuple(self._consumers)
@@ -131,6 +153,7 @@ class ClassicQueue:
             "terminal": self._terminal,
             "enqueued": self._enqueued,
             "consumers": len(self._consumers),
+            **({"active": self._active or ""} if self.single_active else {}),
         }
 
     # -- commands ---------------------------------------------------------------------------
@@ -184,7 +207,7 @@ class ClassicQueue:
         )
         self._consumers[consumer.name] = consumer
         self._turn.append(consumer.name)
-        return self._credited(consumer), []
+        return self._credited(consumer), self._activate()
 
     def _credit(self, command: Credit) -> tuple[Reply, list[Effect]]:
         consumer = self._known(command.consumer)
@@ -201,7 +224,7 @@ class ClassicQueue:
     def _dispatch(self, unable: frozenset[str]) -> list[Effect]:
         for place, name in enumerate(self._turn):
             consumer = self._consumers[name]
-            if consumer.link_credit == 0 or name in unable:
+            if consumer.link_credit == 0 or name in unable or not self._may_have(name):
                 continue
             message = self._take(name)
             if message is None:
@@ -265,7 +288,13 @@ class ClassicQueue:
         self._unsettled -= len(consumer.unsettled)
         for message in consumer.unsettled.values():
             self._put_back(message)
-        return Count(count=len(consumer.unsettled)), self._drained()
+        if consumer.name == self._active:
+            self._active = None
+        effects: list[Effect] = []
+        if consumer.unsettled:
+            effects.append(Requeued(consumer=consumer.name, count=len(consumer.unsettled)))
+        effects += self._activate()
+        return Count(count=len(consumer.unsettled)), effects + self._drained()
 
     def _purge(self) -> tuple[Reply, list[Effect]]:
         gone = [message for _, message in sorted(self._returned)] + list(self._fresh)
@@ -281,7 +310,7 @@ class ClassicQueue:
         return Credited(
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
-            available=self.ready,
+            available=self.available_to(consumer.name),
             drain=consumer.drain,
         )
 
@@ -313,7 +342,19 @@ class ClassicQueue:
     def _put_back(self, message: Stored) -> None:
         heapq.heappush(self._returned, (message.message_id, message))
 
+    def _may_have(self, consumer: str) -> bool:
+        return not self.single_active or consumer == self._active
+
+    def _activate(self) -> list[Effect]:
+        """Make the consumer that waits longest the active one, if there is none."""
+        if not self.single_active or self._active is not None or not self._consumers:
+            return []
+        self._active = next(iter(self._consumers))
+        return [Activated(consumer=self._active)]
+
     def _has_for(self, consumer: str) -> bool:
+        if not self._may_have(consumer):
+            return False
         return bool(self._fresh) or any(
             consumer not in message.barred for _, message in self._returned
         )

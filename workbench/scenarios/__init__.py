@@ -1,17 +1,23 @@
 """Declared runs: parameters, acts, branches."""
 
+from .asking import ASKING
 from .branches import Branches
 from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .handover import HANDOVER
 from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
+from .two_queues import TWO_QUEUES
 from .world import World
 
 __all__ = [
+    "ASKING",
     "CREDIT",
+    "HANDOVER",
     "MAX_ROWS",
     "RACE",
+    "TWO_QUEUES",
     "Action",
     "ActionError",
     "ActionSpec",

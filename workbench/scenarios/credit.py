@@ -151,7 +151,7 @@ def _nothing_unsettled(world: World) -> str | None:
 
 
 def _no_echo(world: World) -> str | None:
-    if world.text("client") == PROTON:
+    if world.parameters.get("client") == PROTON:
         return "Proton never sends echo; legal with this client: grant, flow, drain, acknowledge"
     return _not_attached(world)
 

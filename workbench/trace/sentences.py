@@ -233,6 +233,7 @@ _EVENTS: dict[str, str] = {
     "deliver": "{queue} hands {messages} to a consumer's link",
     "settle": "{queue} is rid of {messages}",
     "requeue": "{queue} takes {messages} back",
+    "activate": "{queue} has a new single active consumer",
     "drop": "{queue} throws {messages} away",
     "confirm": "{queue} confirms a message",
     "append": "{who} writes an entry to its log, not yet safe",

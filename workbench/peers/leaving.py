@@ -1,0 +1,88 @@
+"""A receiver that leaves its link: gracefully, or outright.
+
+Gracefully it stops the sender and asks for an echo, takes what still arrives, waits for the
+answer, after which nothing more can come [2.6.10], settles everything and detaches. Outright it
+just detaches: what it has not settled goes back to where it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.amqp.errors import LocalProtocolError
+from workbench.amqp.events import DeliveryReceived, Event, FlowReceived
+from workbench.sim import VirtualClock
+
+from .scripted import ScriptedReceiver
+
+GRACEFUL, OUTRIGHT = "graceful", "outright"
+WAYS = (GRACEFUL, OUTRIGHT)
+
+
+class LeavingReceiver(ScriptedReceiver):
+    """A receiver that can leave.
+
+    Args:
+        leave_after: messages after whose arrival it leaves by itself; None: it does not.
+        way: in which it leaves then.
+
+    Attributes:
+        leaving: it has stopped the sender and waits for the answer.
+        gone: it has detached.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        *,
+        leave_after: int | None = None,
+        way: str = GRACEFUL,
+        **arguments: Any,
+    ) -> None:
+        super().__init__(clock, **arguments)
+        self.leaving = False
+        self.gone = False
+        self._leave_after = leave_after
+        self._way = way
+
+    def leave(self, way: str) -> None:
+        """Leave the link.
+
+        Raises:
+            LocalProtocolError: it is leaving or gone already.
+        """
+        if self.leaving or self.gone:
+            raise LocalProtocolError(
+                f"{self.vantage} is {'gone' if self.gone else 'leaving'} already; legal now: let"
+                " what is on the wire arrive"
+            )
+        if way == OUTRIGHT:
+            self._detach()
+            return
+        self.leaving = True
+        self.stop()
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture of the receiver."""
+        return {**super().overview(), "leaving": self.leaving, "gone": self.gone}
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _handle(self, event: Event) -> None:
+        super()._handle(event)
+        if isinstance(event, FlowReceived) and event.link is self.link and self.leaving:
+            # The sender has seen credit 0: nothing more will come, so all can be settled.
+            self.leaving = False
+            self.acknowledge()
+            self._detach()
+        elif (
+            isinstance(event, DeliveryReceived)
+            and self._leave_after is not None
+            and self.received >= self._leave_after
+        ):
+            self._leave_after = None
+            self.leave(self._way)
+
+    def _detach(self) -> None:
+        self.gone = True
+        self.detach()

@@ -1,0 +1,316 @@
+"""Lesson 03: asking for messages and stopping them, as the specification's figures draw it.
+
+One queue, one receiver. What it does by itself is chosen by `mode`: nothing (`by-hand`), a
+synchronous get (`get`, figure 2.43), a get with a time-out by drain (`get-with-timeout`, 2.44),
+asynchronous notification (`notify`, 2.45), or a stop with echo after some messages (`stop`, 2.46).
+Acts: get, grant, drain, echo, stop, publish, acknowledge, note (a flow with properties), hold,
+release, set_latency.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.amqp.credit import CreditPolicy, Manual, TopUpAtHalf
+from workbench.amqp.events import Event
+from workbench.peers.getter import Ending, Get, Getter
+from workbench.presets import UINT_MAX
+from workbench.sim import VirtualClock
+from workbench.trace.schema import Row
+
+from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .credit import (
+    ACTS,
+    MAX_MESSAGES,
+    QUEUE,
+    connection_settings,
+    session_settings,
+)
+from .declare import ActionSpec, Kind, Parameter, Scenario
+from .registry import register
+from .run import Run
+from .world import World
+
+BY_HAND, GET, GET_WITH_TIMEOUT, NOTIFY, STOP = (
+    "by-hand",
+    "get",
+    "get-with-timeout",
+    "notify",
+    "stop",
+)
+MODES = (BY_HAND, GET, GET_WITH_TIMEOUT, NOTIFY, STOP)
+HYPOTHETICAL = "local"
+
+
+def build(world: World) -> None:
+    """A queue with messages, a receiver, and perhaps a message that is published later."""
+    queue = world.broker.declare(QUEUE)
+    size = world.number("message_bytes")
+    ready = world.number("messages")
+    world.clock.call_soon(queue.fill, [world.message(size) for _ in range(ready)])
+    latency = world.number("latency_us")
+    mode = world.text("mode")
+
+    def attached() -> None:
+        world.mark_start()
+        # What the receiver does first comes after the row that marks the start.
+        world.clock.call_soon(begin)
+
+    def begin() -> None:
+        later = world.parameters["publish_at_us"]
+        if isinstance(later, int):
+            world.clock.call_later(later, _publish_one, world)
+        match mode:
+            case "get":
+                consumer.get()
+            case "get-with-timeout":
+                consumer.get(world.number("timeout_us"))
+            case "stop":
+                consumer.grant(world.number("n"))
+
+    policy: CreditPolicy = TopUpAtHalf(world.number("n")) if mode == NOTIFY else Manual()
+    consumer = _Receiver(
+        world.clock,
+        address=QUEUE,
+        policy=policy,
+        processing_us=world.number("processing_us"),
+        auto_settle=world.text("acknowledge") == "auto",
+        settings=connection_settings(world.preset),
+        session_settings=session_settings(world.preset),
+        on_attached=attached,
+        stop_after=world.number("stop_after") if mode == STOP else None,
+    )
+    world.peers["consumer"] = consumer
+    world.connect(consumer, "c1", (latency, latency))
+
+
+class _Receiver(Getter):
+    """A getter that stops its link when so many messages have come."""
+
+    def __init__(self, clock: VirtualClock, *, stop_after: int | None, **arguments: Any) -> None:
+        super().__init__(clock, **arguments)
+        self._stop_after = stop_after
+
+    def _handle(self, event: Event) -> None:
+        super()._handle(event)
+        if self._stop_after is not None and self.received >= self._stop_after:
+            self._stop_after = None
+            self.stop()
+
+
+def _publish_one(world: World) -> None:
+    world.broker.declare(QUEUE).publish(world.message(world.number("message_bytes")))
+
+
+# -- reading a run --------------------------------------------------------------------------
+
+
+def gets_of(played: Run) -> list[Get]:
+    """Every get of a run, with how it ended."""
+    consumer = played.world.peers["consumer"]
+    assert isinstance(consumer, Getter)
+    return consumer.gets
+
+
+def expected_ending(
+    *, timeout_us: int, latency_us: int, there_us: int | None, deliver_us: int
+) -> Ending:
+    """How a get with a time-out ends, worked out instead of played.
+
+    The drain arrives at `timeout_us + latency_us`. A message that is in the queue by then is sent;
+    if the queue is empty, the credit is given back.
+
+    Args:
+        timeout_us: from the grant to the drain.
+        latency_us: of the wire, each way.
+        there_us: when the first message is in the queue, counted from the grant; 0 or less if it
+            was there before, None if none comes.
+        deliver_us: how long the queue takes to hand it to the link.
+    """
+    if there_us is None or there_us > timeout_us + latency_us:
+        return Ending.NOTHING
+    arrives_us = max(there_us, latency_us) + deliver_us + latency_us
+    return Ending.MESSAGE if arrives_us <= timeout_us else Ending.LATE_MESSAGE
+
+
+def late_arrivals(played: Run) -> list[Row]:
+    """Transfers that arrived after the receiver had stopped the link, before the answer."""
+    rows = played.rows
+    stops = [
+        row.seq
+        for row in rows
+        if row.kind == "flow"
+        and row.event == "sent"
+        and row.from_peer == "client"
+        and (row.frame or {}).get("echo")
+        and (row.frame or {}).get("link_credit") == 0
+    ]
+    if not stops:
+        return []
+    return [
+        row
+        for row in rows
+        if row.seq > stops[-1] and row.kind == "transfer" and row.event == "received"
+    ]
+
+
+# -- acts -----------------------------------------------------------------------------------
+
+
+def _cannot_get(world: World) -> str | None:
+    consumer = world.peers["consumer"]
+    if not consumer.attached:
+        return "the receiver's link is not attached yet; legal now: hold, release, set_latency"
+    if consumer.waiting is not None:
+        return "a get is waiting for its message; legal now: publish, or release what is held"
+    if consumer.link_credit:
+        return (
+            f"the link has link-credit {consumer.link_credit}, so messages come without asking;"
+            " legal now: stop, drain"
+        )
+    return None
+
+
+def _not_attached(world: World) -> str | None:
+    if world.peers["consumer"].attached:
+        return None
+    return "the receiver's link is not attached yet; legal now: hold, release, set_latency"
+
+
+def note(world: World, *, text: str) -> None:
+    """Say the credit again, with a property that no peer knows [2.7.4, properties]."""
+    consumer = world.peers["consumer"]
+    link = consumer.link
+    link.grant(link.credit, properties={HYPOTHETICAL: text})
+
+
+GET_ACT = ActionSpec(
+    name="get",
+    doc="ask for one message; with a time-out, drain when it runs out",
+    parameters=(
+        Parameter(
+            name="timeout_us",
+            minimum=0,
+            maximum=MAX_LATENCY_US,
+            unit="us",
+            doc="how long to wait before drain is set; left out, for ever",
+        ),
+    ),
+    legal=_cannot_get,
+    apply=lambda world, *, timeout_us: world.peers["consumer"].get(timeout_us),
+)
+NOTE_ACT = ActionSpec(
+    name="note",
+    doc="send a flow with a property that the sender does not know; it is ignored",
+    parameters=(
+        Parameter(name="text", kind=Kind.TEXT, default="nearby", doc="the property's value"),
+    ),
+    legal=_not_attached,
+    apply=note,
+)
+_TAKEN = ("grant", "publish", "acknowledge", "drain", "echo", "stop")
+
+ASKING = register(
+    Scenario(
+        name="asking",
+        title="Asking for messages, and stopping them",
+        doc=(
+            "A receiver that gets one message, gives up after a time-out, is notified, or stops:"
+            " the figures 2.43 to 2.46 of the specification."
+        ),
+        parameters=(
+            Parameter(
+                name="mode",
+                kind=Kind.TEXT,
+                default=BY_HAND,
+                choices=MODES,
+                doc="what the receiver does by itself once its link is attached",
+            ),
+            Parameter(
+                name="messages",
+                default=0,
+                minimum=0,
+                maximum=MAX_MESSAGES,
+                unit="messages",
+                doc="ready in the queue when the receiver comes",
+            ),
+            Parameter(
+                name="publish_at_us",
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="one message is published so long after the link is attached; left out, none",
+            ),
+            Parameter(
+                name="timeout_us",
+                default=5000,
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="how long a get waits before drain is set",
+            ),
+            Parameter(
+                name="n",
+                preset_field="batch_credit",
+                minimum=1,
+                maximum=UINT_MAX,
+                unit="messages",
+                doc="credit of the modes notify and stop",
+            ),
+            Parameter(
+                name="stop_after",
+                default=3,
+                minimum=0,
+                maximum=MAX_MESSAGES,
+                unit="messages",
+                doc="in mode stop: the receiver stops when so many have come",
+            ),
+            Parameter(
+                name="processing_us",
+                preset_field="processing_us",
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="how long the receiver works on one message",
+            ),
+            Parameter(
+                name="acknowledge",
+                kind=Kind.TEXT,
+                default="manual",
+                choices=("manual", "auto"),
+                doc="who settles deliveries: a person, or the receiver after processing",
+            ),
+            Parameter(
+                name="initial_delivery_count",
+                preset_field="initial_delivery_count",
+                minimum=0,
+                maximum=UINT_MAX,
+                unit="sequence-no",
+                doc="delivery-count with which the sender begins",
+            ),
+            Parameter(
+                name="message_bytes",
+                preset_field="message_bytes",
+                minimum=0,
+                maximum=1_048_576,
+                unit="octets",
+                doc="size of each message's body",
+            ),
+            Parameter(
+                name="latency_us",
+                preset_field="wire_latency_us",
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="how long a frame is under way, each direction",
+            ),
+        ),
+        actions=(
+            GET_ACT,
+            *(spec for spec in ACTS if spec.name in _TAKEN),
+            NOTE_ACT,
+            *WIRE_ACTS,
+        ),
+        build=build,
+    )
+)

@@ -1,0 +1,262 @@
+"""Lesson 03: two queues on one session, and credit alone decides which is served.
+
+One receiver has a link to each of two queues, on one session of one connection. With `policy`
+`by-hand` a person grants; `equal` keeps the same credit on both; `prefer` keeps credit on the
+first, asks with each grant what is available there, and lets the second have some only while that
+is nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.amqp.events import Event, FlowReceived
+from workbench.peers.many_links import ManyLinksReceiver
+from workbench.presets import UINT_MAX
+
+from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .credit import MAX_MESSAGES, connection_settings, session_settings
+from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .registry import register
+from .world import World
+
+FIRST, SECOND = "urgent", "bulk"
+QUEUES = (FIRST, SECOND)
+BY_HAND, EQUAL, PREFER = "by-hand", "equal", "prefer"
+POLICIES = (BY_HAND, EQUAL, PREFER)
+
+
+class Preferring(ManyLinksReceiver):
+    """Grants to its links by a policy.
+
+    Args:
+        policy: `equal`, `prefer` or `by-hand`.
+        n: the credit that is kept up.
+    """
+
+    def __init__(self, *, policy: str, n: int, **arguments: Any) -> None:
+        super().__init__(on_arrival=self._arrived, **arguments)
+        self.policy = policy
+        self.n = n
+        self._asked = False  # an echo of the first link is under way
+
+    def set_policy(self, policy: str) -> None:
+        """Grant by another policy from now on."""
+        self.policy = policy
+        self.begin()
+
+    def begin(self) -> None:
+        """The policy's first grants."""
+        if self.policy == EQUAL:
+            self._keep(FIRST, self.n)
+            self._keep(SECOND, self.n)
+        elif self.policy == PREFER:
+            self._keep(SECOND, 0)
+            self._ask(self.n)
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _arrived(self, name: str) -> None:
+        link = self.links[name]
+        low = link.credit <= self.n // 2  # at half: the next grant overlaps with what still comes
+        if self.policy == EQUAL and low:
+            link.grant(self.n)
+        elif self.policy == PREFER and name == FIRST:
+            self._keep(SECOND, 0)
+            if low or not self._asked:
+                self._ask(self.n if low else None)
+        elif self.policy == PREFER and low and self.links[SECOND].credit:
+            link.grant(self.n)
+
+    def _handle(self, event: Event) -> None:
+        super()._handle(event)
+        first = self.links.get(FIRST)
+        if isinstance(event, FlowReceived) and event.link is first and self.policy == PREFER:
+            self._asked = False
+            if event.frame.available == 0:
+                self._keep(SECOND, self.n)
+
+    def _ask(self, link_credit: int | None) -> None:
+        """Ask the first queue's link what is available, with a new grant or with the present."""
+        link = self.links[FIRST]
+        link.grant(link.credit if link_credit is None else link_credit, echo=True)
+        self._asked = True
+
+    def _keep(self, name: str, link_credit: int) -> None:
+        link = self.links[name]
+        if link.credit != link_credit:
+            link.grant(link_credit)
+
+
+def build(world: World) -> None:
+    """Two queues with messages, and one receiver with a link to each."""
+    size, latency = world.number("message_bytes"), world.number("latency_us")
+    for name, parameter in ((FIRST, "messages_urgent"), (SECOND, "messages_bulk")):
+        queue = world.broker.declare(name)
+        ready = [world.message(size) for _ in range(world.number(parameter))]
+        world.clock.call_soon(queue.fill, ready)
+
+    def attached() -> None:
+        world.mark_start()
+        world.clock.call_soon(consumer.begin)
+
+    consumer = Preferring(
+        policy=world.text("policy"),
+        n=world.number("n"),
+        addresses={FIRST: FIRST, SECOND: SECOND},
+        settings=connection_settings(world.preset),
+        session_settings=session_settings(world.preset),
+        on_attached=attached,
+    )
+    world.peers["consumer"] = consumer
+    world.connect(consumer, "c1", (latency, latency))
+
+
+# -- acts -----------------------------------------------------------------------------------
+
+
+def _not_attached(world: World) -> str | None:
+    if world.peers["consumer"].attached:
+        return None
+    return "the links are not attached yet; legal now: publish, hold, release, set_latency"
+
+
+def publish(world: World, *, queue: str, count: int) -> None:
+    """Messages come into a queue."""
+    for _ in range(count):
+        world.broker.declare(queue).publish(world.message(world.number("message_bytes")))
+
+
+def acknowledge(world: World, *, queue: str) -> None:
+    """Settle everything that came over one link; no credit comes of it."""
+    consumer = world.peers["consumer"]
+    if not consumer.receiver(queue).unsettled:
+        raise ActionError(f"nothing of {queue} is unsettled; legal now: grant, publish")
+    consumer.acknowledge(queue)
+
+
+_QUEUE = Parameter(name="queue", kind=Kind.TEXT, default=FIRST, choices=QUEUES, doc="which queue")
+
+ACTS = (
+    ActionSpec(
+        name="grant",
+        doc="set the credit of one link; the other link's stays as it is",
+        parameters=(
+            Parameter(
+                name="link_credit",
+                required=True,
+                minimum=0,
+                maximum=UINT_MAX,
+                unit="messages",
+                doc="how many more may come over it",
+            ),
+            _QUEUE,
+        ),
+        legal=_not_attached,
+        apply=lambda world, *, link_credit, queue: (
+            world.peers["consumer"].receiver(queue).grant(link_credit)
+        ),
+    ),
+    ActionSpec(
+        name="stop",
+        doc="set the credit of one link to 0 and ask for an echo",
+        parameters=(_QUEUE,),
+        legal=_not_attached,
+        apply=lambda world, *, queue: world.peers["consumer"].receiver(queue).stop_sender(),
+    ),
+    ActionSpec(
+        name="publish",
+        doc="put messages into one of the queues",
+        parameters=(
+            _QUEUE,
+            Parameter(
+                name="count",
+                default=1,
+                minimum=1,
+                maximum=10_000,
+                unit="messages",
+                doc="how many messages",
+            ),
+        ),
+        apply=publish,
+    ),
+    ActionSpec(
+        name="acknowledge",
+        doc="settle everything that came from one queue; no credit comes of it",
+        parameters=(_QUEUE,),
+        legal=_not_attached,
+        apply=acknowledge,
+    ),
+    ActionSpec(
+        name="set_policy",
+        doc="let another rule grant from now on",
+        parameters=(
+            Parameter(
+                name="policy", kind=Kind.TEXT, default=PREFER, choices=POLICIES, doc="which rule"
+            ),
+        ),
+        legal=_not_attached,
+        apply=lambda world, *, policy: world.peers["consumer"].set_policy(policy),
+    ),
+    *WIRE_ACTS,
+)
+
+_READY = {"minimum": 0, "maximum": MAX_MESSAGES, "unit": "messages"}
+
+TWO_QUEUES = register(
+    Scenario(
+        name="two_queues",
+        title="One of two queues first, by credit alone",
+        doc=(
+            "A receiver with links to two queues on one session. Which queue is served, and how"
+            " fast, is decided by the credit of each link."
+        ),
+        parameters=(
+            Parameter(
+                name="messages_urgent",
+                default=10,
+                doc="ready in the first queue",
+                **_READY,  # type: ignore[arg-type]
+            ),
+            Parameter(
+                name="messages_bulk",
+                default=10,
+                doc="ready in the second queue",
+                **_READY,  # type: ignore[arg-type]
+            ),
+            Parameter(
+                name="policy",
+                kind=Kind.TEXT,
+                default=BY_HAND,
+                choices=POLICIES,
+                doc="who grants: a person, the same for both, or the first before the second",
+            ),
+            Parameter(
+                name="n",
+                preset_field="batch_credit",
+                minimum=1,
+                maximum=UINT_MAX,
+                unit="messages",
+                doc="credit that a rule keeps up, renewed at half",
+            ),
+            Parameter(
+                name="message_bytes",
+                preset_field="message_bytes",
+                minimum=0,
+                maximum=65_536,
+                unit="octets",
+                doc="size of each message's body",
+            ),
+            Parameter(
+                name="latency_us",
+                preset_field="wire_latency_us",
+                minimum=0,
+                maximum=MAX_LATENCY_US,
+                unit="us",
+                doc="how long a frame is under way, each direction",
+            ),
+        ),
+        actions=ACTS,
+        build=build,
+    )
+)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workbench.amqp.flow import link_credit_snd
+from workbench.amqp.flow import UINT_MAX, link_credit_snd
 
 CreditRule = Callable[[int, int, int, int], int]
 """(delivery-count of the flow, link-credit of the flow, own delivery-count, own link-credit) to the
@@ -43,11 +43,11 @@ def _set(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> 
 
 
 def _add(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
-    return own_credit + flow_credit
+    return min(own_credit + flow_credit, UINT_MAX)
 
 
 def _naive(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
-    return max(0, flow_count + flow_credit - own_count)
+    return min(max(0, flow_count + flow_credit - own_count), UINT_MAX)
 
 
 _ALL = (

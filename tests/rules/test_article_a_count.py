@@ -1,0 +1,147 @@
+"""Rows A35 to A41 of the feature table: what delivery-count is for."""
+
+import itertools
+
+import pytest
+
+from tests.rules.runs import STARTS, begun, ledger, then, transfers
+from workbench import serial
+from workbench.scenarios.link_model import (
+    FLOW_ARRIVES,
+    SEND_FLOW,
+    SEND_TRANSFER,
+    TRANSFER_ARRIVES,
+)
+from workbench.scenarios.rules import RULES
+from workbench.scenarios.schedules import play
+
+ORDERS = [
+    order
+    for order in itertools.permutations((SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES, TRANSFER_ARRIVES))
+    if order.index(SEND_FLOW) < order.index(FLOW_ARRIVES)
+    and order.index(SEND_TRANSFER) < order.index(TRANSFER_ARRIVES)
+]
+CROSSING = [
+    order
+    for order in ORDERS
+    if max(order.index(SEND_FLOW), order.index(SEND_TRANSFER))
+    < min(order.index(FLOW_ARRIVES), order.index(TRANSFER_ARRIVES))
+]
+
+
+def raced(order, rule="spec", start=20):
+    """The article's race: credit 3, a flow with 6, a message, in that order."""
+    return play(order, grants=(6,), first_credit=3, initial_delivery_count=start, rule=rule)
+
+
+@pytest.mark.parametrize("order", CROSSING)
+def test_a35_without_delivery_count_a_crossing_flow_and_transfer_leave_the_ends_one_apart(order):
+    """A35: a sender that sets has 6 where the receiver counts 5."""
+    naive = raced(order, "set")
+    assert ledger(naive, "broker")["link_credit"] == 6
+    assert ledger(naive, "client:receiver")["link_credit"] == 5
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a36_delivery_count_is_increased_by_one_with_each_message(start):
+    """A36: the article says decreased; 2.6.7 and every ledger say increased, modulo 2^32."""
+    played = then(begun(messages=12, initial_delivery_count=start), "grant", link_credit=12)
+    for event in ("sent", "received"):
+        counts = [row.ledger["delivery_count"] for row in transfers(played, event)]
+        assert counts == [(start + number) % 2**32 for number in range(1, 13)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a37_the_formula_gives_both_ends_the_same_credit_in_every_order(order):
+    """A37: dc(rcv) + credit(rcv) - dc(snd): 20 + 6 - 21 = 5; or 21 + 6 - 21 if it came before."""
+    played = raced(order)
+    known = order.index(TRANSFER_ARRIVES) < order.index(SEND_FLOW)
+    for vantage in ("broker", "client:receiver"):
+        counters = ledger(played, vantage)
+        assert (counters["delivery_count"], counters["link_credit"]) == (21, 6 if known else 5)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a38_the_difference_of_the_counts_is_what_is_on_the_wire(start):
+    """A38: delivery-count(snd) - delivery-count(rcv) = transfers in flight, after every row."""
+    played = then(begun(messages=9, initial_delivery_count=start), "grant", link_credit=9)
+    sent = arrived = start
+    flying = 0
+    for row in played.rows:
+        if row.kind != "transfer":
+            continue
+        if row.event == "sent":
+            sent, flying = row.ledger["delivery_count"], flying + 1
+        else:
+            arrived, flying = row.ledger["delivery_count"], flying - 1
+        assert serial.diff(sent, arrived) == flying
+    assert flying == 0
+
+
+def test_a39_a_sequence_no_wraps_after_4294967295_and_compares_round_the_circle():
+    """A39: RFC 1982, 32 bit."""
+    assert serial.add(4294967295, 1) == 0
+    assert serial.diff(1, 4294967295) == 2
+    played = then(begun(messages=3, initial_delivery_count=4294967295), "grant", link_credit=3)
+    assert [row.ledger["delivery_count"] for row in transfers(played)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("start", [10, 20, 2147483647, 4294967291, 4294967295])
+def test_a40_behaviour_does_not_depend_on_the_initial_delivery_count(start):
+    """A40: the same kinds, credits and times as from 0; counts are shifted by the start."""
+
+    def story(first):
+        played = then(begun(messages=7, initial_delivery_count=first), "grant", link_credit=5)
+        again = then(then(played, "grant", link_credit=9), "drain")
+        return [
+            (
+                row.vantage,
+                row.event,
+                row.kind,
+                row.t_us,
+                (row.ledger or {}).get("link_credit"),
+                None
+                if (row.ledger or {}).get("delivery_count") is None
+                else serial.diff(row.ledger["delivery_count"], first),
+            )
+            for row in again.rows
+        ]
+
+    assert story(start) == story(0)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a41_the_atm_paper_s_balance_is_the_sender_s_credit_in_every_state(start):
+    """A41: Crd_Bal = Buf_Alloc - (Tx_Cnt - Fwd_Cnt), kept by counting cells from 0."""
+    played = then(begun(messages=20, initial_delivery_count=start), "grant", link_credit=4)
+    played = then(then(played, "grant", link_credit=6), "grant", link_credit=9)
+    tx = fwd = allocated = told = 0
+    for row in played.rows:
+        if row.kind == "transfer" and row.event == "sent":
+            tx += 1
+        elif row.kind == "transfer" and row.event == "received":
+            fwd += 1
+        elif row.kind == "flow" and row.vantage == "broker" and row.event == "received":
+            allocated = row.frame["link_credit"]
+            told = serial.diff(row.frame["delivery_count"], start)
+        else:
+            continue
+        if row.vantage == "broker":
+            assert row.ledger["link_credit"] == allocated - (tx - told)
+    assert fwd == tx == 19
+
+
+def test_every_wrong_rule_is_caught_by_the_race_in_some_order():
+    """Of all rules there are only the right one agrees at both ends in every order."""
+    agreeing = {
+        rule
+        for rule in RULES
+        if all(
+            ledger(raced(order, rule), "broker")["link_credit"]
+            == ledger(raced(order, rule), "client:receiver")["link_credit"]
+            for order in ORDERS
+        )
+    }
+    assert agreeing == {"spec", "naive"}
+    wrapped = raced(CROSSING[0], "naive", 2**32 - 1)
+    assert ledger(wrapped, "broker")["link_credit"] != 5

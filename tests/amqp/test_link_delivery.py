@@ -10,6 +10,7 @@ from workbench.amqp import (
     DeliveryAborted,
     DeliveryReceived,
     Disposition,
+    ErrorCondition,
     LocalProtocolError,
     Modified,
     PartReceived,
@@ -431,3 +432,48 @@ def test_links_may_interleave_where_one_link_may_not():
     assert event.delivery.payload == b"whole"
     (event,) = pair.inject(pair.sending, Transfer(handle=0), b"b")
     assert event.delivery.payload == b"ab"
+
+
+@pytest.mark.parametrize(
+    ("mode", "frames", "words"),
+    [
+        (SenderSettleMode.UNSETTLED, [{"settled": True}], "is sent settled"),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True}], "is sent settled"),
+        (SenderSettleMode.SETTLED, [{}], "ends unsettled"),
+        (SenderSettleMode.SETTLED, [{"more": True}, {}], "ends unsettled"),
+    ],
+)
+def test_a_delivery_is_settled_as_snd_settle_mode_promises(mode, frames, words):
+    """Mode unsettled: no frame is settled; mode settled: at least one is [2.7.5]."""
+    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
+    pair.receiver.grant(5)
+    pair.pump()
+    for place, fields in enumerate(frames):
+        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
+        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
+    (violation,) = pair.server.violations
+    assert violation.condition is ErrorCondition.INVALID_FIELD
+    assert words in violation.description
+    assert pair.receiver.unsettled == {}
+
+
+@pytest.mark.parametrize(
+    ("mode", "frames"),
+    [
+        (SenderSettleMode.SETTLED, [{"settled": True, "more": True}, {}]),
+        (SenderSettleMode.SETTLED, [{"more": True}, {"settled": True}]),
+        (SenderSettleMode.SETTLED, [{"more": True}, {"aborted": True}]),
+        (SenderSettleMode.MIXED, [{"settled": True}]),
+        (SenderSettleMode.MIXED, [{}]),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {}]),
+    ],
+)
+def test_what_snd_settle_mode_allows_is_taken(mode, frames):
+    """One settled frame is enough; mixed allows both [2.7.5]."""
+    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
+    pair.receiver.grant(5)
+    pair.pump()
+    for place, fields in enumerate(frames):
+        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
+        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
+    assert pair.server.violations == []

@@ -258,12 +258,15 @@ def test_a_message_of_many_frames_costs_one_credit_and_stops_at_the_window() -> 
     assert link.credit == 0
 
 
-def test_a_message_larger_than_the_receiver_takes_ends_the_link_and_stays() -> None:
-    """message-size-exceeded; the message is ready for somebody else [2.7.3]."""
+@pytest.mark.parametrize("mode", list(SenderSettleMode))
+def test_a_message_larger_than_the_receiver_takes_ends_the_link_and_stays(
+    mode: SenderSettleMode,
+) -> None:
+    """message-size-exceeded; the message is ready for somebody else, settled or not [2.7.3]."""
     rig = Rig()
     rig.broker.declare("q").fill([b"x" * 200])
     client, session = rig.raw()
-    link = rig.receiver(session, max_message_size=100)
+    link = rig.receiver(session, max_message_size=100, snd_settle_mode=mode)
     link.grant(1)
     rig.rest()
     (detach,) = client.frames(Detach)

@@ -16,7 +16,7 @@ from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.events import Event
 from workbench.amqp.frame import Frame, WireItem, encode_item
 from workbench.amqp.hot_writer import encode_transfer_frame
-from workbench.amqp.performatives import Transfer
+from workbench.amqp.performatives import SenderSettleMode, Transfer
 from workbench.amqp.receiver import ReceiverLink, delivery_received
 from workbench.amqp.sender import SenderLink, tag_of
 from workbench.amqp.states import ConnectionState, LinkState, SessionState
@@ -156,6 +156,7 @@ def _is_plain(link: object) -> bool:
         isinstance(link, ReceiverLink)
         and link.state is LinkState.ATTACHED
         and link.receiving is None
+        and link.snd_settle_mode is not SenderSettleMode.UNSETTLED
     )
 
 

@@ -27,7 +27,14 @@ from workbench.amqp.events import (
 from workbench.amqp.flow import ReceiverLinkFlow
 from workbench.amqp.link import Link, LinkTerms
 from workbench.amqp.messaging import Accepted
-from workbench.amqp.performatives import Attach, Flow, ReceiverSettleMode, Role, Transfer
+from workbench.amqp.performatives import (
+    Attach,
+    Flow,
+    ReceiverSettleMode,
+    Role,
+    SenderSettleMode,
+    Transfer,
+)
 from workbench.amqp.scope import Ledger
 from workbench.amqp.settings import UINT_MAX, CreditOverrun, check_range
 from workbench.amqp.states import Input
@@ -198,6 +205,9 @@ class ReceiverLink(Link):
             if frame.settled and not delivery.remote_settled:
                 delivery.remote_settled = True
                 self._forget(delivery)
+        fault = self._fault_of_settling(frame, delivery)
+        if fault is not None:
+            return fault
         if frame.state is not None:
             delivery.remote_state = frame.state
         delivery.frames += 1
@@ -281,6 +291,25 @@ class ReceiverLink(Link):
                 f"{self.counters.delivery_count}",
             )
         return None
+
+    def _fault_of_settling(
+        self, frame: Transfer, delivery: IncomingDelivery
+    ) -> ProtocolViolation | None:
+        """Whether the delivery is settled as the link's snd-settle-mode promises [2.7.5]."""
+        mode = self.snd_settle_mode
+        if mode is SenderSettleMode.UNSETTLED and frame.settled:
+            said = "is sent settled; the link has snd-settle-mode unsettled"
+        elif mode is SenderSettleMode.SETTLED and not (
+            frame.more or frame.aborted or delivery.remote_settled
+        ):
+            said = "ends unsettled; the link has snd-settle-mode settled"
+        else:
+            return None
+        self._forget(delivery)
+        self.receiving = None
+        return self.violated(
+            ErrorCondition.INVALID_FIELD, f"delivery {delivery.delivery_id} {said} [2.7.5]"
+        )
 
     def _fault_of_next(
         self, frame: Transfer, delivery: IncomingDelivery

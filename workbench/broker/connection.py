@@ -119,7 +119,7 @@ class BrokerConnection:
             case LinkAttaching(link=link):
                 self._attaching(link)
             case LinkStolen(link=link):
-                self._forget(link)
+                self.forget(link)
                 self.amqp.answer(event)
             case FlowReceived():
                 self._flow(event)
@@ -240,9 +240,10 @@ class BrokerConnection:
 
     def _forget_gone(self) -> None:
         for link in [link for link in self._hosts if not link.attached]:
-            self._forget(link)
+            self.forget(link)
 
-    def _forget(self, link: Link) -> None:
+    def forget(self, link: Link) -> None:
+        """A link is over: what it held goes back."""
         host = self._hosts.pop(link, None)
         if host is not None:
             host.detach()

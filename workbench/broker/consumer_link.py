@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from workbench.amqp.delivery import OutgoingDelivery, is_terminal
-from workbench.amqp.errors import ErrorCondition, LocalProtocolError
+from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.link import Link
 from workbench.amqp.messaging import Accepted, Modified, Rejected
 from workbench.amqp.performatives import Error, Flow
 from workbench.amqp.sender import SenderLink
@@ -24,6 +25,7 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
+    Stored,
 )
 
 from .payload import redelivered
@@ -37,6 +39,9 @@ class Owner(Protocol):
 
     def available_changed(self, link: SenderLink) -> None:
         """`available` has changed, and no transfer will show it."""
+
+    def forget(self, link: Link) -> None:
+        """The link is over: clean up at once."""
 
 
 class ConsumerLink:
@@ -131,25 +136,30 @@ class ConsumerLink:
         """Send the message; the link's credit pays for it."""
         link, message = self.link, effect.message
         link.available = self._ready + 1  # sending takes one off
-        try:
-            delivery = link.send(
-                redelivered(message), settled=effect.settled, message_format=message.message_format
-            )
-        except LocalProtocolError as error:
-            self._cannot_send(effect, error)
-            return
+        delivery = link.send(
+            redelivered(message), settled=effect.settled, message_format=message.message_format
+        )
         if not effect.settled:
             self._messages[delivery.delivery_id] = message.message_id
 
-    def _cannot_send(self, effect: Deliver, error: LocalProtocolError) -> None:
-        """The receiver takes no message that large: the link cannot go on [2.7.3]."""
+    def too_large(self, message: Stored) -> bool:
+        """Whether the receiver's max-message-size is below what would be sent [2.7.3]."""
+        peer = self.link.remote_attach
+        limit = None if peer is None else peer.max_message_size
+        return bool(limit) and len(redelivered(message)) > (limit or 0)
+
+    def refuse(self, message: Stored) -> None:
+        """The receiver takes no message that large: the link cannot go on; the message stays."""
+        size, peer = len(redelivered(message)), self.link.remote_attach
+        limit = None if peer is None else peer.max_message_size
         self.link.close(
-            Error(condition=ErrorCondition.MESSAGE_SIZE_EXCEEDED, description=error.message)
-        )
-        if not effect.settled:
-            self.queue.command(
-                Release(consumer=self.name, message_ids=(effect.message.message_id,))
+            Error(
+                condition=ErrorCondition.MESSAGE_SIZE_EXCEEDED,
+                description=f"the next message has {size} octets, the receiver's max-message-size"
+                f" is {limit}",
             )
+        )
+        self._owner.forget(self.link)
 
     def drained(self, effect: Drained) -> None:
         """Give the credit back that the queue could not use."""

@@ -37,6 +37,7 @@ from workbench.queues import (
     Reply,
     Requeued,
     Settle,
+    Stored,
 )
 from workbench.sim import Actor, Tap, VirtualClock
 
@@ -46,6 +47,12 @@ class Consumer(Protocol):
 
     def can_take(self) -> bool:
         """False while a message could not be sent on at once (session window closed)."""
+
+    def too_large(self, message: Stored) -> bool:
+        """The receiver takes no message of this size."""
+
+    def refuse(self, message: Stored) -> None:
+        """The link cannot go on, for this message would be next: end it."""
 
     def deliver(self, effect: Deliver) -> None:
         """Send this message."""
@@ -188,6 +195,7 @@ class QueueProcess:
             )
         else:
             self._handing_out = False
+            self._refuse_too_large()
             self._command(Dispatch(unable=self._unable()))
 
     def _command(self, command: Command) -> Reply:
@@ -200,6 +208,15 @@ class QueueProcess:
                 consumer.noticed()
         self.kick()
         return reply
+
+    def _refuse_too_large(self) -> None:
+        """Before a message is handed out: afterwards a settled one would be lost."""
+        for name, consumer in tuple(self._consumers.items()):
+            if not self.queue.consumer(name).link_credit or not consumer.can_take():
+                continue
+            message = self.queue.peek(name)
+            if message is not None and consumer.too_large(message):
+                consumer.refuse(message)
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:

@@ -134,6 +134,15 @@ class ClassicQueue:
         """Message ids that the consumer holds, in order of delivery."""
         return tuple(self._known(consumer).unsettled)
 
+    def peek(self, consumer: str) -> Stored | None:
+        """The message that the consumer would be handed next; None if there is none for it."""
+        if not self._may_have(consumer):
+            return None
+        returned = [entry for entry in self._returned if consumer not in entry[1].barred]
+        if returned:
+            return min(returned, key=lambda entry: entry[0])[1]
+        return self._fresh[0] if self._fresh else None
+
     def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
         """True if a `Dispatch` would hand out a message or give credit back."""
         for consumer in self._consumers.values():

@@ -126,6 +126,22 @@ def test_consumers_with_credit_are_served_in_turn() -> None:
     assert served == ["a", "b", "a", "b"]
 
 
+def test_what_would_go_out_next_is_told_without_handing_it_out() -> None:
+    """Whose turn it is, and the message with its acquired-count as it would be sent."""
+    queue = queue_with(2)
+    assert queue.next_out() is None
+    grant(queue, 5)
+    name, message = queue.next_out() or ("", None)
+    assert name == "a"
+    assert message is not None
+    assert (message.message_id, message.acquired_count) == (0, 1)
+    assert (queue.ready, queue.unsettled) == (2, 0)
+    assert queue.next_out(frozenset({"a"})) is None
+    (effect,) = queue.apply(Dispatch())[1]
+    assert isinstance(effect, Deliver)
+    assert effect.message == message
+
+
 def test_a_consumer_that_cannot_take_now_keeps_its_credit() -> None:
     """A closed session window stops the hand-out without touching link credit."""
     queue = queue_with(2)

@@ -257,8 +257,12 @@ def new_page(browser):
 
 
 @pytest.fixture
-def lab_page(chromium, lab_url, lab_root) -> Iterator[LabPage]:
-    """JupyterLab in a browser page; the kernels it started are ended after the test."""
+def lab_page(chromium, lab_url, lab_root, home) -> Iterator[LabPage]:
+    """JupyterLab in a browser page; the kernels it started are ended after the test.
+
+    The learner has answered nothing yet: what an earlier test kept is gone.
+    """
+    (home / "progress.json").unlink(missing_ok=True)
     with new_page(chromium) as page:
         lab = LabPage(page=page, url=lab_url, root=lab_root)
         lab.watch()

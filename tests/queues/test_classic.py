@@ -114,6 +114,18 @@ def test_the_largest_credit_is_taken() -> None:
     assert delivered(queue) == [0]
 
 
+@pytest.mark.parametrize("credit", [2147483648, 4294967293, 4294967294, 4294967295])
+def test_the_largest_credit_is_given_back(credit: int) -> None:
+    """Drain moves delivery-count by all of it, however far round that is [2.6.7]."""
+    queue = queue_with(0, delivery_count=WRAPPING)
+    _, effects = queue.apply(
+        Credit(consumer="a", delivery_count=WRAPPING, link_credit=credit, drain=True)
+    )
+    (drained,) = (effect for effect in effects if isinstance(effect, Drained))
+    assert drained.given_back == credit
+    assert drained.delivery_count == (WRAPPING + credit) % 2**32
+
+
 def test_consumers_with_credit_are_served_in_turn() -> None:
     """Two consumers with credit share the messages one by one."""
     queue = queue_with(4)

@@ -267,10 +267,10 @@ class ClassicQueue:
         given_back, consumer.link_credit = consumer.link_credit, 0
         if not given_back:
             return []
-        # In two halves: serial.add takes at most 2**31 - 1, a credit may be twice that.
-        half = given_back // 2
-        moved = serial.add(serial.add(consumer.delivery_count, half), given_back - half)
-        consumer.delivery_count = moved
+        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
+        third = given_back // 3
+        moved = serial.add(serial.add(consumer.delivery_count, third), third)
+        consumer.delivery_count = moved = serial.add(moved, given_back - 2 * third)
         return [Drained(consumer=consumer.name, delivery_count=moved, given_back=given_back)]
 
     def _finish(self, command: Settle | Reject) -> tuple[Reply, list[Effect]]:

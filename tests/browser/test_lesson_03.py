@@ -20,6 +20,7 @@ def stepper(lesson, cell_id: str):
     root = lesson.show_cell(cell_id).locator(".wbs")
     root.wait_for()
     root.scroll_into_view_if_needed()
+    lesson.wait_still(root)
     root.focus()
     return root
 

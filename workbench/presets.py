@@ -5,8 +5,10 @@ where its number comes from, and a preset that departs from another overrides th
 with its source. `dataclasses.replace(get("spec"), incoming_window=8)` gives a changed copy.
 
 Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `Proton` is Qpid Proton 0.40; `go-amqp`
-is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control"; `ours`
-is this project's choice, with the reason in the text.
+is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control";
+`RabbitMQ NAME` is a setting of RabbitMQ's application `rabbit`, by the name that its configuration
+has for it; `rabbit_...` is a module of its source; `capture` is one of a real broker in
+`data/captures`; `ours` is this project's choice, with the reason in the text.
 """
 
 from __future__ import annotations
@@ -56,11 +58,19 @@ class Preset:
         source="ours, as go-amqp's session; spec 2.5.6 leaves it open",
         doc="how many transfer frames the broker takes on a session before it says more",
     )
-    incoming_window_regrant_at: int = _number(
+    incoming_window_regrant_at: int | None = _number(
         2500,
         unit="transfer frames",
         source="ours, half of incoming_window as go-amqp does",
-        doc="the broker opens its incoming-window again when no more than this is left",
+        doc="the broker opens its incoming-window again when no more than this is left; None: half"
+        " of incoming_window",
+    )
+    alarm_margin: int = _number(
+        0,
+        unit="transfer frames",
+        source="ours; spec 2.5.6 tells nobody to take more than was allowed",
+        doc="how many transfer frames the broker takes on a session after an alarm has closed the"
+        " window, at least",
     )
     client_incoming_window: int = _number(
         5000,
@@ -79,6 +89,19 @@ class Preset:
         unit="transfer frames",
         source="Proton; spec 2.5.6 leaves it open",
         doc="outgoing-window that both ends announce; neither limits itself by it",
+    )
+    largest_grant: int = _number(
+        UINT_MAX,
+        unit="messages or transfer frames",
+        source="spec 2.7.4: any uint",
+        doc="largest link-credit and incoming-window of a client's flow that the broker survives;"
+        " beyond it the session ends with internal-error",
+    )
+    answers_every_echo: bool = _number(
+        True,
+        unit="yes or no",
+        source="spec 2.7.4",
+        doc="an echo is answered wherever it is asked; otherwise only on links to consumers",
     )
     handle_max: int = _number(
         UINT_MAX,
@@ -116,13 +139,29 @@ class Preset:
         100,
         unit="messages",
         source="ours; spec 2.6.7 leaves it to the receiver",
-        doc="link-credit that the broker grants to a publisher, whatever its queues do",
+        doc="link-credit that the broker grants to a publisher",
     )
-    publisher_credit_regrant_at: int = _number(
+    publisher_credit_regrant_at: int | None = _number(
         50,
         unit="messages",
         source="ours, half of publisher_credit",
-        doc="the broker grants again when a publisher has no more than this left",
+        doc="the broker grants again when a publisher has no more than this left; None: half of"
+        " publisher_credit",
+    )
+    confirms_gate_credit: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 2.6.7 knows no such rule",
+        doc="the broker grants again only while fewer than publisher_credit messages of the link"
+        " wait for a queue's confirm, settled ones included",
+    )
+    # -- links to consumers -----------------------------------------------------------------
+    max_queue_credit: int = _number(
+        0,
+        unit="messages",
+        source="ours; spec 2.6.7 knows no session between queue and link",
+        doc="credit that a session passes on to a queue at once, and so the most that it buffers"
+        " for a consumer; 0: credit reaches the queue as it is, and nothing is buffered",
     )
     # -- clients' grants --------------------------------------------------------------------
     top_up_credit: int = _number(
@@ -189,6 +228,91 @@ class Preset:
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
     )
 
+    @property
+    def credit_regrant_at(self) -> int:
+        """Credit at which a publisher is granted again."""
+        at = self.publisher_credit_regrant_at
+        return self.publisher_credit // 2 if at is None else at
+
+    @property
+    def window_regrant_at(self) -> int:
+        """Window at which a session's is opened again."""
+        at = self.incoming_window_regrant_at
+        return self.incoming_window // 2 if at is None else at
+
+
+_DECLARED = {item.name: item for item in fields(Preset)}
+
+
+def _other(name: str, default: Any, source: str) -> Any:
+    """A field of `Preset` with another default, from another source."""
+    return field(default=default, metadata={**_DECLARED[name].metadata, "source": source})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitMq43(Preset):
+    """Numbers of RabbitMQ 4.3."""
+
+    name: str = "rmq4.3"
+    title: str = "RabbitMQ 4.3"
+
+    outgoing_window: int = _other(
+        "outgoing_window", UINT_MAX, "rabbit_amqp_session.erl; capture rmq43_a: always this"
+    )
+    incoming_window: int = _other(
+        "incoming_window", 400, "RabbitMQ max_incoming_window; capture rmq43_a"
+    )
+    incoming_window_regrant_at: int | None = _other(
+        "incoming_window_regrant_at",
+        None,
+        "rabbit_amqp_session.erl: max_incoming_window div 2; capture rmq43_a: at 200",
+    )
+    alarm_margin: int = _other(
+        "alarm_margin",
+        400,
+        "rabbit_amqp_session.erl: max_incoming_window; measured: the 401st ends the session",
+    )
+    largest_grant: int = _other(
+        "largest_grant",
+        INT_MAX,
+        "serial_number.erl: nothing larger can be added; measured with 4294967295",
+    )
+    answers_every_echo: bool = _other(
+        "answers_every_echo", False, "rabbit_amqp_session.erl:handle_control; measured"
+    )
+    publisher_credit: int = _other(
+        "publisher_credit",
+        170,
+        "RabbitMQ max_link_credit: one and a half times as many are below 256; capture rmq43_a",
+    )
+    publisher_credit_regrant_at: int | None = _other(
+        "publisher_credit_regrant_at",
+        None,
+        "rabbit_amqp_session.erl: max_link_credit div 2; capture rmq43_a: at 85",
+    )
+    confirms_gate_credit: bool = _other(
+        "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitMq40(RabbitMq43):
+    """Numbers of RabbitMQ 4.0, where they are not those of 4.3."""
+
+    name: str = "rmq4.0"
+    title: str = "RabbitMQ 4.0"
+
+    initial_delivery_count: int = _other(
+        "initial_delivery_count",
+        4294967291,
+        "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_b",
+    )
+    initial_next_outgoing_id: int = _other(
+        "initial_next_outgoing_id",
+        4294967292,
+        "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
+    )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
@@ -203,13 +327,15 @@ class Number:
     """
 
     name: str
-    value: int | bool
+    value: int | bool | None
     unit: str
     source: str
     doc: str
 
 
-_PRESETS: dict[str, Preset] = {"spec": Preset()}
+_PRESETS: dict[str, Preset] = {
+    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40())
+}
 
 
 def names() -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def session_settings(preset: Preset) -> SessionSettings:
         next_outgoing_id=preset.initial_next_outgoing_id,
         incoming_window=preset.incoming_window,
         outgoing_window=preset.outgoing_window,
-        regrant_at=preset.incoming_window_regrant_at,
+        regrant_at=preset.window_regrant_at,
         handle_max=preset.handle_max,
     )
 

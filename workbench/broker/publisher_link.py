@@ -1,7 +1,9 @@
 """A link on which the broker receives: from a publisher into a queue.
 
-Credit is plain and fixed: the broker grants a number from its preset and grants it again when no
-more than another number is left, whatever its queues do.
+The broker grants a number from its preset, and grants it again when no more than another number is
+left. Under RabbitMQ's presets there is a second condition: fewer messages than the number granted
+may wait for their queue's confirm, those that were sent settled included. So a queue that stalls
+holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_link_credit`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ class PublisherLink:
         self.link = link
         self.queue = queue
         self._credit = preset.publisher_credit
-        self._regrant_at = preset.publisher_credit_regrant_at
+        self._regrant_at = preset.credit_regrant_at
+        self._gated = preset.confirms_gate_credit
         self._unconfirmed = 0
 
     def attach(self) -> None:
@@ -41,15 +44,29 @@ class PublisherLink:
         )
         self.maybe_grant()
 
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that no queue has confirmed yet, settled ones included."""
+        return self._unconfirmed
+
+    @property
+    def withheld(self) -> bool:
+        """Credit is not granted because too many messages wait for their queue's confirm."""
+        return self._gated and self._unconfirmed >= self._credit
+
     def maybe_grant(self) -> None:
-        """Grant again when little is left."""
-        if self.link.attached and self.link.credit <= self._regrant_at:
+        """Grant again when little is left, unless too many wait for their confirm."""
+        if self.link.attached and self.link.credit <= self._regrant_at and not self.withheld:
             self.link.grant(self._credit)
 
     def _confirm(self, delivery: IncomingDelivery) -> None:
         self._unconfirmed -= 1
-        if self.link.attached and not delivery.settled:
+        if not self.link.attached:
+            return
+        if not delivery.settled:
             self.link.settle(delivery.delivery_id)
+        if self._gated:
+            self.maybe_grant()
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and what the queue has not yet taken."""

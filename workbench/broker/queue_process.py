@@ -175,6 +175,20 @@ class QueueProcess:
             self._handing_out = True
             self._actor.post(_HAND_OUT)
 
+    # -- from a person ----------------------------------------------------------------------
+
+    def stall(self) -> None:
+        """Take nothing in and hand nothing out, as a process that hangs on its disk."""
+        if not self._actor.stalled:
+            self._actor.stall()
+            self._log("block")
+
+    def resume(self) -> None:
+        """Go on where it stopped."""
+        if self._actor.stalled:
+            self._actor.resume()
+            self._log("unblock")
+
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
         return {**self.queue.overview(), "mailbox": self.mailbox}

@@ -178,8 +178,9 @@ class SessionFlow:
         remote_outgoing_window: the peer's last word, one less per transfer frame that arrives,
             never negative. None until its begin has come.
         frames_in: transfer frames that arrived.
-        frames_allowed: as many as any word of this end has allowed so far. The peer may not have
-            seen a later, smaller window, so only beyond this it is surely wrong.
+        frames_allowed: as many as any word of this end has allowed so far, or more if this end
+            tolerates more. The peer may not have seen a later, smaller window, so only beyond this
+            it is surely wrong.
     """
 
     initial_outgoing_id: int = 0
@@ -234,6 +235,10 @@ class SessionFlow:
     def announce(self) -> None:
         """This end tells its incoming-window in a begin or flow."""
         self.frames_allowed = max(self.frames_allowed, self.frames_in + self.incoming_window)
+
+    def tolerate(self, frames: int) -> None:
+        """This end will take so many more transfer frames, whatever window it tells."""
+        self.frames_allowed = max(self.frames_allowed, self.frames_in + frames)
 
     def send_transfer(self, count: int = 1) -> None:
         """Transfer frames go out."""

@@ -21,6 +21,7 @@ from workbench.amqp.events import (
     FlowReceived,
     LinkAttaching,
     LinkStolen,
+    SessionBegun,
 )
 from workbench.amqp.frame import WireItem
 from workbench.amqp.link import Link
@@ -30,28 +31,17 @@ from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
 from workbench.amqp.sender import SenderLink
-from workbench.amqp.settings import ConnectionSettings, CreditOverrun, SessionSettings
-from workbench.presets import Preset
+from workbench.amqp.settings import ConnectionSettings, CreditOverrun
 from workbench.sim import Wire
 
 from .consumer_link import ConsumerLink
 from .publisher_link import PublisherLink
+from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
 
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
-
-
-def session_settings(preset: Preset) -> SessionSettings:
-    """The broker's half of a session, from its preset."""
-    return SessionSettings(
-        next_outgoing_id=preset.initial_next_outgoing_id,
-        incoming_window=preset.incoming_window,
-        outgoing_window=preset.outgoing_window,
-        regrant_at=preset.window_regrant_at,
-        handle_max=preset.handle_max,
-    )
 
 
 class BrokerConnection:
@@ -75,6 +65,7 @@ class BrokerConnection:
         self.writable = True
         self._broker = broker
         self._preset = preset
+        self._windows = Windows(preset)
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
         self.amqp = Connection(
             container_id="broker",
@@ -83,7 +74,7 @@ class BrokerConnection:
             settings=ConnectionSettings(
                 max_frame_size=preset.max_frame_size, channel_max=preset.channel_max
             ),
-            session_settings=session_settings(preset),
+            session_settings=self._windows.open,
             sasl=SaslServer(check=lambda user, password: users.get(user) == password),
         )
 
@@ -116,6 +107,10 @@ class BrokerConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
+            case SessionBegun(session=session):
+                if self._broker.alarms and session.remote_channel is not None:
+                    self._windows.begin_closed(session)
+                self.amqp.answer(event)
             case LinkAttaching(link=link):
                 self._attaching(link)
             case LinkStolen(link=link):
@@ -224,6 +219,16 @@ class BrokerConnection:
                 if isinstance(host, ConsumerLink):
                     host.updated(deliveries, event.state, event.settled)
         self.amqp.answer(event)
+
+    def close_windows(self) -> None:
+        """A resource alarm begins."""
+        for session in list(self.amqp.sessions):
+            self._windows.shut(session)
+
+    def open_windows(self) -> None:
+        """The last resource alarm is over."""
+        for session in list(self.amqp.sessions):
+            self._windows.reopen(session)
 
     def available_changed(self, link: SenderLink) -> None:
         """The broker alone knows how much it has for a link: a row of its own tells."""

@@ -90,9 +90,12 @@ class SenderLinkFlow:
         )
 
     def begin_delivery(self, count: int = 1) -> None:
-        """Deliveries start: count and credit move together, so their sum, the limit, stays."""
+        """Deliveries start: count and credit move together, so their sum, the limit, stays.
+
+        What an owner starts at credit 0, against the rule, moves the count alone.
+        """
         self.delivery_count = serial.add(self.delivery_count, count)
-        self.link_credit -= count
+        self.link_credit = max(0, self.link_credit - count)
         self.available = max(0, self.available - count)
 
     def credit_after(self, delivery_count: int | None, link_credit: int) -> int:

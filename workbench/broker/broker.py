@@ -116,6 +116,22 @@ class Broker:
             **columns,
         )
 
+    def note_session(
+        self, event: str, *, connection: str, session: int, buffered: int, credit: int, **link: Any
+    ) -> None:
+        """A row about a session at work: its credit to a queue, and what it holds for the link."""
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            vantage=f"session:{connection}/{session}",
+            connection=connection,
+            session=session,
+            link_sender="broker",
+            ledger={"mailbox": buffered},
+            extra={"credit": credit},
+            **link,
+        )
+
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of every queue and connection."""
         picture: dict[str, int | bool | str] = {

@@ -21,19 +21,23 @@ from workbench.amqp.events import (
     FlowReceived,
     LinkAttaching,
     LinkStolen,
+    ProtocolViolation,
     SessionBegun,
 )
 from workbench.amqp.frame import WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Released, Source, Target
+from workbench.amqp.messaging import Source, Target
 from workbench.amqp.performatives import Error, Role, SenderSettleMode
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
 from workbench.amqp.sender import SenderLink
+from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings, CreditOverrun
+from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Wire
 
+from .conduct import Conduct, RabbitConduct
 from .consumer_link import ConsumerLink
 from .publisher_link import PublisherLink
 from .windows import Windows
@@ -41,7 +45,17 @@ from .windows import Windows
 if TYPE_CHECKING:
     from .broker import Broker
 
-OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+def _settings(preset: Preset) -> ConnectionSettings:
+    """What the broker's open says."""
+    properties = {"product": preset.product, "version": preset.version}
+    return ConnectionSettings(
+        max_frame_size=preset.max_frame_size,
+        channel_max=preset.channel_max,
+        idle_time_out_ms=preset.idle_time_out_ms or None,
+        offered_capabilities=preset.offered_capabilities or None,
+        properties=properties if preset.version else None,
+    )
 
 
 class BrokerConnection:
@@ -66,14 +80,14 @@ class BrokerConnection:
         self._broker = broker
         self._preset = preset
         self._windows = Windows(preset)
+        conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
+        self._conduct = conduct(self, preset)
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
         self.amqp = Connection(
             container_id="broker",
             is_client=False,
             emit=self._emit,
-            settings=ConnectionSettings(
-                max_frame_size=preset.max_frame_size, channel_max=preset.channel_max
-            ),
+            settings=_settings(preset),
             session_settings=self._windows.open,
             sasl=SaslServer(check=lambda user, password: users.get(user) == password),
         )
@@ -107,10 +121,12 @@ class BrokerConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case SessionBegun(session=session):
-                if self._broker.alarms and session.remote_channel is not None:
-                    self._windows.begin_closed(session)
-                self.amqp.answer(event)
+            case SessionBegun(session=session, by_peer=True):
+                self._windows.begin(
+                    session,
+                    closed=bool(self._broker.alarms),
+                    channel=self._conduct.channel(event),
+                )
             case LinkAttaching(link=link):
                 self._attaching(link)
             case LinkStolen(link=link):
@@ -120,6 +136,8 @@ class BrokerConnection:
                 self._flow(event)
             case DeliveryReceived(link=link, delivery=delivery):
                 host = self._hosts.get(link)
+                if self._conduct.window_first:
+                    link.session.regrant()
                 if isinstance(host, PublisherLink):
                     host.delivery_received(delivery)
                 self.amqp.answer(event)
@@ -130,6 +148,8 @@ class BrokerConnection:
                 self.amqp.answer(event)
             case DeliveriesUpdated():
                 self._updated(event)
+            case ProtocolViolation():
+                self.amqp.answer(self._conduct.translated(event))
             case _:
                 self.amqp.answer(event)
 
@@ -137,31 +157,33 @@ class BrokerConnection:
         terminus = link.source if link.is_sender else link.target
         refusal = self._refusal(terminus)
         if refusal is not None:
-            link.refuse(refusal)
+            self._conduct.refused(link, refusal)
             return
         assert isinstance(terminus, Source | Target)
         assert terminus.address is not None
         queue = self._broker.declare(terminus.address)
         if isinstance(link, SenderLink):
-            name = self._consumer_name(link)
-            self._attach_consumer(link, ConsumerLink(name, link, queue, self))
+            host = self._conduct.consumer(
+                self._consumer_name(link), link, queue, self._broker.credit_rule
+            )
+            self._attach_consumer(link, host)
         else:
             # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
             link.accept(
+                handle=self._conduct.handle(link),
                 max_message_size=self._preset.max_message_size or None,
                 credit_overrun=CreditOverrun.DETACH,
             )
             self._host(link, PublisherLink(link, queue, self._preset)).attach()
 
     def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
-        source = link.source
-        assert isinstance(source, Source)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
         link.accept(
-            source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
+            handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
+            **self._conduct.source_terms(link),
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
@@ -198,17 +220,17 @@ class BrokerConnection:
 
     def _flow(self, event: FlowReceived) -> None:
         host = self._hosts.get(event.link) if event.link is not None else None
-        if isinstance(host, ConsumerLink):
-            event.session.pump()
-            host.flow_received(event.frame)
-        else:
-            self.amqp.answer(event)
+        self._conduct.flow(event, host if isinstance(host, ConsumerLink) else None)
         # Any flow may have opened the session's window, for every consumer on the session.
         for other in list(self._hosts.values()):
             if isinstance(other, ConsumerLink) and other.link.session is event.session:
                 other.queue.kick()
 
     def _updated(self, event: DeliveriesUpdated) -> None:
+        fault = self._conduct.fault_of(event)
+        if fault is not None:
+            self.amqp.answer(fault)
+            return
         if event.role is Role.RECEIVER:
             by_link: dict[Link, list[OutgoingDelivery]] = {}
             for delivery in event.deliveries:
@@ -241,6 +263,22 @@ class BrokerConnection:
             ledger=link.ledger(),
         )
 
+    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
+        """A session has granted credit to a queue: a row tells, for no frame does."""
+        self._broker.note_session(
+            "grant",
+            connection=self.name,
+            session=link.session.ordinal,
+            link=link.name,
+            attach_no=link.attach_no,
+            buffered=buffered,
+            credit=count,
+        )
+
+    def crashed(self, session: Session, why: str) -> None:
+        """A session's process dies: the session ends with internal-error."""
+        self.amqp.answer(session.violated(ErrorCondition.INTERNAL_ERROR, why))
+
     # -- links that are gone ------------------------------------------------------------------
 
     def _forget_gone(self) -> None:
@@ -254,7 +292,8 @@ class BrokerConnection:
             host.detach()
 
     def kick(self) -> None:
-        """The transport takes octets again: let the queues look."""
+        """The transport takes octets again: let the sessions send, and the queues look."""
+        self._conduct.pump()
         for host in list(self._hosts.values()):
             if isinstance(host, ConsumerLink):
                 host.queue.kick()

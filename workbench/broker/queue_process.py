@@ -21,6 +21,7 @@ from workbench.queues import (
     Command,
     Confirm,
     Count,
+    Credit,
     Credited,
     Deliver,
     DetachConsumer,
@@ -59,6 +60,9 @@ class Consumer(Protocol):
 
     def drained(self, effect: Drained) -> None:
         """The credit that is left was given back."""
+
+    def credit_replied(self, reply: Credited) -> None:
+        """The answer to a `request`: what it asked for has been handed out as far as it goes."""
 
     def available(self, count: int) -> None:
         """So many messages are ready now."""
@@ -109,6 +113,8 @@ class QueueProcess:
         self._tap = tap
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a _HAND_OUT is in the mailbox
+        self._requests: list[Credit] = []  # that came while it was stalled
+        self._owed: dict[str, None] = {}  # consumers whose request has not been answered
         self._actor: Actor[_Publish | _HandOut] = Actor(
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
@@ -169,6 +175,14 @@ class QueueProcess:
             self._log_count(_words(command), reply.count)
         return reply
 
+    def request(self, credit: Credit) -> None:
+        """Obey credit; the consumer hears of it when all that it brings has been handed out."""
+        if self._actor.stalled:
+            self._requests.append(credit)
+            return
+        self._owed[credit.consumer] = None
+        self._command(credit)
+
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
         if not self._handing_out and self.queue.deliverable(self._unable()):
@@ -188,6 +202,10 @@ class QueueProcess:
         if self._actor.stalled:
             self._actor.resume()
             self._log("unblock")
+            requests, self._requests = self._requests, []
+            for credit in requests:
+                if credit.consumer in self._consumers:
+                    self.request(credit)
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
@@ -220,8 +238,20 @@ class QueueProcess:
         if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge):
             for consumer in tuple(self._consumers.values()):
                 consumer.noticed()
+        self._answer_requests()
         self.kick()
         return reply
+
+    def _answer_requests(self) -> None:
+        """Answer whoever has got all that its credit can bring now."""
+        for name in tuple(self._owed):
+            if name not in self._consumers or name not in self._owed:  # an answer ends others
+                self._owed.pop(name, None)
+                continue
+            counters = self.queue.consumer(name)
+            if counters.link_credit == 0 or self.queue.peek(name) is None:
+                del self._owed[name]
+                self._consumers[name].credit_replied(counters)
 
     def _refuse_too_large(self) -> None:
         """Before a message is handed out: afterwards a settled one would be lost."""

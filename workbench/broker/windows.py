@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from workbench.amqp.session import Session
 from workbench.amqp.settings import SessionSettings
-from workbench.presets import Preset
+from workbench.presets import RABBITMQ, Preset
 
 
 class Windows:
@@ -30,14 +30,18 @@ class Windows:
             outgoing_window=preset.outgoing_window,
             regrant_at=preset.window_regrant_at,
             handle_max=preset.handle_max,
+            full_transfers=preset.conduct == RABBITMQ,
+            write_more=preset.writes_defaults,
+            transfer_reserve=preset.transfer_reserve,
         )
         self._closed = replace(self.open, incoming_window=0, regrant_at=None)
         self._margin = preset.alarm_margin
 
-    def begin_closed(self, session: Session) -> None:
-        """Answer the client's begin while an alarm is on."""
-        session.accept(self._closed)
-        session.counters.tolerate(self._margin)
+    def begin(self, session: Session, *, closed: bool, channel: int | None) -> None:
+        """Answer the client's begin; `closed`: an alarm is on."""
+        session.accept(self._closed if closed else None, channel=channel)
+        if closed:
+            session.counters.tolerate(self._margin)
 
     def shut(self, session: Session) -> None:
         """An alarm begins."""

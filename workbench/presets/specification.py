@@ -1,23 +1,13 @@
-"""Every default number of a run, each with its unit, its source and what it means.
-
-A preset is a frozen dataclass; a run takes all its numbers from one. A field says in its metadata
-where its number comes from, and a preset that departs from another overrides the field together
-with its source. `dataclasses.replace(get("spec"), incoming_window=8)` gives a changed copy.
-
-Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `Proton` is Qpid Proton 0.40; `go-amqp`
-is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control";
-`RabbitMQ NAME` is a setting of RabbitMQ's application `rabbit`, by the name that its configuration
-has for it; `rabbit_...` is a module of its source; `capture` is one of a real broker in
-`data/captures`; `ours` is this project's choice, with the reason in the text.
-"""
+"""The numbers of the `spec` preset, which declares every field."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 UINT_MAX = 4294967295
 INT_MAX = 2147483647
+SPEC, RABBITMQ = "spec", "rabbitmq"
 
 
 def _number(default: Any, *, unit: str, source: str, doc: str) -> Any:
@@ -31,6 +21,12 @@ class Preset:
 
     name: str = "spec"
     title: str = "the specification, with plain choices where it leaves one"
+    # Whose rules the broker follows where no number tells: `spec`, or `rabbitmq`.
+    conduct: str = SPEC
+    # What the broker's open tells of itself.
+    product: str = "AMQP Flow Workbench"
+    version: str = ""
+    offered_capabilities: tuple[str, ...] = ()
 
     # -- broker as sender -------------------------------------------------------------------
     initial_delivery_count: int = _number(
@@ -122,11 +118,35 @@ class Preset:
         source="Proton; spec 2.7.1 asks for 512 or more",
         doc="largest frame that a scripted client accepts",
     )
+    idle_time_out_ms: int = _number(
+        0,
+        unit="ms",
+        source="spec 2.4.5: 0 is no limit",
+        doc="the longest silence that the broker wants to hear; it closes after twice as long",
+    )
     channel_max: int = _number(
         32767,
         unit="channel",
         source="Proton; spec 2.7.1 defaults to 65535",
         doc="highest channel number that either end accepts",
+    )
+    transfer_reserve: int = _number(
+        0,
+        unit="octets",
+        source="spec 2.3.1: a frame may be as long as max-frame-size",
+        doc="how much shorter the broker's frames of a large message stay",
+    )
+    writes_defaults: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 1.4: an absent field has its default",
+        doc="the broker writes more, drain and echo out where they are false",
+    )
+    refuses_links: bool = _number(
+        True,
+        unit="yes or no",
+        source="spec 2.6.3",
+        doc="an attach that cannot be is refused; otherwise it ends the session",
     )
     max_message_size: int = _number(
         0,
@@ -239,139 +259,3 @@ class Preset:
         """Window at which a session's is opened again."""
         at = self.incoming_window_regrant_at
         return self.incoming_window // 2 if at is None else at
-
-
-_DECLARED = {item.name: item for item in fields(Preset)}
-
-
-def _other(name: str, default: Any, source: str) -> Any:
-    """A field of `Preset` with another default, from another source."""
-    return field(default=default, metadata={**_DECLARED[name].metadata, "source": source})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RabbitMq43(Preset):
-    """Numbers of RabbitMQ 4.3."""
-
-    name: str = "rmq4.3"
-    title: str = "RabbitMQ 4.3"
-
-    outgoing_window: int = _other(
-        "outgoing_window", UINT_MAX, "rabbit_amqp_session.erl; capture rmq43_a: always this"
-    )
-    incoming_window: int = _other(
-        "incoming_window", 400, "RabbitMQ max_incoming_window; capture rmq43_a"
-    )
-    incoming_window_regrant_at: int | None = _other(
-        "incoming_window_regrant_at",
-        None,
-        "rabbit_amqp_session.erl: max_incoming_window div 2; capture rmq43_a: at 200",
-    )
-    alarm_margin: int = _other(
-        "alarm_margin",
-        400,
-        "rabbit_amqp_session.erl: max_incoming_window; measured: the 401st ends the session",
-    )
-    largest_grant: int = _other(
-        "largest_grant",
-        INT_MAX,
-        "serial_number.erl: nothing larger can be added; measured with 4294967295",
-    )
-    answers_every_echo: bool = _other(
-        "answers_every_echo", False, "rabbit_amqp_session.erl:handle_control; measured"
-    )
-    publisher_credit: int = _other(
-        "publisher_credit",
-        170,
-        "RabbitMQ max_link_credit: one and a half times as many are below 256; capture rmq43_a",
-    )
-    publisher_credit_regrant_at: int | None = _other(
-        "publisher_credit_regrant_at",
-        None,
-        "rabbit_amqp_session.erl: max_link_credit div 2; capture rmq43_a: at 85",
-    )
-    confirms_gate_credit: bool = _other(
-        "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RabbitMq40(RabbitMq43):
-    """Numbers of RabbitMQ 4.0, where they are not those of 4.3."""
-
-    name: str = "rmq4.0"
-    title: str = "RabbitMQ 4.0"
-
-    initial_delivery_count: int = _other(
-        "initial_delivery_count",
-        4294967291,
-        "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_b",
-    )
-    initial_next_outgoing_id: int = _other(
-        "initial_next_outgoing_id",
-        4294967292,
-        "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
-    """One number of a preset, as `describe` lists it.
-
-    Attributes:
-        name: the preset's field.
-        value: its value in that preset.
-        unit: what it counts.
-        source: where the number comes from, or `changed` if it is not the preset's own any more.
-        doc: what it does.
-    """
-
-    name: str
-    value: int | bool | None
-    unit: str
-    source: str
-    doc: str
-
-
-_PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40())
-}
-
-
-def names() -> tuple[str, ...]:
-    """Names of the presets there are."""
-    return tuple(_PRESETS)
-
-
-def get(name: str) -> Preset:
-    """The preset of that name.
-
-    Raises:
-        ValueError: if there is none; the text lists the names.
-    """
-    try:
-        return _PRESETS[name]
-    except KeyError:
-        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}") from None
-
-
-def describe(preset: Preset) -> tuple[Number, ...]:
-    """Every number of a preset with unit, source and meaning, in order of declaration."""
-    listed = []
-    for item in fields(preset):
-        if "source" not in item.metadata:
-            continue
-        value = getattr(preset, item.name)
-        source = item.metadata["source"]
-        if value != item.default:
-            source = f"changed from {item.default} ({source})"
-        listed.append(
-            Number(
-                name=item.name,
-                value=value,
-                unit=item.metadata["unit"],
-                source=source,
-                doc=item.metadata["doc"],
-            )
-        )
-    return tuple(listed)

@@ -170,6 +170,9 @@ class ConsumerLink:
     def credit_replied(self, reply: Credited) -> None:
         """Nothing to do: the queue obeys at once, and its answer is at hand."""
 
+    def activated(self) -> None:
+        """Nothing to do: the specification has no word for it."""
+
     def available(self, count: int) -> None:
         """Note how many messages are ready; told to the receiver in the next flow."""
         self._ready = count

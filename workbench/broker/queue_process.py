@@ -64,6 +64,9 @@ class Consumer(Protocol):
     def credit_replied(self, reply: Credited) -> None:
         """The answer to a `request`: what it asked for has been handed out as far as it goes."""
 
+    def activated(self) -> None:
+        """It is the queue's single active consumer from now on."""
+
     def available(self, count: int) -> None:
         """So many messages are ready now."""
 
@@ -279,6 +282,7 @@ class QueueProcess:
                 self._log_count("requeue", count)
             case Activated(consumer=name):
                 self._log("activate", kind=name)
+                self._consumers[name].activated()
 
     def _unable(self) -> frozenset[str]:
         return frozenset(

@@ -21,6 +21,7 @@ from workbench.amqp.messaging import Modified
 from workbench.amqp.performatives import Flow
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
+from workbench.amqp.values import Symbol
 from workbench.presets import Preset
 from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject
 
@@ -30,6 +31,7 @@ from .queue_process import QueueProcess
 from .session_out import SessionOut
 
 TAG_SIZE = 4
+ACTIVE = "rabbitmq:active"
 
 CreditRule = Callable[[int, int, int, int], int]
 
@@ -85,6 +87,8 @@ class RabbitConsumerLink(ConsumerLink):
         self._out = out
         self._batch = preset.max_queue_credit
         self._largest = preset.largest_grant
+        self._tells_activity = preset.tells_activity and queue.queue.single_active
+        self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
         self._delivery_number = 0
@@ -176,7 +180,13 @@ class RabbitConsumerLink(ConsumerLink):
 
     def credit_replied(self, reply: Credited) -> None:
         """The queue has answered; what it handed out before is in the line already."""
-        self._out.push(self, reply)
+        self._out.push(self, lambda: self._answered(reply))
+
+    def activated(self) -> None:
+        """It is the single active consumer from now on; 4.3 tells it."""
+        if self._tells_activity:
+            available = self.queue.queue.available_to(self.name)
+            self._out.push(self, lambda: self._tell_activity(available))
 
     def available(self, count: int) -> None:
         """Messages ready in the queue, and those in the session."""
@@ -209,9 +219,11 @@ class RabbitConsumerLink(ConsumerLink):
         if self._loop.link_credit == 0 and self.link.credit > 0 and not self._in_flight:
             self._ask()
 
-    def answered(self, reply: Credited) -> None:
+    def _answered(self, reply: Credited) -> None:
         """The queue's answer: end of a request, or of one batch of it."""
         counters = self.link.counters
+        if self._tells_activity and self._active_told is None and not self._echo:
+            self._tell_activity(reply.available)
         if self._aside is not None:
             if self._echo:
                 self._tell(reply.available)
@@ -237,10 +249,23 @@ class RabbitConsumerLink(ConsumerLink):
             counters.advance()
             self._tell(reply.available, drain=True)
 
+    def _tell_activity(self, available: int) -> None:
+        """Whether this is the active consumer: told when it changes, and with the first answer."""
+        if self._active_told is not self._active:
+            self._tell(available)
+
+    @property
+    def _active(self) -> bool:
+        return self.queue.queue.active == self.name
+
     def _tell(self, available: int, *, drain: bool = False) -> None:
         """Tell the client this end's counters; the only flows there are on such a link."""
         counters = self.link.counters
         unless = False if self._writes_defaults else None
+        properties = None
+        if self._tells_activity and self._active_told is not self._active:
+            self._active_told = self._active
+            properties = {Symbol(ACTIVE): self._active}
         self.link.session.emit_flow(
             self.link,
             handle=self.link.handle,
@@ -249,6 +274,7 @@ class RabbitConsumerLink(ConsumerLink):
             available=available,
             drain=True if drain else unless,
             echo=unless,
+            properties=properties,
         )
 
     # -- outcomes -------------------------------------------------------------------------------

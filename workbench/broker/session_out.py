@@ -16,7 +16,7 @@ from typing import Protocol
 from workbench.amqp.delivery import OutgoingDelivery
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
-from workbench.queues import Credited, Deliver
+from workbench.queues import Deliver
 
 
 class Host(Protocol):
@@ -30,14 +30,11 @@ class Host(Protocol):
     def sent(self) -> None:
         """The delivery begun last has left completely."""
 
-    def answered(self, reply: Credited) -> None:
-        """The queue's answer to credit has its turn."""
-
 
 @dataclass(slots=True)
 class _Waiting:
     host: Host
-    what: Deliver | Credited
+    what: Deliver | Callable[[], None]
     delivery: OutgoingDelivery | None = None  # once it is begun
 
 
@@ -58,8 +55,8 @@ class SessionOut:
     def __len__(self) -> int:
         return len(self._line)
 
-    def push(self, host: Host, what: Deliver | Credited) -> None:
-        """Put something at the end of the line."""
+    def push(self, host: Host, what: Deliver | Callable[[], None]) -> None:
+        """Put a delivery, or what is to be done in its turn, at the end of the line."""
         self._line.append(_Waiting(host, what))
         self.pump()
 
@@ -85,9 +82,9 @@ class SessionOut:
         if not item.host.link.attached:
             self._line.popleft()
             return True
-        if isinstance(item.what, Credited):
+        if not isinstance(item.what, Deliver):
             self._line.popleft()
-            item.host.answered(item.what)
+            item.what()
             return True
         if not self._writable() or not self.session.counters.remote_incoming_window:
             return False

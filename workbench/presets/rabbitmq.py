@@ -82,6 +82,9 @@ class RabbitMq43(Preset):
     max_queue_credit: int = _other(
         "max_queue_credit", 256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
     )
+    tells_activity: bool = _other(
+        "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,3 +115,4 @@ class RabbitMq40(RabbitMq43):
         4294967292,
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
+    tells_activity: bool = _other("tells_activity", False, "4.0 sends no flow properties")

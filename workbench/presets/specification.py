@@ -183,6 +183,12 @@ class Preset:
         doc="credit that a session passes on to a queue at once, and so the most that it buffers"
         " for a consumer; 0: credit reaches the queue as it is, and nothing is buffered",
     )
+    tells_activity: bool = _number(
+        False,
+        unit="yes or no",
+        source="spec 2.7.4 has no such property",
+        doc="a consumer of a queue with a single active one hears in a flow whether it is active",
+    )
     # -- clients' grants --------------------------------------------------------------------
     top_up_credit: int = _number(
         200,

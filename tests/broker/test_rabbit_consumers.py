@@ -329,6 +329,33 @@ def test_an_echo_from_a_publisher_or_about_no_link_is_not_answered(preset) -> No
 
 
 @BOTH
+def test_a55_who_waits_behind_the_single_active_consumer_hears_of_nothing_available(preset) -> None:
+    """Whatever its credit. 4.3 says besides who is active (A59), 4.0 sends no properties."""
+    rig = Rig(preset)
+    rig.broker.declare("q", single_active_consumer=True)
+    rig.fill("q", 30)
+    client, session = rig.raw()
+    first, second = (rig.receiver(session, "q", name) for name in ("first", "second"))
+    second.grant(5)
+    second.flow(echo=True)
+    first.grant(10)
+    rig.rest()
+    told = [
+        (flow.handle, flow.available, dict(flow.properties or {}).get("rabbitmq:active"))
+        for flow in client.frames(Flow)
+    ]
+    assert {who: available for who, available, _ in told}[1] == 0
+    if preset is RMQ40:
+        assert told == [(1, 0, None)]
+    else:
+        assert told == [(0, 30, True), (1, 0, False), (1, 0, None)]
+    first.close()
+    rig.rest()
+    assert len(second.unsettled) == 5
+    assert [item.payload for item in client.received if isinstance(item, Frame)][-1] == b"m4"
+
+
+@BOTH
 def test_an_echo_waits_behind_what_the_session_holds(preset) -> None:
     """With window 0 it stays unanswered, for the answer may not overtake the deliveries."""
     rig = Rig(preset)

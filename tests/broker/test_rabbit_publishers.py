@@ -100,6 +100,46 @@ def test_a16_the_grant_comes_with_the_confirm_that_makes_it_legal(preset) -> Non
 
 
 @BOTH
+def test_a16_the_brake_of_a_publisher_to_a_stalled_queue_is_unconfirmed(preset) -> None:
+    """Named once the credit is used up, and gone with the grant."""
+    rig = Rig(preset)
+    queue = rig.broker.declare("q")
+    queue.stall()
+    _, session = rig.raw()
+    link, other = rig.sender(session), rig.sender(session, "q2", "s2")
+    send_while_legal(rig, link, settled=True)
+    other.send(b"m")
+    link.available = other.available = 9
+    for sender in (link, other):
+        sender.flow()
+    first, second = rig.recorder.rows[-2:]
+    assert (first.brake, first.brakes) == ("unconfirmed", ("unconfirmed", "link-credit"))
+    assert (second.brake, second.brakes) == ("none", ())
+    queue.resume()
+    rig.rest()
+    told = [
+        (r.event, r.ledger["unconfirmed"]) for r in rig.recorder.rows if r.kind == "unconfirmed"
+    ]
+    assert told == [("block", 170), ("unblock", 169)]
+    link.flow()
+    assert rig.recorder.rows[-1].brake == "none"
+
+
+@BOTH
+def test_a28_consumers_on_the_same_session_go_on_while_a_queue_stalls(preset) -> None:
+    """One connection both ways: the stalled publisher holds nobody else."""
+    rig = Rig(preset)
+    rig.broker.declare("q").stall()
+    rig.fill("out", 500)
+    _, session = rig.raw()
+    send_while_legal(rig, rig.sender(session), settled=False)
+    receiver = rig.receiver(session, "out")
+    receiver.grant(500)
+    rig.rest()
+    assert len(receiver.unsettled) == 500
+
+
+@BOTH
 def test_a17_settled_messages_count_as_unconfirmed_too(preset) -> None:
     """Confirms inside the broker are always on; no disposition tells of these."""
     rig = Rig(preset)

@@ -116,6 +116,17 @@ class Broker:
             **columns,
         )
 
+    def note_publisher(self, event: str, **columns: Any) -> None:
+        """A row about a link on which the broker receives: its credit waits for confirms."""
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            kind="unconfirmed",
+            vantage="broker",
+            link_sender="client",
+            **columns,
+        )
+
     def note_session(
         self, event: str, *, connection: str, session: int, buffered: int, credit: int, **link: Any
     ) -> None:

@@ -174,7 +174,7 @@ class BrokerConnection:
                 max_message_size=self._preset.max_message_size or None,
                 credit_overrun=CreditOverrun.DETACH,
             )
-            self._host(link, PublisherLink(link, queue, self._preset)).attach()
+            self._host(link, PublisherLink(link, queue, self._preset, self.credit_held)).attach()
 
     def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
@@ -273,6 +273,17 @@ class BrokerConnection:
             attach_no=link.attach_no,
             buffered=buffered,
             credit=count,
+        )
+
+    def credit_held(self, link: ReceiverLink, held: bool, unconfirmed: int) -> None:
+        """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
+        self._broker.note_publisher(
+            "block" if held else "unblock",
+            connection=self.name,
+            session=link.session.ordinal,
+            link=link.name,
+            attach_no=link.attach_no,
+            ledger={**link.ledger(), "unconfirmed": unconfirmed},
         )
 
     def crashed(self, session: Session, why: str) -> None:

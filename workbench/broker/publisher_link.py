@@ -8,6 +8,8 @@ holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_lin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.receiver import ReceiverLink
 from workbench.presets import Preset
@@ -16,15 +18,30 @@ from .queue_process import QueueProcess
 
 
 class PublisherLink:
-    """One publisher to a queue."""
+    """One publisher to a queue.
 
-    def __init__(self, link: ReceiverLink, queue: QueueProcess, preset: Preset) -> None:
+    Args:
+        link: over which it sends.
+        queue: that takes the messages.
+        preset: how much is granted, and when.
+        held: told when credit begins to be withheld for want of confirms, and when that ends.
+    """
+
+    def __init__(
+        self,
+        link: ReceiverLink,
+        queue: QueueProcess,
+        preset: Preset,
+        held: Callable[[ReceiverLink, bool, int], None],
+    ) -> None:
         self.link = link
         self.queue = queue
         self._credit = preset.publisher_credit
         self._regrant_at = preset.credit_regrant_at
         self._gated = preset.confirms_gate_credit
         self._unconfirmed = 0
+        self._held = False
+        self._tell_held = held
 
     def attach(self) -> None:
         """Let the publisher begin."""
@@ -56,7 +73,14 @@ class PublisherLink:
 
     def maybe_grant(self) -> None:
         """Grant again when little is left, unless too many wait for their confirm."""
-        if self.link.attached and self.link.credit <= self._regrant_at and not self.withheld:
+        if not self.link.attached:
+            return
+        due = self.link.credit <= self._regrant_at
+        held = due and self.withheld
+        if held is not self._held:
+            self._held = held
+            self._tell_held(self.link, held, self._unconfirmed)
+        if due and not held:
             self.link.grant(self._credit)
 
     def _confirm(self, delivery: IncomingDelivery) -> None:

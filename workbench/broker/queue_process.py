@@ -198,13 +198,13 @@ class QueueProcess:
         """Take nothing in and hand nothing out, as a process that hangs on its disk."""
         if not self._actor.stalled:
             self._actor.stall()
-            self._log("block")
+            self._log("note", kind="stalled")
 
     def resume(self) -> None:
         """Go on where it stopped."""
         if self._actor.stalled:
             self._actor.resume()
-            self._log("unblock")
+            self._log("note", kind="resumed")
             requests, self._requests = self._requests, []
             for credit in requests:
                 if credit.consumer in self._consumers:

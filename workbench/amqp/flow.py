@@ -90,9 +90,12 @@ class SenderLinkFlow:
         )
 
     def begin_delivery(self, count: int = 1) -> None:
-        """Deliveries start: count and credit move together, so their sum, the limit, stays."""
+        """Deliveries start: count and credit move together, so their sum, the limit, stays.
+
+        What an owner starts at credit 0, against the rule, moves the count alone.
+        """
         self.delivery_count = serial.add(self.delivery_count, count)
-        self.link_credit -= count
+        self.link_credit = max(0, self.link_credit - count)
         self.available = max(0, self.available - count)
 
     def credit_after(self, delivery_count: int | None, link_credit: int) -> int:
@@ -184,8 +187,9 @@ class SessionFlow:
         remote_outgoing_window: the peer's last word, one less per transfer frame that arrives,
             never negative. None until its begin has come.
         frames_in: transfer frames that arrived.
-        frames_allowed: as many as any word of this end has allowed so far. The peer may not have
-            seen a later, smaller window, so only beyond this it is surely wrong.
+        frames_allowed: as many as any word of this end has allowed so far, or more if this end
+            tolerates more. The peer may not have seen a later, smaller window, so only beyond this
+            it is surely wrong.
     """
 
     initial_outgoing_id: int = 0
@@ -240,6 +244,10 @@ class SessionFlow:
     def announce(self) -> None:
         """This end tells its incoming-window in a begin or flow."""
         self.frames_allowed = max(self.frames_allowed, self.frames_in + self.incoming_window)
+
+    def tolerate(self, frames: int) -> None:
+        """This end will take so many more transfer frames, whatever window it tells."""
+        self.frames_allowed = max(self.frames_allowed, self.frames_in + frames)
 
     def send_transfer(self, count: int = 1) -> None:
         """Transfer frames go out."""

@@ -2,7 +2,8 @@
 
 The rules of this file:
 
-* A delivery starts only with link-credit above 0, and costs one, however many frames it takes.
+* A delivery starts only with link-credit above 0, and costs one, however many frames it takes;
+  `overruns` lets the owner break this rule.
 * A transfer frame goes out only with remote-incoming-window above 0, and costs one.
 * A delivery that stops at a closed window goes on with `pump`; until it is complete no other may
   start on this link. Other links may go on.
@@ -52,6 +53,8 @@ class SenderLink(Link):
         sending: the delivery of which frames are still to be sent, if any.
         tags: delivery-tags of the unsettled deliveries.
         tag_number: the number that the next delivery gets as its tag.
+        overruns: deliveries may start at link-credit 0, against 2.6.7. RabbitMQ does so after a
+            cut with what its session has already taken from the queue.
     """
 
     ROLE = Role.SENDER
@@ -62,6 +65,7 @@ class SenderLink(Link):
         self.sending: OutgoingDelivery | None = None
         self.tags: set[bytes] = set()
         self.tag_number = 0
+        self.overruns = False
 
     # -- counters -------------------------------------------------------------------------------
 
@@ -117,7 +121,7 @@ class SenderLink(Link):
         """Why no delivery can start now, with what would be legal; None if one can."""
         if self.state.value != "ATTACHED":
             return f"link {self.name} is in state {self.state.value}; legal now: wait for ATTACHED"
-        if self.counters.link_credit == 0:
+        if self.counters.link_credit == 0 and not self.overruns:
             return (
                 f"link {self.name} has link-credit 0 at delivery-count "
                 f"{self.counters.delivery_count}; legal now: wait for a flow of the receiver"
@@ -245,13 +249,15 @@ class SenderLink(Link):
 
     def _cut(self, delivery: OutgoingDelivery) -> tuple[Transfer, bytes, bytes]:
         """The next frame of a delivery, its payload, and what then remains; changes nothing."""
-        first = delivery.frames == 0
+        settings = self.session.settings
+        full = settings.full_transfers
+        named = full or delivery.frames == 0
         fields: list[object] = [
             self.handle,
-            delivery.delivery_id if first else None,
-            delivery.delivery_tag if first else None,
-            delivery.message_format if first else None,
-            True if first and delivery.settled else None,
+            delivery.delivery_id if named else None,
+            delivery.delivery_tag if named else None,
+            delivery.message_format if named else None,
+            delivery.settled if full else True if named and delivery.settled else None,
             *NO_OTHER_FIELDS,
         ]
         if delivery.aborted:
@@ -259,6 +265,8 @@ class SenderLink(Link):
             return Transfer.from_wire(fields), b"", b""
         payload = delivery.remaining
         limit = self.session.connection.remote_max_frame_size - FRAME_HEADER_SIZE
+        limit -= settings.transfer_reserve
+        fields[MORE] = False if settings.write_more else None
         last = Transfer.from_wire(fields)
         if len(payload) + LARGEST_FIELDS <= limit or len(payload) + last.size() <= limit:
             return last, payload, b""

@@ -84,6 +84,11 @@ class SessionSettings:
         errant_link_ends_session: input for a link that this end has detached with an error ends
             the session, as 2.6.5 says. False: such input, which may have been under way, is
             dropped.
+        full_transfers: every transfer frame of a delivery tells its delivery-id, delivery-tag,
+            message-format and settled, which the first alone has to [2.7.5]; RabbitMQ does so.
+        write_more: the last transfer frame of a delivery has more=false written out.
+        transfer_reserve: octets by which a transfer frame stays below max-frame-size if its
+            message goes on, for fields written out as null.
         properties: told in the begin.
     """
 
@@ -94,6 +99,9 @@ class SessionSettings:
     regrant_at: int | None = None
     handle_max: int = UINT_MAX
     errant_link_ends_session: bool = True
+    full_transfers: bool = False
+    write_more: bool = False
+    transfer_reserve: int = 0
     properties: Mapping[Any, Any] | None = None
 
     def __post_init__(self) -> None:

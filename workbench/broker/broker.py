@@ -29,6 +29,7 @@ class Broker:
     Attributes:
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
+        alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         credit_rule: how links on which the broker sends work out their credit from a flow, in
             place of the specification's way; for showing what a wrong one leads to.
     """
@@ -43,6 +44,7 @@ class Broker:
         self.preset = preset
         self.queues: dict[str, QueueProcess] = {}
         self.connections: dict[str, BrokerConnection] = {}
+        self.alarms: list[str] = []
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
@@ -77,6 +79,32 @@ class Broker:
             )
         return queue
 
+    def set_alarm(self, resource: str = "memory") -> None:
+        """A resource runs short: with the first alarm every session's incoming-window closes.
+
+        Nothing else does: connections, sessions and links may be opened, and consumers go on.
+        """
+        if resource in self.alarms:
+            return
+        self.alarms.append(resource)
+        self._note_alarm("alarm-set", resource)
+        if len(self.alarms) == 1:
+            for connection in self.connections.values():
+                connection.close_windows()
+
+    def clear_alarm(self, resource: str = "memory") -> None:
+        """The resource is there again: with the last alarm gone the windows open."""
+        if resource not in self.alarms:
+            return
+        self.alarms.remove(resource)
+        self._note_alarm("alarm-clear", resource)
+        if not self.alarms:
+            for connection in self.connections.values():
+                connection.open_windows()
+
+    def _note_alarm(self, event: str, resource: str) -> None:
+        self._tap.internal(t_us=self._clock.now_us, event=event, vantage="broker", kind=resource)
+
     def note_link(self, kind: str, **columns: Any) -> None:
         """A row about a link on which the broker sends, for what no frame tells."""
         self._tap.internal(
@@ -88,9 +116,39 @@ class Broker:
             **columns,
         )
 
+    def note_publisher(self, event: str, **columns: Any) -> None:
+        """A row about a link on which the broker receives: its credit waits for confirms."""
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            kind="unconfirmed",
+            vantage="broker",
+            link_sender="client",
+            **columns,
+        )
+
+    def note_session(
+        self, event: str, *, connection: str, session: int, buffered: int, credit: int, **link: Any
+    ) -> None:
+        """A row about a session at work: its credit to a queue, and what it holds for the link."""
+        self._tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            vantage=f"session:{connection}/{session}",
+            connection=connection,
+            session=session,
+            link_sender="broker",
+            ledger={"mailbox": buffered},
+            extra={"credit": credit},
+            **link,
+        )
+
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of every queue and connection."""
-        picture: dict[str, int | bool | str] = {"preset": self.preset.name}
+        picture: dict[str, int | bool | str] = {
+            "preset": self.preset.name,
+            "alarms": " ".join(self.alarms),
+        }
         for queue in self.queues.values():
             for key, value in queue.overview().items():
                 picture[f"queue:{queue.name}.{key}"] = value

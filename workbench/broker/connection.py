@@ -21,36 +21,40 @@ from workbench.amqp.events import (
     FlowReceived,
     LinkAttaching,
     LinkStolen,
+    ProtocolViolation,
+    SessionBegun,
 )
 from workbench.amqp.frame import WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Released, Source, Target
+from workbench.amqp.messaging import Source, Target
 from workbench.amqp.performatives import Error, Role, SenderSettleMode
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
 from workbench.amqp.sender import SenderLink
-from workbench.amqp.settings import ConnectionSettings, CreditOverrun, SessionSettings
-from workbench.presets import Preset
+from workbench.amqp.session import Session
+from workbench.amqp.settings import ConnectionSettings, CreditOverrun
+from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Wire
 
+from .conduct import Conduct, RabbitConduct
 from .consumer_link import ConsumerLink
 from .publisher_link import PublisherLink
+from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
 
-OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
-
-def session_settings(preset: Preset) -> SessionSettings:
-    """The broker's half of a session, from its preset."""
-    return SessionSettings(
-        next_outgoing_id=preset.initial_next_outgoing_id,
-        incoming_window=preset.incoming_window,
-        outgoing_window=preset.outgoing_window,
-        regrant_at=preset.incoming_window_regrant_at,
-        handle_max=preset.handle_max,
+def _settings(preset: Preset) -> ConnectionSettings:
+    """What the broker's open says."""
+    properties = {"product": preset.product, "version": preset.version}
+    return ConnectionSettings(
+        max_frame_size=preset.max_frame_size,
+        channel_max=preset.channel_max,
+        idle_time_out_ms=preset.idle_time_out_ms or None,
+        offered_capabilities=preset.offered_capabilities or None,
+        properties=properties if preset.version else None,
     )
 
 
@@ -75,15 +79,16 @@ class BrokerConnection:
         self.writable = True
         self._broker = broker
         self._preset = preset
+        self._windows = Windows(preset)
+        conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
+        self._conduct = conduct(self, preset)
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
         self.amqp = Connection(
             container_id="broker",
             is_client=False,
             emit=self._emit,
-            settings=ConnectionSettings(
-                max_frame_size=preset.max_frame_size, channel_max=preset.channel_max
-            ),
-            session_settings=session_settings(preset),
+            settings=_settings(preset),
+            session_settings=self._windows.open,
             sasl=SaslServer(check=lambda user, password: users.get(user) == password),
         )
 
@@ -116,6 +121,12 @@ class BrokerConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
+            case SessionBegun(session=session, by_peer=True):
+                self._windows.begin(
+                    session,
+                    closed=bool(self._broker.alarms),
+                    channel=self._conduct.channel(event),
+                )
             case LinkAttaching(link=link):
                 self._attaching(link)
             case LinkStolen(link=link):
@@ -125,6 +136,8 @@ class BrokerConnection:
                 self._flow(event)
             case DeliveryReceived(link=link, delivery=delivery):
                 host = self._hosts.get(link)
+                if self._conduct.window_first:
+                    link.session.regrant()
                 if isinstance(host, PublisherLink):
                     host.delivery_received(delivery)
                 self.amqp.answer(event)
@@ -135,6 +148,8 @@ class BrokerConnection:
                 self.amqp.answer(event)
             case DeliveriesUpdated():
                 self._updated(event)
+            case ProtocolViolation():
+                self.amqp.answer(self._conduct.translated(event))
             case _:
                 self.amqp.answer(event)
 
@@ -142,31 +157,33 @@ class BrokerConnection:
         terminus = link.source if link.is_sender else link.target
         refusal = self._refusal(terminus)
         if refusal is not None:
-            link.refuse(refusal)
+            self._conduct.refused(link, refusal)
             return
         assert isinstance(terminus, Source | Target)
         assert terminus.address is not None
         queue = self._broker.declare(terminus.address)
         if isinstance(link, SenderLink):
-            name = self._consumer_name(link)
-            self._attach_consumer(link, ConsumerLink(name, link, queue, self))
+            host = self._conduct.consumer(
+                self._consumer_name(link), link, queue, self._broker.credit_rule
+            )
+            self._attach_consumer(link, host)
         else:
             # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
             link.accept(
+                handle=self._conduct.handle(link),
                 max_message_size=self._preset.max_message_size or None,
                 credit_overrun=CreditOverrun.DETACH,
             )
-            self._host(link, PublisherLink(link, queue, self._preset)).attach()
+            self._host(link, PublisherLink(link, queue, self._preset, self.credit_held)).attach()
 
     def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
-        source = link.source
-        assert isinstance(source, Source)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
         link.accept(
-            source=Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES),
+            handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
+            **self._conduct.source_terms(link),
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
@@ -203,17 +220,17 @@ class BrokerConnection:
 
     def _flow(self, event: FlowReceived) -> None:
         host = self._hosts.get(event.link) if event.link is not None else None
-        if isinstance(host, ConsumerLink):
-            event.session.pump()
-            host.flow_received(event.frame)
-        else:
-            self.amqp.answer(event)
+        self._conduct.flow(event, host if isinstance(host, ConsumerLink) else None)
         # Any flow may have opened the session's window, for every consumer on the session.
         for other in list(self._hosts.values()):
             if isinstance(other, ConsumerLink) and other.link.session is event.session:
                 other.queue.kick()
 
     def _updated(self, event: DeliveriesUpdated) -> None:
+        fault = self._conduct.fault_of(event)
+        if fault is not None:
+            self.amqp.answer(fault)
+            return
         if event.role is Role.RECEIVER:
             by_link: dict[Link, list[OutgoingDelivery]] = {}
             for delivery in event.deliveries:
@@ -225,6 +242,16 @@ class BrokerConnection:
                     host.updated(deliveries, event.state, event.settled)
         self.amqp.answer(event)
 
+    def close_windows(self) -> None:
+        """A resource alarm begins."""
+        for session in list(self.amqp.sessions):
+            self._windows.shut(session)
+
+    def open_windows(self) -> None:
+        """The last resource alarm is over."""
+        for session in list(self.amqp.sessions):
+            self._windows.reopen(session)
+
     def available_changed(self, link: SenderLink) -> None:
         """The broker alone knows how much it has for a link: a row of its own tells."""
         self._broker.note_link(
@@ -235,6 +262,33 @@ class BrokerConnection:
             attach_no=link.attach_no,
             ledger=link.ledger(),
         )
+
+    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
+        """A session has granted credit to a queue: a row tells, for no frame does."""
+        self._broker.note_session(
+            "grant",
+            connection=self.name,
+            session=link.session.ordinal,
+            link=link.name,
+            attach_no=link.attach_no,
+            buffered=buffered,
+            credit=count,
+        )
+
+    def credit_held(self, link: ReceiverLink, held: bool, unconfirmed: int) -> None:
+        """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
+        self._broker.note_publisher(
+            "block" if held else "unblock",
+            connection=self.name,
+            session=link.session.ordinal,
+            link=link.name,
+            attach_no=link.attach_no,
+            ledger={**link.ledger(), "unconfirmed": unconfirmed},
+        )
+
+    def crashed(self, session: Session, why: str) -> None:
+        """A session's process dies: the session ends with internal-error."""
+        self.amqp.answer(session.violated(ErrorCondition.INTERNAL_ERROR, why))
 
     # -- links that are gone ------------------------------------------------------------------
 
@@ -249,7 +303,8 @@ class BrokerConnection:
             host.detach()
 
     def kick(self) -> None:
-        """The transport takes octets again: let the queues look."""
+        """The transport takes octets again: let the sessions send, and the queues look."""
+        self._conduct.pump()
         for host in list(self._hosts.values()):
             if isinstance(host, ConsumerLink):
                 host.queue.kick()

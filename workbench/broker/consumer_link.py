@@ -19,6 +19,7 @@ from workbench.amqp.sender import SenderLink
 from workbench.queues import (
     Command,
     Credit,
+    Credited,
     Deliver,
     Drained,
     Modify,
@@ -165,6 +166,12 @@ class ConsumerLink:
         """Give the credit back that the queue could not use."""
         self.link.drained()
         self._flow_sent = True
+
+    def credit_replied(self, reply: Credited) -> None:
+        """Nothing to do: the queue obeys at once, and its answer is at hand."""
+
+    def activated(self) -> None:
+        """Nothing to do: the specification has no word for it."""
 
     def available(self, count: int) -> None:
         """Note how many messages are ready; told to the receiver in the next flow."""

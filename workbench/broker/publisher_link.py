@@ -1,10 +1,14 @@
 """A link on which the broker receives: from a publisher into a queue.
 
-Credit is plain and fixed: the broker grants a number from its preset and grants it again when no
-more than another number is left, whatever its queues do.
+The broker grants a number from its preset, and grants it again when no more than another number is
+left. Under RabbitMQ's presets there is a second condition: fewer messages than the number granted
+may wait for their queue's confirm, those that were sent settled included. So a queue that stalls
+holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_link_credit`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.receiver import ReceiverLink
@@ -14,14 +18,30 @@ from .queue_process import QueueProcess
 
 
 class PublisherLink:
-    """One publisher to a queue."""
+    """One publisher to a queue.
 
-    def __init__(self, link: ReceiverLink, queue: QueueProcess, preset: Preset) -> None:
+    Args:
+        link: over which it sends.
+        queue: that takes the messages.
+        preset: how much is granted, and when.
+        held: told when credit begins to be withheld for want of confirms, and when that ends.
+    """
+
+    def __init__(
+        self,
+        link: ReceiverLink,
+        queue: QueueProcess,
+        preset: Preset,
+        held: Callable[[ReceiverLink, bool, int], None],
+    ) -> None:
         self.link = link
         self.queue = queue
         self._credit = preset.publisher_credit
-        self._regrant_at = preset.publisher_credit_regrant_at
+        self._regrant_at = preset.credit_regrant_at
+        self._gated = preset.confirms_gate_credit
         self._unconfirmed = 0
+        self._held = False
+        self._tell_held = held
 
     def attach(self) -> None:
         """Let the publisher begin."""
@@ -41,15 +61,36 @@ class PublisherLink:
         )
         self.maybe_grant()
 
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that no queue has confirmed yet, settled ones included."""
+        return self._unconfirmed
+
+    @property
+    def withheld(self) -> bool:
+        """Credit is not granted because too many messages wait for their queue's confirm."""
+        return self._gated and self._unconfirmed >= self._credit
+
     def maybe_grant(self) -> None:
-        """Grant again when little is left."""
-        if self.link.attached and self.link.credit <= self._regrant_at:
+        """Grant again when little is left, unless too many wait for their confirm."""
+        if not self.link.attached:
+            return
+        due = self.link.credit <= self._regrant_at
+        held = due and self.withheld
+        if held is not self._held:
+            self._held = held
+            self._tell_held(self.link, held, self._unconfirmed)
+        if due and not held:
             self.link.grant(self._credit)
 
     def _confirm(self, delivery: IncomingDelivery) -> None:
         self._unconfirmed -= 1
-        if self.link.attached and not delivery.settled:
+        if not self.link.attached:
+            return
+        if not delivery.settled:
             self.link.settle(delivery.delivery_id)
+        if self._gated:
+            self.maybe_grant()
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and what the queue has not yet taken."""

@@ -21,6 +21,7 @@ from workbench.queues import (
     Command,
     Confirm,
     Count,
+    Credit,
     Credited,
     Deliver,
     DetachConsumer,
@@ -59,6 +60,12 @@ class Consumer(Protocol):
 
     def drained(self, effect: Drained) -> None:
         """The credit that is left was given back."""
+
+    def credit_replied(self, reply: Credited) -> None:
+        """The answer to a `request`: what it asked for has been handed out as far as it goes."""
+
+    def activated(self) -> None:
+        """It is the queue's single active consumer from now on."""
 
     def available(self, count: int) -> None:
         """So many messages are ready now."""
@@ -109,6 +116,8 @@ class QueueProcess:
         self._tap = tap
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a _HAND_OUT is in the mailbox
+        self._requests: list[Credit] = []  # that came while it was stalled
+        self._owed: dict[str, None] = {}  # consumers whose request has not been answered
         self._actor: Actor[_Publish | _HandOut] = Actor(
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
@@ -169,11 +178,37 @@ class QueueProcess:
             self._log_count(_words(command), reply.count)
         return reply
 
+    def request(self, credit: Credit) -> None:
+        """Obey credit; the consumer hears of it when all that it brings has been handed out."""
+        if self._actor.stalled:
+            self._requests.append(credit)
+            return
+        self._owed[credit.consumer] = None
+        self._command(credit)
+
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
         if not self._handing_out and self.queue.deliverable(self._unable()):
             self._handing_out = True
             self._actor.post(_HAND_OUT)
+
+    # -- from a person ----------------------------------------------------------------------
+
+    def stall(self) -> None:
+        """Take nothing in and hand nothing out, as a process that hangs on its disk."""
+        if not self._actor.stalled:
+            self._actor.stall()
+            self._log("note", kind="stalled")
+
+    def resume(self) -> None:
+        """Go on where it stopped."""
+        if self._actor.stalled:
+            self._actor.resume()
+            self._log("note", kind="resumed")
+            requests, self._requests = self._requests, []
+            for credit in requests:
+                if credit.consumer in self._consumers:
+                    self.request(credit)
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
@@ -206,6 +241,7 @@ class QueueProcess:
         if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge):
             for consumer in tuple(self._consumers.values()):
                 consumer.noticed()
+        self._answer_requests()
         self.kick()
         return reply
 
@@ -224,6 +260,17 @@ class QueueProcess:
         consumer.refuse(message)
         return True
 
+    def _answer_requests(self) -> None:
+        """Answer whoever has got all that its credit can bring now."""
+        for name in tuple(self._owed):
+            if name not in self._consumers or name not in self._owed:  # an answer ends others
+                self._owed.pop(name, None)
+                continue
+            counters = self.queue.consumer(name)
+            if counters.link_credit == 0 or not self.queue.has_for(name):
+                del self._owed[name]
+                self._consumers[name].credit_replied(counters)
+
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Deliver(consumer=name):
@@ -241,6 +288,7 @@ class QueueProcess:
                 self._log_count("requeue", count)
             case Activated(consumer=name):
                 self._log("activate", kind=name)
+                self._consumers[name].activated()
 
     def _unable(self) -> frozenset[str]:
         return frozenset(

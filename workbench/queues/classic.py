@@ -134,6 +134,10 @@ class ClassicQueue:
         """Message ids that the consumer holds, in order of delivery."""
         return tuple(self._known(consumer).unsettled)
 
+    def has_for(self, consumer: str) -> bool:
+        """True if a message is ready that the consumer may have."""
+        return self._has_for(consumer)
+
     def next_out(self, unable: frozenset[str] = frozenset()) -> tuple[str, Stored] | None:
         """The consumer to whom a `Dispatch` would hand a message, and the message as it would go.
 

@@ -23,6 +23,7 @@ class Actor(Generic[MessageT]):
         name: who it is in a trace, such as `queue:q`.
         service_us: microseconds that one message takes; a function of the message may be given.
         depth: messages waiting or being served.
+        stalled: nothing is served; the mailbox fills.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Actor(Generic[MessageT]):
         self._timer: Timer | None = None
         self._handled = 0
         self._deepest = 0
+        self.stalled = False
 
     @property
     def depth(self) -> int:
@@ -51,7 +53,20 @@ class Actor(Generic[MessageT]):
         """Put a message into the mailbox; it is handled after those before it."""
         self._mailbox.append(message)
         self._deepest = max(self._deepest, len(self._mailbox))
-        if self._timer is None:
+        if self._timer is None and not self.stalled:
+            self._serve()
+
+    def stall(self) -> None:
+        """Stop serving: what is in service waits with the rest, and begins anew at `resume`."""
+        self.stalled = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def resume(self) -> None:
+        """Serve again."""
+        self.stalled = False
+        if self._mailbox and self._timer is None:
             self._serve()
 
     def withdraw(self, unwanted: Callable[[MessageT], bool]) -> int:

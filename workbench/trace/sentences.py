@@ -262,11 +262,24 @@ _EVENTS: dict[str, str] = {
     "note": "a remark of {who}",
 }
 
+# Those of some kinds have a sentence of their own.
+_EVENTS_OF_KIND: dict[tuple[str, str], str] = {
+    (
+        "block",
+        "unconfirmed",
+    ): "{who} grants the publisher no more credit while so many messages wait"
+    " for their queue's confirm",
+    ("unblock", "unconfirmed"): "{who} grants the publisher credit again",
+    ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
+    ("note", "resumed"): "{queue} goes on",
+}
+
 
 def _internal(row: Row) -> str:
     who = visible(row.vantage)
     queue = f"queue {quoted(row.queue)}" if row.queue is not None else who
-    template = _EVENTS.get(row.event) or INTERNAL_EVENTS.get(row.event)
+    own = _EVENTS_OF_KIND.get((row.event, row.kind or ""))
+    template = own or _EVENTS.get(row.event) or INTERNAL_EVENTS.get(row.event)
     number = row.extra.get("count", 1)
     messages = count(number, "message") if isinstance(number, int) and number != 1 else "a message"
     text = visible(row.event)
@@ -275,7 +288,7 @@ def _internal(row: Row) -> str:
     if row.event == "action":
         text += f": {visible(row.kind or '?')}({_details(row, ', ')})"
     else:
-        if row.kind is not None and row.kind != row.event:
+        if own is None and row.kind is not None and row.kind != row.event:
             text += f": {visible(row.kind)}"
         details = _details(row, ", ")
         if details:

@@ -35,6 +35,10 @@ from .schema import (
 # kind, fields, size of the frame, size of the payload
 Flat = tuple[str, dict[str, Any], int, int | None]
 
+# connection, session, link, attach_no, link_sender
+LinkKey = tuple[str | None, int | None, str | None, int | None, str | None]
+NO_LINKS: frozenset[LinkKey] = frozenset()
+
 
 def flat_item(item: Any) -> Flat:
     """What every row of one frame shares: kind, fields, octets of the frame, octets of its payload.
@@ -68,6 +72,7 @@ def frame_row(
     raw: bytes | None = None,
     flat: Flat | None = None,
     alarm: bool = False,
+    unconfirmed: frozenset[LinkKey] = NO_LINKS,
 ) -> Row:
     """The row of one AMQP 1.0 frame.
 
@@ -91,6 +96,7 @@ def frame_row(
             when asked.
         flat: `flat_item(item)`, if it is at hand.
         alarm: whether a resource alarm is on at the broker.
+        unconfirmed: links from which the broker withholds credit for want of confirms.
     """
     kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item)
     own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
@@ -114,13 +120,20 @@ def frame_row(
         item=item,
     )
     if scope is not None:
-        _concern(row, scope, own_peer, ledger_source, alarm)
+        _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed)
     from_receiver = None if row.link_sender is None else from_peer != row.link_sender
     row.clause = clause_for(kind, fields, from_receiver=from_receiver)
     return row
 
 
-def _concern(row: Row, scope: Any, own_peer: str, ledger_source: str, alarm: bool) -> None:
+def _concern(
+    row: Row,
+    scope: Any,
+    own_peer: str,
+    ledger_source: str,
+    alarm: bool,
+    unconfirmed: frozenset[LinkKey],
+) -> None:
     """Fill in session, link, ledger and brake."""
     row.session = scope.session
     row.link = scope.link
@@ -140,10 +153,14 @@ def _concern(row: Row, scope: Any, own_peer: str, ledger_source: str, alarm: boo
     row.ledger = ledger
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
-        _brake(row, alarm)
+        _brake(row, alarm, unconfirmed)
 
 
-def _brake(row: Row, alarm: bool) -> None:
+def _link_key(row: Row) -> LinkKey:
+    return row.connection, row.session, row.link, row.attach_no, row.link_sender
+
+
+def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey]) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
     if row.link is None or "link_credit" not in ledger:
@@ -152,6 +169,7 @@ def _brake(row: Row, alarm: bool) -> None:
         link_credit=ledger["link_credit"],
         available=ledger.get("available"),
         remote_incoming_window=ledger.get("remote_incoming_window"),
+        unconfirmed=_link_key(row) in unconfirmed,
         # An alarm closes the broker's incoming windows, so it holds the clients that send.
         alarm=alarm and row.link_sender == CLIENT,
     )
@@ -193,6 +211,7 @@ class Recorder:
         self._t_us = 0
         self._flat: dict[int, Flat] = {}  # of frames in flight
         self._alarms: set[str] = set()
+        self._unconfirmed = NO_LINKS
 
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
@@ -258,6 +277,10 @@ class Recorder:
             queue=queue,
             kind=kind,
         )
+        if kind == brakes.UNCONFIRMED and event == "block":
+            self._unconfirmed |= {_link_key(row)}
+        elif kind == brakes.UNCONFIRMED and event == "unblock":
+            self._unconfirmed -= {_link_key(row)}
         if extra:
             row.frame = {EXTRA_JSON: json_text(plain(extra))}
         counters = {
@@ -268,7 +291,7 @@ class Recorder:
         if counters:
             row.ledger, row.ledger_source = counters, OWN
             if link_sender is not None and _peer_of(vantage) == link_sender:
-                _brake(row, bool(self._alarms))
+                _brake(row, bool(self._alarms), self._unconfirmed)
         self._add(row)
 
     def _frame(self, end: Any, flight: Any, event: str, flat: Flat, t_us: int) -> None:
@@ -292,6 +315,7 @@ class Recorder:
             ledger_source=end.ledger_source,
             flat=flat,
             alarm=bool(self._alarms),
+            unconfirmed=self._unconfirmed,
         )
         self._add(row)
 

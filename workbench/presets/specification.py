@@ -1,21 +1,13 @@
-"""Every default number of a run, each with its unit, its source and what it means.
-
-A preset is a frozen dataclass; a run takes all its numbers from one. A field says in its metadata
-where its number comes from, and a preset that departs from another overrides the field together
-with its source. `dataclasses.replace(get("spec"), incoming_window=8)` gives a changed copy.
-
-Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `Proton` is Qpid Proton 0.40; `go-amqp`
-is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control"; `ours`
-is this project's choice, with the reason in the text.
-"""
+"""The numbers of the `spec` preset, which declares every field."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 UINT_MAX = 4294967295
 INT_MAX = 2147483647
+SPEC, RABBITMQ = "spec", "rabbitmq"
 
 
 def _number(default: Any, *, unit: str, source: str, doc: str) -> Any:
@@ -29,6 +21,12 @@ class Preset:
 
     name: str = "spec"
     title: str = "the specification, with plain choices where it leaves one"
+    # Whose rules the broker follows where no number tells: `spec`, or `rabbitmq`.
+    conduct: str = SPEC
+    # What the broker's open tells of itself.
+    product: str = "AMQP Flow Workbench"
+    version: str = ""
+    offered_capabilities: tuple[str, ...] = ()
 
     # -- broker as sender -------------------------------------------------------------------
     initial_delivery_count: int = _number(
@@ -56,11 +54,19 @@ class Preset:
         source="ours, as go-amqp's session; spec 2.5.6 leaves it open",
         doc="how many transfer frames the broker takes on a session before it says more",
     )
-    incoming_window_regrant_at: int = _number(
+    incoming_window_regrant_at: int | None = _number(
         2500,
         unit="transfer frames",
         source="ours, half of incoming_window as go-amqp does",
-        doc="the broker opens its incoming-window again when no more than this is left",
+        doc="the broker opens its incoming-window again when no more than this is left; None: half"
+        " of incoming_window",
+    )
+    alarm_margin: int = _number(
+        0,
+        unit="transfer frames",
+        source="ours; spec 2.5.6 tells nobody to take more than was allowed",
+        doc="how many transfer frames the broker takes on a session after an alarm has closed the"
+        " window, at least",
     )
     client_incoming_window: int = _number(
         5000,
@@ -79,6 +85,19 @@ class Preset:
         unit="transfer frames",
         source="Proton; spec 2.5.6 leaves it open",
         doc="outgoing-window that both ends announce; neither limits itself by it",
+    )
+    largest_grant: int = _number(
+        UINT_MAX,
+        unit="messages or transfer frames",
+        source="spec 2.7.4: any uint",
+        doc="largest link-credit and incoming-window of a client's flow that the broker survives;"
+        " beyond it the session ends with internal-error",
+    )
+    answers_every_echo: bool = _number(
+        True,
+        unit="yes or no",
+        source="spec 2.7.4",
+        doc="an echo is answered wherever it is asked; otherwise only on links to consumers",
     )
     handle_max: int = _number(
         UINT_MAX,
@@ -99,11 +118,35 @@ class Preset:
         source="Proton; spec 2.7.1 asks for 512 or more",
         doc="largest frame that a scripted client accepts",
     )
+    idle_time_out_ms: int = _number(
+        0,
+        unit="ms",
+        source="spec 2.4.5: 0 is no limit",
+        doc="the longest silence that the broker wants to hear; it closes after twice as long",
+    )
     channel_max: int = _number(
         32767,
         unit="channel",
         source="Proton; spec 2.7.1 defaults to 65535",
         doc="highest channel number that either end accepts",
+    )
+    transfer_reserve: int = _number(
+        0,
+        unit="octets",
+        source="spec 2.3.1: a frame may be as long as max-frame-size",
+        doc="how much shorter the broker's frames of a large message stay",
+    )
+    writes_defaults: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 1.4: an absent field has its default",
+        doc="the broker writes more, drain and echo out where they are false",
+    )
+    refuses_links: bool = _number(
+        True,
+        unit="yes or no",
+        source="spec 2.6.3",
+        doc="an attach that cannot be is refused; otherwise it ends the session",
     )
     max_message_size: int = _number(
         0,
@@ -116,13 +159,35 @@ class Preset:
         100,
         unit="messages",
         source="ours; spec 2.6.7 leaves it to the receiver",
-        doc="link-credit that the broker grants to a publisher, whatever its queues do",
+        doc="link-credit that the broker grants to a publisher",
     )
-    publisher_credit_regrant_at: int = _number(
+    publisher_credit_regrant_at: int | None = _number(
         50,
         unit="messages",
         source="ours, half of publisher_credit",
-        doc="the broker grants again when a publisher has no more than this left",
+        doc="the broker grants again when a publisher has no more than this left; None: half of"
+        " publisher_credit",
+    )
+    confirms_gate_credit: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 2.6.7 knows no such rule",
+        doc="the broker grants again only while fewer than publisher_credit messages of the link"
+        " wait for a queue's confirm, settled ones included",
+    )
+    # -- links to consumers -----------------------------------------------------------------
+    max_queue_credit: int = _number(
+        0,
+        unit="messages",
+        source="ours; spec 2.6.7 knows no session between queue and link",
+        doc="credit that a session passes on to a queue at once, and so the most that it buffers"
+        " for a consumer; 0: credit reaches the queue as it is, and nothing is buffered",
+    )
+    tells_activity: bool = _number(
+        False,
+        unit="yes or no",
+        source="spec 2.7.4 has no such property",
+        doc="a consumer of a queue with a single active one hears in a flow whether it is active",
     )
     # -- clients' grants --------------------------------------------------------------------
     top_up_credit: int = _number(
@@ -189,63 +254,14 @@ class Preset:
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
     )
 
+    @property
+    def credit_regrant_at(self) -> int:
+        """Credit at which a publisher is granted again."""
+        at = self.publisher_credit_regrant_at
+        return self.publisher_credit // 2 if at is None else at
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
-    """One number of a preset, as `describe` lists it.
-
-    Attributes:
-        name: the preset's field.
-        value: its value in that preset.
-        unit: what it counts.
-        source: where the number comes from, or `changed` if it is not the preset's own any more.
-        doc: what it does.
-    """
-
-    name: str
-    value: int | bool
-    unit: str
-    source: str
-    doc: str
-
-
-_PRESETS: dict[str, Preset] = {"spec": Preset()}
-
-
-def names() -> tuple[str, ...]:
-    """Names of the presets there are."""
-    return tuple(_PRESETS)
-
-
-def get(name: str) -> Preset:
-    """The preset of that name.
-
-    Raises:
-        ValueError: if there is none; the text lists the names.
-    """
-    try:
-        return _PRESETS[name]
-    except KeyError:
-        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}") from None
-
-
-def describe(preset: Preset) -> tuple[Number, ...]:
-    """Every number of a preset with unit, source and meaning, in order of declaration."""
-    listed = []
-    for item in fields(preset):
-        if "source" not in item.metadata:
-            continue
-        value = getattr(preset, item.name)
-        source = item.metadata["source"]
-        if value != item.default:
-            source = f"changed from {item.default} ({source})"
-        listed.append(
-            Number(
-                name=item.name,
-                value=value,
-                unit=item.metadata["unit"],
-                source=source,
-                doc=item.metadata["doc"],
-            )
-        )
-    return tuple(listed)
+    @property
+    def window_regrant_at(self) -> int:
+        """Window at which a session's is opened again."""
+        at = self.incoming_window_regrant_at
+        return self.incoming_window // 2 if at is None else at

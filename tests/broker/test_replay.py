@@ -1,0 +1,92 @@
+"""Captures of real brokers, played to ours: what it says is what they said.
+
+To run over more captures: WORKBENCH_CAPTURES=/some/folder pytest tests/broker/test_replay.py
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbench import presets
+
+from .replay import Replay, manifest_of
+
+REPO = Path(__file__).parents[2]
+FOLDER = Path(os.environ.get("WORKBENCH_CAPTURES", REPO / "data/captures"))
+CAPTURES = sorted(FOLDER.glob("*.pcapng"))
+ALL = pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
+
+A43 = REPO / "data/captures/rmq43_a_publisher_grants.pcapng"
+B43 = REPO / "data/captures/rmq43_b_consumer_credit.pcapng"
+E43 = REPO / "data/captures/rmq43_e_large_message_split.pcapng"
+F43 = REPO / "data/captures/rmq43_f_memory_alarm.pcapng"
+
+
+@ALL
+def test_our_broker_says_what_the_real_one_said(capture: Path) -> None:
+    """Kind, order per link and flow-control fields of every frame; what differs has a reason."""
+    replay = Replay(capture)
+    result = replay.run()
+    assert replay.unexplained() == []
+    assert replay.unused() == []
+    assert result.compared["open"] >= 1
+    assert replay.recorder.problems == []
+
+
+@pytest.mark.parametrize(
+    ("capture", "changes"),
+    [
+        (A43, {"publisher_credit": 171}),
+        (A43, {"publisher_credit_regrant_at": 84}),
+        (A43, {"incoming_window": 401}),
+        (A43, {"incoming_window_regrant_at": 199}),
+        (B43, {"initial_delivery_count": 1}),
+        (B43, {"writes_defaults": False}),
+        (E43, {"transfer_reserve": 1}),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else value.stem[:7],
+)
+def test_a_broker_that_is_off_by_one_is_noticed(capture: Path, changes: dict[str, int]) -> None:
+    """A replay that could not fail would show nothing."""
+    replay = Replay(capture, replace(presets.get("rmq4.3"), **changes))
+    replay.run()
+    assert replay.unexplained()
+
+
+@pytest.mark.parametrize("name", ["spec", "rmq4.0"])
+@pytest.mark.parametrize("capture", [A43, B43, F43], ids=lambda path: path.stem[:7])
+def test_another_preset_is_noticed(capture: Path, name: str) -> None:
+    """4.0 and the specification do not pass for 4.3."""
+    replay = Replay(capture, presets.get(name))
+    replay.run()
+    assert replay.unexplained()
+
+
+def test_an_alarm_that_is_missing_is_noticed() -> None:
+    """The event of the manifest is what closes the window."""
+    replay = Replay(F43)
+    replay._events.clear()
+    replay.run()
+    assert any("flow did not come" in text for text in replay.unexplained())
+
+
+def test_without_a_manifest_preset_and_messages_come_from_the_capture(tmp_path: Path) -> None:
+    """Whoever brings a capture of their own need not describe the simple ones."""
+    copy = tmp_path / B43.name
+    copy.write_bytes(B43.read_bytes())
+    replay = Replay(copy)
+    replay.run()
+    assert replay.preset.name == "rmq4.3"
+    assert replay.unexplained() == []
+
+
+def test_every_known_difference_is_told_with_its_reason() -> None:
+    """docs/fidelity.md lists what the manifests excuse."""
+    page = " ".join((REPO / "docs/fidelity.md").read_text(encoding="utf-8").split())
+    for capture in sorted((REPO / "data/captures").glob("*.pcapng")):
+        for item in manifest_of(capture).get("differences", ()):
+            assert item["reason"] in page, capture.stem

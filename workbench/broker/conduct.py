@@ -1,0 +1,201 @@
+"""What the broker does where RabbitMQ's sessions depart from the specification.
+
+`Conduct` is the plain reading of the specification: `Connection.answer` does nearly everything.
+`RabbitConduct` is `rabbit_amqp_session.erl`: a line of output per session, two credit loops for a
+consumer, the client's own numbers for channels and handles, and no answer to an echo that does not
+come from a consumer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+from workbench.amqp.delivery import is_terminal
+from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.events import (
+    DeliveriesUpdated,
+    FlowReceived,
+    ProtocolViolation,
+    SessionBegun,
+)
+from workbench.amqp.link import Link
+from workbench.amqp.messaging import Released, Source
+from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.sender import SenderLink
+from workbench.amqp.session import Session
+from workbench.amqp.values import Symbol
+from workbench.presets import Preset
+
+from .consumer_link import ConsumerLink
+from .queue_process import QueueProcess
+from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
+from .session_out import SessionOut
+
+OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+
+class Host(RabbitOwner, Protocol):
+    """The connection, as its conduct sees it."""
+
+    amqp: Any
+
+
+class Conduct:
+    """The plain reading of the specification.
+
+    Args:
+        owner: the connection.
+        preset: every number.
+    """
+
+    window_first = False  # the session's window is opened before credit is granted, if both are due
+
+    def __init__(self, owner: Host, preset: Preset) -> None:
+        self.owner = owner
+        self.preset = preset
+
+    def channel(self, event: SessionBegun) -> int | None:
+        """The number for a session that the client begins; None takes the lowest free one."""
+        return None
+
+    def handle(self, link: Link) -> int | None:
+        """The number for a link that the client attaches."""
+        return None
+
+    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+        """What the answer to a consumer's attach says."""
+        source = link.source
+        assert isinstance(source, Source)
+        return {
+            "source": Source(address=source.address, default_outcome=Released(), outcomes=OUTCOMES)
+        }
+
+    def consumer(
+        self, name: str, link: SenderLink, queue: QueueProcess, rule: CreditRule | None
+    ) -> ConsumerLink:
+        """The consumer for an attach that is about to be answered."""
+        return ConsumerLink(name, link, queue, self.owner)
+
+    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+        """A flow came; `host` if it is about a consumer's link."""
+        if host is None:
+            self.owner.amqp.answer(event)
+        else:
+            event.session.pump()
+            host.flow_received(event.frame)
+
+    def refused(self, link: Link, error: Error) -> None:
+        """An attach cannot be."""
+        link.refuse(error)
+
+    def fault_of(self, event: DeliveriesUpdated) -> ProtocolViolation | None:
+        """What is wrong with what a client says of deliveries."""
+        return None
+
+    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
+        """The violation as this broker names it."""
+        return event
+
+    def pump(self) -> None:
+        """The transport takes octets again."""
+
+
+class RabbitConduct(Conduct):
+    """RabbitMQ's sessions."""
+
+    window_first = True
+
+    def __init__(self, owner: Host, preset: Preset) -> None:
+        super().__init__(owner, preset)
+        self._outs: dict[Session, SessionOut] = {}
+
+    def channel(self, event: SessionBegun) -> int | None:
+        """RabbitMQ takes the client's number."""
+        return event.session.remote_channel
+
+    def handle(self, link: Link) -> int | None:
+        """RabbitMQ takes the client's number."""
+        return link.remote_handle
+
+    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+        """Unsettled unless settled was asked for; the client's source, and no target."""
+        source, peer = link.source, link.remote_attach
+        assert isinstance(source, Source)
+        assert peer is not None
+        settled = peer.snd_settle_mode is SenderSettleMode.SETTLED
+        mode = Symbol("move") if self.preset.writes_defaults else source.distribution_mode
+        return {
+            "source": replace(
+                source,
+                filter=None,
+                default_outcome=Released(),
+                outcomes=OUTCOMES,
+                distribution_mode=mode,
+            ),
+            "target": None,
+            "snd_settle_mode": SenderSettleMode.SETTLED if settled else SenderSettleMode.UNSETTLED,
+            "max_message_size": peer.max_message_size,
+        }
+
+    def consumer(
+        self, name: str, link: SenderLink, queue: QueueProcess, rule: CreditRule | None
+    ) -> ConsumerLink:
+        """A consumer behind a session that buffers."""
+        if not self.preset.max_queue_credit:
+            return super().consumer(name, link, queue, rule)
+        out = self._out(link.session)
+        return RabbitConsumerLink(name, link, queue, self.owner, out, self.preset, rule)
+
+    def _out(self, session: Session) -> SessionOut:
+        for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
+            del self._outs[gone]
+        if session not in self._outs:
+            self._outs[session] = SessionOut(session, lambda: self.owner.writable)
+        return self._outs[session]
+
+    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+        """Consumers' flows count, others only by their session fields; then the line moves."""
+        frame, session = event.frame, event.session
+        if frame.incoming_window > self.preset.largest_grant:
+            self.owner.crashed(
+                session,
+                f"incoming-window {frame.incoming_window} cannot be added to next-incoming-id:"
+                f" undefined serial addition; legal here: up to {self.preset.largest_grant}",
+            )
+            return
+        if host is not None:
+            host.flow_received(frame)
+        elif self.preset.answers_every_echo:
+            self.owner.amqp.answer(event)
+        if session in self._outs:
+            self._outs[session].pump()
+
+    def refused(self, link: Link, error: Error) -> None:
+        """Before 4.2 an attach that cannot be ends the session."""
+        if self.preset.refuses_links:
+            link.refuse(error)
+            return
+        session = link.session
+        condition = ErrorCondition(error.condition)
+        self.owner.amqp.answer(session.violated(condition, error.description or ""))
+
+    def fault_of(self, event: DeliveriesUpdated) -> ProtocolViolation | None:
+        """Whatever is no outcome ends the session, if it is about a consumer's deliveries."""
+        if event.role is not Role.RECEIVER or not event.deliveries or is_terminal(event.state):
+            return None
+        return event.session.violated(
+            ErrorCondition.INVALID_FIELD,
+            f"{event.state!r} is no outcome; legal here: accepted, rejected, released, modified",
+        )
+
+    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
+        """A link that was detached with an error is forgotten at once: its handle is unknown."""
+        if event.condition is not ErrorCondition.ERRANT_LINK:
+            return event
+        return replace(event, condition=ErrorCondition.UNATTACHED_HANDLE)
+
+    def pump(self) -> None:
+        """Every session's line moves."""
+        for out in list(self._outs.values()):
+            out.pump()

@@ -1,0 +1,294 @@
+"""A link on which the broker sends, as RabbitMQ's session has it: two credit loops in a row.
+
+The client grants credit to the session, as much as it likes. The session grants to the queue, no
+more than `max_queue_credit` at once, and again when those messages have been sent, so no more than
+that many wait in the session. One request to the queue is under way at a time; what the client says
+meanwhile is put aside, the latest word only, and takes effect when the queue has answered.
+
+The session departs from the specification in one place: what it has taken from the queue it sends,
+even if the client has cut its credit meanwhile (`rabbit_amqp_session.erl`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.flow import SenderLinkFlow, link_credit_snd
+from workbench.amqp.link import Link
+from workbench.amqp.messaging import Modified
+from workbench.amqp.performatives import Flow
+from workbench.amqp.sender import SenderLink
+from workbench.amqp.session import Session
+from workbench.amqp.values import Symbol
+from workbench.presets import Preset
+from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject
+
+from .consumer_link import ConsumerLink
+from .payload import redelivered
+from .queue_process import QueueProcess
+from .session_out import SessionOut
+
+TAG_SIZE = 4
+ACTIVE = "rabbitmq:active"
+
+CreditRule = Callable[[int, int, int, int], int]
+
+
+def spec_rule(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
+    """The specification's way to work credit out [2.6.7]."""
+    return link_credit_snd(flow_count, flow_credit, own_count)
+
+
+class RabbitOwner(Protocol):
+    """What such a link asks of its connection."""
+
+    writable: bool
+
+    def available_changed(self, link: SenderLink) -> None:
+        """`available` has changed, and no transfer will show it."""
+
+    def forget(self, link: Link) -> None:
+        """The link is over: clean up at once."""
+
+    def crashed(self, session: Session, why: str) -> None:
+        """The session's process dies of what the client said."""
+
+    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
+        """The session has granted credit to the queue."""
+
+
+class RabbitConsumerLink(ConsumerLink):
+    """One consumer of a queue, behind a session that buffers.
+
+    Args:
+        name: of the consumer, unique at the broker.
+        link: over which it is served.
+        queue: that serves it.
+        owner: the connection that the link is on.
+        out: the line in which it waits.
+        preset: batch size, largest credit, and what is written out.
+        rule: how credit is worked out from a flow.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        link: SenderLink,
+        queue: QueueProcess,
+        owner: RabbitOwner,
+        out: SessionOut,
+        preset: Preset,
+        rule: CreditRule | None,
+    ) -> None:
+        super().__init__(name, link, queue, owner)
+        self._session = owner
+        self._out = out
+        self._batch = preset.max_queue_credit
+        self._largest = preset.largest_grant
+        self._tells_activity = preset.tells_activity and queue.queue.single_active
+        self._active_told: bool | None = None
+        self._writes_defaults = preset.writes_defaults
+        self._rule = rule or spec_rule
+        self._delivery_number = 0
+        self._buffered = 0  # messages in the session's line
+        self._loop = SenderLinkFlow()  # the loop to the queue
+        self._in_flight = False  # a request to the queue has not been answered
+        self._aside: Flow | None = None  # the client's latest word meanwhile
+        self._heeded = True  # the endpoint has worked the flow that comes now into the counters
+        self._echo = False
+        self._drain = False
+        link.overruns = True
+        link.counters.rule = self._credit_after
+
+    def attach(self, settled: bool) -> None:
+        """Begin to consume; nothing comes before the receiver grants credit."""
+        self._loop = SenderLinkFlow.starting_at(self.link.delivery_count)
+        # The endpoint makes new counters with its attach.
+        self.link.counters.rule = self._credit_after
+        super().attach(settled)
+
+    def detach(self) -> int:
+        """The link is gone: what waits in the session goes back with what was not settled."""
+        self._out.forget(self)
+        self._buffered = 0
+        return super().detach()
+
+    # -- what the client says -------------------------------------------------------------------
+
+    def _credit_after(self, count: int, credit: int, own_count: int, own_credit: int) -> int:
+        """What a flow that has just come makes of the credit: nothing, if it is put aside."""
+        self._heeded = not self._in_flight and credit <= self._largest
+        return self._rule(count, credit, own_count, own_credit) if self._heeded else own_credit
+
+    def flow_received(self, frame: Flow) -> None:
+        """Ask the queue, or put the client's word aside."""
+        if self._in_flight:
+            self._aside = frame
+        else:
+            self._begin(frame)
+
+    def _begin(self, frame: Flow) -> None:
+        """The client's word takes effect."""
+        credit = frame.link_credit or 0
+        if credit > self._largest:
+            self._session.crashed(
+                self.link.session,
+                f"link-credit {credit} cannot be added to a delivery-count: undefined serial"
+                f" addition; legal here: up to {self._largest}",
+            )
+            return
+        counters = self.link.counters
+        if not self._heeded:
+            at = frame.delivery_count
+            at = counters.initial_delivery_count if at is None else at
+            counters.link_credit = self._rule(
+                at, credit, counters.delivery_count, counters.link_credit
+            )
+        self._heeded = False
+        self._echo, self._drain = bool(frame.echo), bool(frame.drain)
+        self._ask()
+
+    def _ask(self) -> None:
+        """Grant the queue what it may have at once; its answer comes through the line."""
+        self._in_flight = True
+        self._loop.link_credit = min(self.link.credit, self._batch)
+        self._session.credit_passed_on(self.link, self._loop.link_credit, self._buffered)
+        self.queue.request(
+            Credit(
+                consumer=self.name,
+                delivery_count=self._loop.delivery_count,
+                link_credit=self._loop.link_credit,
+                drain=self._drain,
+            )
+        )
+
+    # -- what the queue says --------------------------------------------------------------------
+
+    def can_take(self) -> bool:
+        """The session takes what it has granted credit for, whatever the window is."""
+        return True
+
+    def deliver(self, effect: Deliver) -> None:
+        """The message goes into the session's line."""
+        self._buffered += 1
+        self._out.push(self, effect)
+
+    def drained(self, effect: Drained) -> None:
+        """The queue's answer will tell."""
+
+    def credit_replied(self, reply: Credited) -> None:
+        """The queue has answered; what it handed out before is in the line already."""
+        self._out.push(self, lambda: self._answered(reply))
+
+    def activated(self) -> None:
+        """It is the single active consumer from now on; 4.3 tells it."""
+        if self._tells_activity:
+            available = self.queue.queue.available_to(self.name)
+            self._out.push(self, lambda: self._tell_activity(available))
+
+    def available(self, count: int) -> None:
+        """Messages ready in the queue, and those in the session."""
+        super().available(count)
+        if self.link.attached:
+            self.link.available = count + self._buffered
+
+    # -- when its turn in the line has come -----------------------------------------------------
+
+    def send(self, effect: Deliver) -> OutgoingDelivery:
+        """Begin the delivery."""
+        message = effect.message
+        tag = b"" if effect.settled else self._delivery_number.to_bytes(TAG_SIZE, "big")
+        self._delivery_number += 1
+        self.link.available = self._ready + self._buffered
+        delivery = self.link.send(
+            redelivered(message),
+            settled=effect.settled,
+            delivery_tag=tag,
+            message_format=message.message_format,
+        )
+        self._buffered -= 1
+        if not effect.settled:
+            self._messages[delivery.delivery_id] = message.message_id
+        return delivery
+
+    def sent(self) -> None:
+        """A message has left: the next batch, if it was the last of this one."""
+        self._loop.begin_delivery()
+        if self._loop.link_credit == 0 and self.link.credit > 0 and not self._in_flight:
+            self._ask()
+
+    def _answered(self, reply: Credited) -> None:
+        """The queue's answer: end of a request, or of one batch of it."""
+        counters = self.link.counters
+        if self._tells_activity and self._active_told is None and not self._echo:
+            self._tell_activity(reply.available)
+        if self._aside is not None:
+            if self._echo:
+                self._tell(reply.available)
+            frame, self._aside = self._aside, None
+            self._in_flight = False
+            self._heeded = False
+            self._loop.delivery_count = reply.delivery_count
+            self._begin(frame)
+        elif not self._drain:
+            if reply.link_credit == 0 and counters.link_credit > 0:
+                self._ask()
+                return
+            self._in_flight = False
+            self._loop.link_credit = reply.link_credit
+            if self._echo:
+                self._tell(reply.available)
+        elif reply.delivery_count == self._loop.delivery_count and counters.link_credit > 0:
+            self._ask()
+        else:
+            self._in_flight = False
+            self._loop.delivery_count = reply.delivery_count
+            self._loop.link_credit = 0
+            counters.advance()
+            self._tell(reply.available, drain=True)
+
+    def _tell_activity(self, available: int) -> None:
+        """Whether this is the active consumer: told when it changes, and with the first answer."""
+        if self._active_told is not self._active:
+            self._tell(available)
+
+    @property
+    def _active(self) -> bool:
+        return self.queue.queue.active == self.name
+
+    def _tell(self, available: int, *, drain: bool = False) -> None:
+        """Tell the client this end's counters; the only flows there are on such a link."""
+        counters = self.link.counters
+        unless = False if self._writes_defaults else None
+        properties = None
+        if self._tells_activity and self._active_told is not self._active:
+            self._active_told = self._active
+            properties = {Symbol(ACTIVE): self._active}
+        self.link.session.emit_flow(
+            self.link,
+            handle=self.link.handle,
+            delivery_count=counters.delivery_count,
+            link_credit=counters.link_credit,
+            available=available,
+            drain=True if drain else unless,
+            echo=unless,
+            properties=properties,
+        )
+
+    # -- outcomes -------------------------------------------------------------------------------
+
+    def _command(self, messages: tuple[int, ...], state: object) -> Command:
+        if isinstance(state, Modified) and state.undeliverable_here:
+            return Reject(consumer=self.name, message_ids=messages)
+        return super()._command(messages, state)
+
+    def overview(self) -> dict[str, Any]:
+        """Flat picture: the link's own, and both credit loops."""
+        return {
+            **super().overview(),
+            "buffered": self._buffered,
+            "queue_credit": self._loop.link_credit,
+            "in_flight": self._in_flight,
+        }

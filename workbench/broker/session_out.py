@@ -1,0 +1,99 @@
+"""What a session of RabbitMQ still has to say: one line for all its consumers.
+
+Deliveries, and a queue's answers to credit, wait in one line per session and leave it in order. So
+a flow never overtakes a transfer that came before it, and a delivery of which frames are still to
+be sent holds everything behind it. The line moves while the client's window is open and the
+transport takes octets (`rabbit_amqp_session.erl:send_pending`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.sender import SenderLink
+from workbench.amqp.session import Session
+from workbench.queues import Deliver
+
+
+class Host(Protocol):
+    """A consumer's link, as the line sees it."""
+
+    link: SenderLink
+
+    def send(self, effect: Deliver) -> OutgoingDelivery:
+        """Begin the delivery."""
+
+    def sent(self) -> None:
+        """The delivery begun last has left completely."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    host: Host
+    what: Deliver | Callable[[], None]
+    delivery: OutgoingDelivery | None = None  # once it is begun
+
+
+class SessionOut:
+    """The line of one session.
+
+    Args:
+        session: whose window is heeded.
+        writable: whether the transport takes octets.
+    """
+
+    def __init__(self, session: Session, writable: Callable[[], bool]) -> None:
+        self.session = session
+        self._writable = writable
+        self._line: deque[_Waiting] = deque()
+        self._pumping = False
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    def push(self, host: Host, what: Deliver | Callable[[], None]) -> None:
+        """Put a delivery, or what is to be done in its turn, at the end of the line."""
+        self._line.append(_Waiting(host, what))
+        self.pump()
+
+    def forget(self, host: Host) -> None:
+        """The consumer is gone, and what it was to get with it."""
+        self._line = deque(item for item in self._line if item.host is not host)
+
+    def pump(self) -> None:
+        """Send as far as window and transport go."""
+        if self._pumping:  # what is sent may bring more into the line
+            return
+        self._pumping = True
+        try:
+            while self._line and self._advance(self._line[0]):
+                pass
+        finally:
+            self._pumping = False
+
+    def _advance(self, item: _Waiting) -> bool:
+        """Do the first thing in the line; False if it has to wait."""
+        if not self.session.can_emit():
+            return False
+        if not item.host.link.attached:
+            self._line.popleft()
+            return True
+        if not isinstance(item.what, Deliver):
+            self._line.popleft()
+            item.what()
+            return True
+        if not self._writable() or not self.session.counters.remote_incoming_window:
+            return False
+        if item.delivery is None:
+            item.delivery = item.host.send(item.what)
+        else:
+            item.delivery.link.pump()
+        if not item.delivery.complete:
+            return False
+        self._line.popleft()
+        item.host.sent()
+        return True

@@ -1,0 +1,96 @@
+"""Every default number of a run, each with its unit, its source and what it means.
+
+A preset is a frozen dataclass; a run takes all its numbers from one. A field says in its metadata
+where its number comes from, and a preset that departs from another overrides the field together
+with its source. `dataclasses.replace(get("spec"), incoming_window=8)` gives a changed copy.
+
+Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `Proton` is Qpid Proton 0.40; `go-amqp`
+is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control";
+`RabbitMQ NAME` is a setting of RabbitMQ's application `rabbit`, by the name that its configuration
+has for it; `rabbit_...` is a module of its source; `capture` is one of a real broker in
+`data/captures`; `ours` is this project's choice, with the reason in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from .rabbitmq import RabbitMq40, RabbitMq43
+from .specification import INT_MAX, RABBITMQ, SPEC, UINT_MAX, Preset
+
+__all__ = [
+    "INT_MAX",
+    "RABBITMQ",
+    "SPEC",
+    "UINT_MAX",
+    "Number",
+    "Preset",
+    "RabbitMq40",
+    "RabbitMq43",
+    "describe",
+    "get",
+    "names",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """One number of a preset, as `describe` lists it.
+
+    Attributes:
+        name: the preset's field.
+        value: its value in that preset.
+        unit: what it counts.
+        source: where the number comes from, or `changed` if it is not the preset's own any more.
+        doc: what it does.
+    """
+
+    name: str
+    value: int | bool | None
+    unit: str
+    source: str
+    doc: str
+
+
+_PRESETS: dict[str, Preset] = {
+    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40())
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of the presets there are."""
+    return tuple(_PRESETS)
+
+
+def get(name: str) -> Preset:
+    """The preset of that name.
+
+    Raises:
+        ValueError: if there is none; the text lists the names.
+    """
+    try:
+        return _PRESETS[name]
+    except KeyError:
+        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}") from None
+
+
+def describe(preset: Preset) -> tuple[Number, ...]:
+    """Every number of a preset with unit, source and meaning, in order of declaration."""
+    listed = []
+    for item in fields(preset):
+        if "source" not in item.metadata:
+            continue
+        value = getattr(preset, item.name)
+        source = item.metadata["source"]
+        if value != item.default:
+            source = f"changed from {item.default} ({source})"
+        listed.append(
+            Number(
+                name=item.name,
+                value=value,
+                unit=item.metadata["unit"],
+                source=source,
+                doc=item.metadata["doc"],
+            )
+        )
+    return tuple(listed)

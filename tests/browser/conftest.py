@@ -160,8 +160,8 @@ class LabPage(Page):
     def wait_still(self, cell, looks: int = 4) -> None:
         """Wait until a cell has stood in one place for a while.
 
-        JupyterLab measures cells as they come into view, moves the others, and takes out of the page
-        what has left the window; whatever has the focus there loses it.
+        JupyterLab measures cells as they come into view, moves the others, and takes out of the
+        page what has left the window; whatever has the focus there loses it.
         """
         cell.evaluate(
             """(node, looks) => new Promise((resolve) => {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from workbench import presets
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.performatives import Begin, Disposition, End, Flow, Transfer
-from workbench.amqp.settings import ConnectionSettings
+from workbench.amqp.settings import ConnectionSettings, SessionSettings
 
 from .rig import RawClient, Rig
 
@@ -55,6 +55,16 @@ def test_a68_the_window_is_400_and_opened_again_when_200_are_left(preset) -> Non
     assert windows(client) == [400]
     publish(rig, link, 55)
     assert client.frames(Flow)[-1].incoming_window == 345
+
+
+@BOTH
+def test_if_both_are_due_the_link_is_told_first_and_both_flows_have_the_window(preset) -> None:
+    """rabbit_amqp_session.erl: the window is counted first, its flow is sent last."""
+    rig = Rig(replace(preset, publisher_credit=20, incoming_window=20))
+    client, session = rig.raw()
+    publish(rig, rig.sender(session), 10)
+    told = [(flow.handle, flow.link_credit, flow.incoming_window) for flow in client.frames(Flow)]
+    assert told == [(0, 20, 20), (0, 20, 20), (None, None, 20)]
 
 
 @BOTH
@@ -315,3 +325,28 @@ def test_raw_clients_that_are_not_open_hear_of_no_alarm() -> None:
     rig.rest()
     assert client.frames(Flow) == []
     assert client.frames(Disposition) == []
+
+
+@BOTH
+def test_serial_numbers_of_a_publisher_may_wrap(preset) -> None:
+    """From 4294967290 both ways: grants at delivery-count 79 and 164, window at id 194."""
+    start = 4294967290
+    rig = Rig(preset)
+    client, session = rig.raw(session_settings=SessionSettings(next_outgoing_id=start))
+    link = rig.sender(session, initial_delivery_count=start)
+    publish(rig, link, 200)
+    told = [(f.next_incoming_id, f.delivery_count, f.link_credit) for f in client.frames(Flow)]
+    assert told == [(start, start, 170), (79, 79, 170), (164, 164, 170), (194, None, None)]
+
+
+@BOTH
+def test_many_transfers_over_three_links_pass_as_the_window_is_refilled(preset) -> None:
+    """509 on one session, whatever the link."""
+    rig = Rig(preset)
+    client, session = rig.raw()
+    links = [rig.sender(session, name, name) for name in "abc"]
+    for number in range(509):
+        publish(rig, links[number % 3], 1)
+    assert client.frames(End) == []
+    assert windows(client) == [400, 400]
+    assert sum(rig.queue(name).ready for name in "abc") == 509

@@ -269,6 +269,27 @@ def test_drain_sends_what_there_is_and_then_answers(preset, ready, left) -> None
 
 
 @BOTH
+def test_a_drain_is_finished_before_what_the_client_said_meanwhile(preset) -> None:
+    """The drain's answer comes first, then the new credit counts from the count in it."""
+    rig = Rig(preset)
+    rig.fill("q", 0)
+    queue = rig.broker.queues["q"]
+    client, session = rig.raw()
+    link = rig.receiver(session)
+    queue.stall()
+    link.grant(5, drain=True)
+    rig.rest()
+    link.grant(7)
+    link.flow(echo=True)
+    rig.rest()
+    assert answers(client) == []
+    queue.resume()
+    rig.rest()
+    # 7 from the old count is 2 from the new one: five were given back [2.6.7].
+    assert answers(client) == [(0, 0, True), (2, 0, False)]
+
+
+@BOTH
 def test_after_a_drain_new_credit_works(preset) -> None:
     """Drain is off again with the next flow that does not ask for it."""
     rig = Rig(preset)
@@ -582,13 +603,15 @@ def test_undeliverable_here_takes_the_message_out_of_the_queue(preset) -> None:
 def test_an_unsettled_disposition_is_answered_with_a_settled_one(preset) -> None:
     """Same range, same state, from the sender."""
     rig = Rig(preset)
-    rig.fill("q", 3)
+    rig.fill("q", 6)
     client, session = rig.raw()
     link = rig.receiver(session)
-    link.grant(3)
+    link.grant(6)
     rig.rest()
-    link.settle(0, 2, settled=False)
+    link.settle(1)
+    link.settle(0, 5, settled=False)
     rig.rest()
     (answer,) = client.frames(Disposition)
-    assert (answer.first, answer.last, answer.settled) == (0, 2, True)
-    assert rig.queue().terminal == 3
+    assert (answer.first, answer.last, answer.settled) == (0, 5, True)
+    assert rig.queue().terminal == 6
+    assert link.unsettled == {}

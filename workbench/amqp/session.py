@@ -313,16 +313,24 @@ class Session:
         check_range("outgoing-window", outgoing_window, 0, UINT_MAX)
         self.counters.outgoing_window = outgoing_window
 
-    def regrant(self) -> bool:
-        """Opens the incoming-window again by `settings.regrant_at`; returns whether it did."""
+    def reopen(self) -> bool:
+        """Opens the incoming-window again if `settings.regrant_at` says so; the next flow tells.
+
+        Returns:
+            Whether it did.
+        """
         at = self.settings.regrant_at
-        if at is None or self.counters.incoming_window > at:
-            return False
-        if not self.can_emit():
+        if at is None or self.counters.incoming_window > at or not self.can_emit():
             return False
         self.set_incoming_window(self.settings.incoming_window)
-        self.flow()
         return True
+
+    def regrant(self) -> bool:
+        """Opens the incoming-window again by `settings.regrant_at`, and tells; whether it did."""
+        opened = self.reopen()
+        if opened:
+            self.flow()
+        return opened
 
     def pump(self) -> None:
         """Sends on with deliveries that have stopped at a closed window."""

@@ -128,12 +128,13 @@ class Broker:
         )
 
     def note_session(
-        self, event: str, *, connection: str, session: int, buffered: int, credit: int, **link: Any
+        self, *, connection: str, session: int, buffered: int, credit: int, **link: Any
     ) -> None:
         """A row about a session at work: its credit to a queue, and what it holds for the link."""
         self._tap.internal(
             t_us=self._clock.now_us,
-            event=event,
+            event="grant",
+            kind="queue-credit",
             vantage=f"session:{connection}/{session}",
             connection=connection,
             session=session,

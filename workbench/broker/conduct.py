@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Protocol
 
-from workbench.amqp.delivery import is_terminal
+from workbench.amqp.delivery import OutgoingDelivery, is_terminal
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
@@ -49,7 +49,7 @@ class Conduct:
         preset: every number.
     """
 
-    window_first = False  # the session's window is opened before credit is granted, if both are due
+    opens_early = False  # a session's window is opened before a link's credit is granted
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         self.owner = owner
@@ -93,6 +93,10 @@ class Conduct:
         """What is wrong with what a client says of deliveries."""
         return None
 
+    def updated(self, event: DeliveriesUpdated) -> None:
+        """What a client says of deliveries has taken effect: answer."""
+        self.owner.amqp.answer(event)
+
     def translated(self, event: ProtocolViolation) -> ProtocolViolation:
         """The violation as this broker names it."""
         return event
@@ -104,7 +108,7 @@ class Conduct:
 class RabbitConduct(Conduct):
     """RabbitMQ's sessions."""
 
-    window_first = True
+    opens_early = True
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         super().__init__(owner, preset)
@@ -182,12 +186,23 @@ class RabbitConduct(Conduct):
 
     def fault_of(self, event: DeliveriesUpdated) -> ProtocolViolation | None:
         """Whatever is no outcome ends the session, if it is about a consumer's deliveries."""
-        if event.role is not Role.RECEIVER or not event.deliveries or is_terminal(event.state):
+        waiting = event.deliveries or event.session.outgoing
+        if event.role is not Role.RECEIVER or not waiting or is_terminal(event.state):
             return None
         return event.session.violated(
             ErrorCondition.INVALID_FIELD,
             f"{event.state!r} is no outcome; legal here: accepted, rejected, released, modified",
         )
+
+    def updated(self, event: DeliveriesUpdated) -> None:
+        """What is not settled yet is settled by one frame of the same range and state."""
+        if event.role is not Role.RECEIVER or event.settled or not event.deliveries:
+            return
+        for delivery in event.deliveries:
+            if isinstance(delivery, OutgoingDelivery):
+                delivery.link.updated(delivery, event.state, True)
+        if event.session.can_emit():
+            event.session.emit(replace(event.frame, role=Role.SENDER, settled=True))
 
     def translated(self, event: ProtocolViolation) -> ProtocolViolation:
         """A link that was detached with an error is forgotten at once: its handle is unknown."""

@@ -136,10 +136,12 @@ class BrokerConnection:
                 self._flow(event)
             case DeliveryReceived(link=link, delivery=delivery):
                 host = self._hosts.get(link)
-                if self._conduct.window_first:
-                    link.session.regrant()
+                # RabbitMQ tells of the link first, and then of the window; both flows have it.
+                opened = self._conduct.opens_early and link.session.reopen()
                 if isinstance(host, PublisherLink):
                     host.delivery_received(delivery)
+                if opened and link.session.can_emit():
+                    link.session.flow()
                 self.amqp.answer(event)
             case DeliveryAborted(link=link):
                 host = self._hosts.get(link)
@@ -240,7 +242,7 @@ class BrokerConnection:
                 host = self._hosts.get(link)
                 if isinstance(host, ConsumerLink):
                     host.updated(deliveries, event.state, event.settled)
-        self.amqp.answer(event)
+        self._conduct.updated(event)
 
     def close_windows(self) -> None:
         """A resource alarm begins."""
@@ -266,7 +268,6 @@ class BrokerConnection:
     def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
         """A session has granted credit to a queue: a row tells, for no frame does."""
         self._broker.note_session(
-            "grant",
             connection=self.name,
             session=link.session.ordinal,
             link=link.name,

@@ -224,30 +224,40 @@ class RabbitConsumerLink(ConsumerLink):
         counters = self.link.counters
         if self._tells_activity and self._active_told is None and not self._echo:
             self._tell_activity(reply.available)
-        if self._aside is not None:
+        if self._drain:
+            self._drain_answered(reply)
+        elif self._aside is not None:
             if self._echo:
                 self._tell(reply.available)
-            frame, self._aside = self._aside, None
-            self._in_flight = False
-            self._heeded = False
-            self._loop.delivery_count = reply.delivery_count
-            self._begin(frame)
-        elif not self._drain:
-            if reply.link_credit == 0 and counters.link_credit > 0:
-                self._ask()
-                return
+            self._take_up()
+        elif reply.link_credit == 0 and counters.link_credit > 0:
+            self._ask()
+        else:
             self._in_flight = False
             self._loop.link_credit = reply.link_credit
             if self._echo:
                 self._tell(reply.available)
-        elif reply.delivery_count == self._loop.delivery_count and counters.link_credit > 0:
+
+    def _drain_answered(self, reply: Credited) -> None:
+        """Drain goes on batch by batch, whatever the client has said meanwhile."""
+        counters = self.link.counters
+        if reply.delivery_count == self._loop.delivery_count and counters.link_credit > 0:
             self._ask()
-        else:
-            self._in_flight = False
-            self._loop.delivery_count = reply.delivery_count
-            self._loop.link_credit = 0
-            counters.advance()
-            self._tell(reply.available, drain=True)
+            return
+        self._in_flight = self._drain = False
+        self._loop.delivery_count = reply.delivery_count
+        self._loop.link_credit = 0
+        counters.advance()
+        self._tell(reply.available, drain=True)
+        if self._aside is not None:
+            self._take_up()
+
+    def _take_up(self) -> None:
+        """What the client said while a request was under way takes effect."""
+        frame, self._aside = self._aside, None
+        assert frame is not None
+        self._in_flight = self._heeded = False
+        self._begin(frame)
 
     def _tell_activity(self, available: int) -> None:
         """Whether this is the active consumer: told when it changes, and with the first answer."""

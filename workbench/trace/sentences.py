@@ -270,6 +270,10 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
     ): "{who} grants the publisher no more credit while so many messages wait"
     " for their queue's confirm",
     ("unblock", "unconfirmed"): "{who} grants the publisher credit again",
+    (
+        "grant",
+        "queue-credit",
+    ): "{who} asks the queue for messages, as far as the client's credit and its own limit go",
     ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
     ("note", "resumed"): "{queue} goes on",
 }

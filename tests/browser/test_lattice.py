@@ -98,7 +98,7 @@ def test_a_green_sender_is_asked_what_it_proves_and_lines_are_moved_by_keyboard(
     """The breaking schedule opens; the order-the-lines exercise judges what was put together."""
     cell = page.show_cell("sender")
     cell.get_by_role("button", name="What does this prove?").press("Enter")
-    cell.get_by_text("5 moves are enough to break it").wait_for()
+    cell.get_by_text("It takes 5 moves to break it").wait_for()
     cell.get_by_role("button", name="Open in stepper").press("Enter")
     cell.locator(".wbs").wait_for()
 

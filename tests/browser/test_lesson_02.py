@@ -155,7 +155,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     # One grant is green, two are red, and the schedule opens.
     lesson.show_cell("green").get_by_text("✔ With 1 grant nothing goes wrong").wait_for()
     red = lesson.show_cell("red")
-    red.get_by_text("✘ 5 moves are enough to break it").wait_for()
+    red.get_by_text("✘ It takes 5 moves to break it").wait_for()
     red.get_by_role("button", name="Open in stepper").click()
     shown = red.locator(".wbs")
     shown.wait_for()

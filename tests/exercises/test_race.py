@@ -238,7 +238,7 @@ def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
     """Five moves, and the two numbers that differ."""
     verdict = race_check.sender(greedy, **SIZE, log=Progress())
     assert verdict.right is False
-    assert "5 moves are enough to break it" in verdict.text
+    assert "It takes 5 moves to break it" in verdict.text
     assert "send-flow, send-flow, flow-arrives, send-transfer, flow-arrives" in verdict.text
 
 

@@ -138,7 +138,7 @@ class Game:
             self.hints += 1
             told = f"Next: {BUTTONS[way[0]]}."
             if self.hints == 1:
-                told = f"From here {count(len(way), 'move')} are enough."
+                told = f"From here it takes {count(len(way), 'move')}."
             elif self.hints > 2:
                 told = "From here: " + ", ".join(BUTTONS[one] for one in way) + "."
             self.line = told

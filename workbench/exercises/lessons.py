@@ -73,7 +73,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Drain, stop and hand over",
         "drain, time-out, echo, available; handing a queue to the next consumer",
         25,
-        after=("01",),
+        after=("01", "02"),
         able=(
             "fetch one message, with a time limit, without leaving credit behind",
             "stop a link and know when it is quiet",

@@ -7,6 +7,7 @@ learner has committed theirs, so nothing that a widget sends to the browser give
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,10 @@ Hint = str | Callable[[], str]
 LONGEST_NUMBER = 20  # digits; longer ones are not even read
 
 NOT_YET = "Commit an answer first; then the run can say how close it is."
+
+
+# 4,294,967,295 and 4_294_967_295 are numbers; 5,5 is none.
+_THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=(?:[0-9]{3}[,_])*[0-9]{3}$)", re.ASCII)
 
 
 class AnswerError(ValueError):
@@ -150,7 +155,7 @@ class Question:
             if given not in self.choices:
                 raise AnswerError(self.legal)
             return str(given)
-        text = str(given).strip().replace(",", "").replace("_", "").replace(MINUS, "-")
+        text = _THOUSANDS.sub("", str(given).strip()).replace(MINUS, "-")
         if not text:
             raise AnswerError(self.legal)
         digits = text.removeprefix("-") if self.minimum < 0 else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -105,13 +106,20 @@ def sender(
     """
     if _unanswered(on_flow):
         return not_yet(UNANSWERED)
+    if not starts:
+        return not_yet("Name at least one initial delivery-count in starts.")
+    name = getattr(on_flow, "__name__", "on_flow")
     visited = 0
     for start in starts:
         trial = Trial(on_flow, messages=messages, grants=grants, initial_delivery_count=start)
         if not trial.passed:
-            begun = f"Beginning at delivery-count {start}: "
-            text = trial.text.removeprefix("✘ ")
-            return told(on_flow.__name__, False, text if trial.fault else begun + text)
+            text = trial.text.removeprefix("✘ ").removeprefix("… ")
+            again = (
+                f"try_sender({name}, messages={messages}, grants={list(grants)},"
+                f" initial_delivery_count={start})"
+            )
+            opened = "" if trial.fault else f" {again} opens it in the stepper."
+            return told(name, False, f"Beginning at delivery-count {start}: {text}{opened}")
         visited += trial.found.states if trial.found is not None else 0
     tried = ", ".join(map(str, starts))
     text = (
@@ -119,7 +127,7 @@ def sender(
         " is the sender entitled to more than was granted, and with an empty wire it always holds"
         " what the receiver allows."
     )
-    return told(on_flow.__name__, True, text)
+    return told(name, True, text)
 
 
 def _unanswered(on_flow: Callable[..., Any]) -> bool:
@@ -127,8 +135,10 @@ def _unanswered(on_flow: Callable[..., Any]) -> bool:
     code = getattr(on_flow, "__code__", None)
     if code is None:
         return False
-    # A body that is only `...` is compiled to nothing at all.
-    return Ellipsis in code.co_consts or (code.co_consts == (None,) and not code.co_names)
+    # A body that is only `...` is compiled to nothing at all; a loop leaves a jump behind.
+    empty = code.co_consts == (None,) and not code.co_names
+    jumps = any("JUMP" in step.opname for step in dis.get_instructions(code))
+    return Ellipsis in code.co_consts or (empty and not jumps)
 
 
 __all__ = ["crossed", "crosses", "sender"]

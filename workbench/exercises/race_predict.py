@@ -184,7 +184,12 @@ NOT_ONE, FEW, MOST = "none", "some, but fewer than half", "half of them or more"
 
 @asks
 def bad_states(messages: int, grants: Sequence[int], rule: str) -> Question:
-    """How large a part of all states is bad under a rule?"""
+    """How large a part of all states is bad under a rule?
+
+    Raises:
+        ValueError: the link is too large to be searched whole.
+    """
+    searched(messages=messages, grants=grants, rule=rule)
 
     def solve() -> Solution:
         found = searched(messages=messages, grants=grants, rule=rule)
@@ -233,7 +238,13 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Question:
 
 @asks
 def passing_rules(messages: int, grants: Sequence[int]) -> Question:
-    """How many of the rules have no bad state with these grants?"""
+    """How many of the rules have no bad state with these grants?
+
+    Raises:
+        ValueError: the link is too large to be searched whole.
+    """
+    for each in RULES:
+        searched(messages=messages, grants=grants, rule=each)
 
     def solve() -> Solution:
         found = {rule: searched(messages=messages, grants=grants, rule=rule) for rule in RULES}
@@ -241,6 +252,7 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Question:
         told = ", ".join(
             f"{rule}: {one.states} states, {one.bad} bad" for rule, one in found.items()
         )
+        wrong = len(passing) == len(RULES) and len(grants) == 1
         return Solution(
             answer=len(passing),
             reason=(
@@ -255,10 +267,16 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Question:
                     answer=1,
                     because="a test finds only what its schedules can show.",
                 ),
-                Belief(
-                    name="only adding is harmless at first",
-                    answer=len(passing) - 1,
-                    because="from no credit at all, setting and adding are the same.",
+                *(
+                    [
+                        Belief(
+                            name="only adding is harmless at first",
+                            answer=len(passing) - 1,
+                            because="from no credit at all, setting and adding are the same.",
+                        )
+                    ]
+                    if wrong
+                    else []
                 ),
             ),
         )

@@ -21,6 +21,7 @@ from workbench.sim.explorer import Exploration, explore
 from workbench.trace.schema import BROKER, CLIENT
 
 from . import measure
+from .levels import BOUNDS
 from .table import Table
 
 # The rules that lesson 02 sets side by side; `naive` has a section of its own.
@@ -129,12 +130,24 @@ def searched(
         grants: link-credit of each flow, in order.
         rule: name of a rule.
         initial_delivery_count: with which the sender begins.
+
+    Raises:
+        ValueError: the link is too large to be searched whole, so nothing could be said of it.
     """
-    return explore(
+    # What is told about all schedules is worked out from all of them, or not told.
+    found = explore(
         LinkModel(
             messages=messages,
             grants=tuple(grants),
             rule=rule_named(rule).rule,
             initial_delivery_count=initial_delivery_count,
-        )
+        ),
+        BOUNDS,
     )
+    if not found.complete:
+        raise ValueError(
+            f"{messages} messages with grants {', '.join(map(str, grants))} are too many to visit"
+            f" every state ({found.stopped}), and a part of them proves nothing; choose fewer"
+            " messages or smaller grants"
+        )
+    return found

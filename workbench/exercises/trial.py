@@ -116,7 +116,7 @@ class Trial:
             moves = self.found.shortest
             view = self.model.describe(self.found.ordered[self.found.bad_at[0]])
             return (
-                f"✘ {count(len(moves), 'move')} are enough to break it: {', '.join(moves)}. Then"
+                f"✘ It takes {count(len(moves), 'move')} to break it: {', '.join(moves)}. Then"
                 f" the sender believes in link-credit {view.snd_link_credit}, and only"
                 f" {max(0, view.allowed)} may still be sent. ({visited} visited,"
                 f" {self.found.bad:,} bad.)"

@@ -98,7 +98,7 @@ BELIEFS: Mapping[str, Belief] = {
         ),
         Belief(
             name="decrement on receipt",
-            says="credit goes down when a message arrives at the receiver",
+            says="the sender's credit goes down only when its message arrives at the receiver",
             because="each end counts for itself: the sender when it sends, the receiver when the"
             " message arrives",
             on_send=_same,

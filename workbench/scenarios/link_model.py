@@ -74,6 +74,14 @@ class LinkModel:
 
     def __post_init__(self) -> None:
         first = self.initial_delivery_count
+        for name, value in (
+            ("messages", self.messages),
+            ("initial_delivery_count", first),
+            ("first_credit", self.first_credit),
+            *(("a grant", grant) for grant in self.grants),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{name} is {value!r}, which is no whole number")
         if not 0 <= first <= serial.MAX:
             raise ValueError(f"initial delivery-count is {first}; legal: 0 to {serial.MAX}")
         if self.messages < 0:

@@ -206,10 +206,13 @@ def _foul(state: SenderState, given: object, own_count: int) -> str:
         where = "leaves in state.link_credit" if given is None else "returns"
         return f"{where} {_short(credit)}, which is no whole number."
     if not 0 <= int(credit) <= UINT_MAX:
-        return (
-            f"gives link-credit {_short(credit)}; legal: 0 to {UINT_MAX}. What is below 0"
-            " counts as 0: max(0, ...)."
+        advice = (
+            "What is below 0 counts as 0: max(0, ...)."
+            if int(credit) < 0
+            else "Counts wrap around after 4294967295: serial.diff(a, b) is the difference that"
+            " knows it."
         )
+        return f"gives link-credit {_short(credit)}; legal: 0 to {UINT_MAX}. {advice}"
     return ""
 
 

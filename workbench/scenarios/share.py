@@ -239,9 +239,13 @@ class _Restoring:
         return play(scenario, preset, values, actions, seed, rows, code=self.code)
 
     def playable(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:
-        """The run before any act; one parameter that makes it impossible gets its default."""
+        """The run before any act.
+
+        What makes it impossible is left out: a parameter gets its default, or the preset its own
+        numbers.
+        """
         try:
-            return self.play(scenario, preset, values)
+            return self.tried(scenario, preset, values)
         except Exception as error:
             reason = visible(error, 300)
         defaults = scenario.defaults(preset)
@@ -249,14 +253,32 @@ class _Restoring:
             if values[name] == defaults[name]:
                 continue
             try:
-                run = self.play(scenario, preset, {**values, name: defaults[name]})
+                run = self.tried(scenario, preset, {**values, name: defaults[name]})
             except Exception:
                 continue
             self.say(f"parameters: with {name}={values[name]} it cannot be played here: {reason}.")
             self.say(f"parameters: {name}={defaults[name]} is taken instead")
             return run
+        standard = presets.get(preset.name)
+        if preset != standard:
+            try:
+                run = self.tried(scenario, standard, values)
+            except Exception:
+                run = None
+            if run is not None:
+                self.say(f"preset: with its changes it cannot be played here: {reason}.")
+                self.say(f"preset: {preset.name} as it is is taken instead")
+                return run
         self.say(f"it cannot be played here: {reason}")
         return None
+
+    def tried(self, scenario: Scenario, preset: Preset, values: Mapping[str, Value]) -> Run:
+        """The run before any act, once every number in it is known to be legal.
+
+        A default that comes from the preset is checked like a value that is given.
+        """
+        run = self.play(scenario, preset, values)
+        return self.with_acts(run, ())
 
     def acted(self, start: Run, acts: list[Action]) -> Run:
         """The run with every act that is legal in its turn."""

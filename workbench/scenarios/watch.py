@@ -40,7 +40,9 @@ class _Beginning(io.TextIOBase):
 
     def write(self, text: str) -> int:
         if len(self.text) < MAX_PRINTED:
-            self.text += text[: MAX_PRINTED - len(self.text)]
+            part = text[: MAX_PRINTED - len(self.text)]
+            # What no page can show (half of a surrogate pair) is written out.
+            self.text += part.encode("utf-8", "backslashreplace").decode()
         return len(text)
 
 

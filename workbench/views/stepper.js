@@ -1135,11 +1135,16 @@ export function mount(el, doc, options) { return new Stepper(el, doc, options); 
 /** anywidget's entry: traits `doc`, `cursor` (the step) and `selected_link`. */
 function render({ model, el }) {
   let stepper = null, waiting = 0;
-  const save = () => { waiting = 0; model.save_changes(); };
+  // The kernel echoes every step that it is sent. While a later one is still to be sent, an echo
+  // would lead back: `own` are the steps that may come back so, `mine` is where the page stands.
+  let mine = null;
+  const own = new Set();
+  const save = () => { waiting = 0; own.clear(); own.add(mine); model.save_changes(); };
   const tell = (name, value) => {
-    model.set(name, value);
+    if (name === "cursor") { mine = value; own.add(value); }
     // The picture never waits for the kernel; a held key sends it the last step, ten a second.
     if (!waiting) waiting = setTimeout(save, 100);
+    model.set(name, value);
   };
   const open = () => {
     if (stepper) stepper.destroy();
@@ -1150,7 +1155,11 @@ function render({ model, el }) {
       onStep: (step) => tell("cursor", step), onLink: (n) => tell("selected_link", n),
     });
   };
-  const move = () => stepper && stepper.go(model.get("cursor"), true);
+  const move = () => {
+    const value = model.get("cursor");
+    if (waiting && value !== mine && own.has(value)) model.set("cursor", mine);
+    else if (stepper) stepper.go(value, true);
+  };
   const choose = () => stepper && model.get("selected_link") !== stepper.linkNo && stepper.choose(model.get("selected_link"), true);
   model.on("change:doc", open);
   model.on("change:cursor", move);

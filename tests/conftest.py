@@ -36,6 +36,14 @@ def repo() -> Path:
     return REPO
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory) -> Path:
+    """Where this process and all that it starts keep a learner's answers: never in `my/`."""
+    place = tmp_path_factory.mktemp("home")
+    os.environ["WORKBENCH_HOME"] = str(place)
+    return place
+
+
 @pytest.fixture(scope="session")
 def private_jupyter(tmp_path_factory) -> dict[str, str]:
     """Variables under which Jupyter sees the checkout's code and none of its user's settings."""

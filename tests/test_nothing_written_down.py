@@ -8,17 +8,39 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from workbench import presets
-from workbench.exercises import credit_check, credit_predict
+from workbench import presets, serial
+from workbench.amqp import flow
+from workbench.exercises import (
+    count_predict,
+    credit_check,
+    credit_predict,
+    drain_predict,
+    drain_runs,
+    race_check,
+    race_predict,
+    show_me,
+)
+from workbench.exercises.audit import audit, audited_run
 from workbench.exercises.compare import compare_rules
+from workbench.exercises.levels import levels
 from workbench.exercises.progress import Progress
-from workbench.scenarios import run
+from workbench.exercises.race_runs import CROSSING, orders, searched
+from workbench.exercises.scheduler import Game
+from workbench.exercises.wrap import wrap_verdicts
+from workbench.scenarios import link_model, rules, run
 from workbench.trace.explain import explain
 from workbench.views.stepper_doc import build
 from workbench.views.stills import text_still
 
 REPO = Path(__file__).resolve().parent.parent
-LESSON = REPO / "notebooks" / "01_credit.ipynb"
+NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
+LESSONS = [path for path in NOTEBOOKS if path.stem != "00_index"]
+EXERCISES = REPO / "workbench" / "exercises"
+# Where lessons ask and judge: each of these reads its numbers off a run or a search.
+ASKING = sorted(
+    [*EXERCISES.glob("*_predict.py"), *EXERCISES.glob("*_check.py")]
+    + [EXERCISES / name for name in ("atm.py", "audit.py", "race_runs.py", "wrap.py")]
+)
 
 
 def preset(**changes) -> presets.Preset:
@@ -120,13 +142,164 @@ def test_the_queue_s_pace_reaches_the_table_the_prediction_and_the_check():
     assert reasons[0] != reasons[1]
 
 
+# -- lesson 02: another rule, other results -------------------------------------------------------
+
+SIZE = {"messages": 10, "grants": [3, 6]}
+
+
+@pytest.fixture
+def set_is_right(monkeypatch):
+    """The sender's rule `set` becomes the specification's; nothing else changes."""
+    right = dataclasses.replace(rules.RULES["set"], rule=rules.RULES["spec"].rule)
+    changed = {**rules.RULES, "set": right}
+    monkeypatch.setattr(rules, "RULES", changed)
+    return changed
+
+
+def shown_of_the_race() -> dict[str, object]:
+    """What lesson 02 shows and answers about rule `set`."""
+    race = run("race", parameters={"initial_delivery_count": 20, "first_credit": 3, "grants": "6"})
+    found = searched(**SIZE, rule="set")
+    counterexample = show_me.counterexample("sets")
+    return {
+        "crossing": race_predict.crossing.question(race).solve().beliefs[1].answer,
+        "orders": orders(race).differing("set"),
+        "which order": race_predict.which_order.question(race, "set").solve().answer,
+        "states": (found.states, found.bad, found.shortest),
+        "bad states": race_predict.bad_states.question(**SIZE, rule="set").solve().answer,
+        "passing": race_predict.passing_rules.question(**SIZE).solve().answer,
+        "counterexample": counterexample and counterexample.moves,
+    }
+
+
+def test_another_rule_changes_everything_that_lesson_02_shows(set_is_right):
+    """With `set` made right no run differs, no state is bad, no schedule contradicts it."""
+    shown = shown_of_the_race()
+    assert shown == {
+        "crossing": 5,
+        "orders": [],
+        "which order": race_predict.NONE,
+        "states": (searched(**SIZE).states, 0, None),
+        "bad states": race_predict.NOT_ONE,
+        "passing": 2,
+        "counterexample": None,
+    }
+
+
+def test_without_that_change_each_of_them_is_another():
+    """The test above sees a difference, not a constant."""
+    shown = shown_of_the_race()
+    assert shown["crossing"] == 6
+    assert shown["orders"] == list(CROSSING)
+    assert shown["which order"] == race_predict.SOME
+    assert shown["states"] != (searched(**SIZE).states, 0, None)
+    assert shown["bad states"] == race_predict.MOST
+    assert shown["passing"] == 1
+    assert shown["counterexample"]
+
+
+@pytest.mark.parametrize(("first", "grant"), [(3, 6), (5, 9), (1, 1)])
+def test_the_numbers_of_the_race_reach_question_answer_and_beliefs(first, grant):
+    """first_credit and grants of the scenario: the question, the formula, each wrong answer."""
+    given = {"initial_delivery_count": 7, "first_credit": first, "grants": str(grant)}
+    asked = race_predict.crossing.question(run("race", parameters=given))
+    assert f"link-credit {first}" in asked.text
+    assert f"flow(delivery-count=7, link-credit={grant})" in asked.text
+    solution = asked.solve()
+    assert solution.answer == grant - 1
+    assert f"7 + {grant} − 8 = {grant - 1}" in solution.reason
+    assert [belief.answer for belief in solution.beliefs] == [first - 1 + grant, grant, first - 1]
+
+
+@pytest.mark.parametrize("credit", [3, 5])
+def test_the_size_of_the_grants_reaches_audit_and_answer(credit):
+    """link_credit of the audited run: every number in the table moves with it."""
+    audited = audit(audited_run(credit))
+    assert [line.credit["the ledgers"] for line in audited.lines if line.kind == "transfer"][
+        :credit
+    ] == list(range(credit - 1, -1, -1))
+    assert f"link-credit={credit + credit}" in str(audited)
+    noticed = count_predict.noticed.question(audited_run(credit), "counts from zero").solve()
+    assert noticed.answer == len(audited.stalls("counts from zero"))
+
+
+def test_another_subtraction_changes_the_table_of_beginnings(monkeypatch):
+    """With `naive` made right, no beginning is bad any more."""
+    assert "✘" in str(wrap_verdicts([2**32 - 2], **SIZE))
+    right = dataclasses.replace(rules.RULES["naive"], rule=rules.RULES["spec"].rule)
+    monkeypatch.setattr(rules, "RULES", {**rules.RULES, "naive": right})
+    assert "✘" not in str(wrap_verdicts([2**32 - 2], **SIZE))
+
+
+def test_the_check_of_a_sender_runs_the_model(monkeypatch):
+    """With a model in which nothing is bad a greedy sender passes: the verdict comes from it."""
+
+    def greedy(state, frame):
+        state.link_credit = frame.link_credit
+
+    assert race_check.sender(greedy, **SIZE, log=Progress()).right is False
+    monkeypatch.setattr(link_model.LinkModel, "bad", lambda self, state: False)
+    assert race_check.sender(greedy, **SIZE, log=Progress()).right
+
+
+def test_another_rule_changes_par_and_proof_of_a_level(set_is_right):
+    """With `set` made right, its levels cannot be won, and the game says so."""
+    by_name = {level.name: level for level in levels()}
+    assert by_name["set"].par is None
+    game = Game(by_name["set"], Progress())
+    game.cannot()
+    assert game.line.startswith("✔ Right, it cannot be done")
+    assert f"{by_name['rule'].found.states:,} of them" in game.line
+
+
+def test_without_that_change_the_level_can_be_won():
+    """The par is the length of the shortest schedule that the search finds."""
+    level = next(level for level in levels() if level.name == "set")
+    assert level.par == len(searched(**SIZE, rule="set").shortest)
+    game = Game(level, Progress())
+    game.cannot()
+    assert game.line.startswith("✘ It can be done")
+
+
+# -- lesson 03: another drain, other results -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ready", "credit", "start"), [(2, 5, 0), (4, 5, 20), (0, 3, 4294967294)])
+def test_the_numbers_of_a_drain_reach_question_and_answer(ready, credit, start):
+    """Ready messages, credit and first count: what comes, and where delivery-count stands."""
+    queue = run("credit", parameters={"messages": ready, "initial_delivery_count": start})
+    brings = drain_predict.drain_brings.question(queue, credit)
+    assert f"grants {credit}" in brings.text
+    assert brings.solve().answer == ready
+    counts = drain_predict.drain_counts.question(queue, credit)
+    assert f"It was {start} before" in counts.text
+    assert counts.solve().answer == serial.add(start, credit)
+
+
+def test_a_sender_that_gives_nothing_back_changes_what_a_drain_shows(monkeypatch):
+    """Without the step of delivery-count, answer and table count messages only."""
+
+    def shown() -> tuple:
+        queue = run("credit", parameters={"messages": 2})
+        counts = drain_predict.drain_counts.question(queue, 5).solve()
+        return counts.answer, str(drain_runs.drain_cases([2], link_credit=5))
+
+    answer, table = shown()
+    assert answer == 5
+    assert "0 → 5" in table
+    monkeypatch.setattr(flow.SenderLinkFlow, "advance", lambda self: 0)
+    answer, table = shown()
+    assert answer == 2
+    assert "0 → 2" in table
+
+
 # -- the sources --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", [credit_predict, credit_check])
-def test_questions_and_checks_hold_no_numbers(module):
+@pytest.mark.parametrize("path", ASKING, ids=lambda path: path.stem)
+def test_questions_and_checks_hold_no_numbers(path):
     """No whole number but 0 and 1, in code or in words: everything else comes from a run."""
-    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     found = [
         (node.lineno, node.value)
         for node in ast.walk(tree)
@@ -146,12 +319,13 @@ def test_questions_and_checks_hold_no_numbers(module):
 
 # What looks like a number in words and is none that a run could give.
 NAMES = re.compile(
-    r"\[\d+(?:\.\d+)*\]"  # a clause
+    r"\[\d+(?:\.\d+)*\]|RFC 1982|32-bit|IEEE Network, 1995|[Ii]n 1995"  # clauses and papers
     r"|AMQP \d(?:[-.]\d)+|\d-\d-\d|\d-\d\d"  # protocols
-    r"|RabbitMQ \*{0,2}\d\.\d|in \d\.\d|\*\*RabbitMQ \d\.\d\*\*"  # versions
-    r"|lessons? \d\d|\[\d\d [^\]]*\]|\(\d\d_\w+\.ipynb\)|^\"?\d\d$"  # lessons
-    r"|section \d|^#+ \d+\. |parts? \d(?: and \d)?|About \d+ minutes"  # the lesson's own parts
-    r"|article-\d+-\d+|c2b|rmq\d+\w*",  # names
+    r"|RabbitMQ \*{0,2}\d\.\d|(?:in|and|to|[Ss]ince) \d\.\d|\*\*RabbitMQ \d\.\d\*\*"  # versions
+    r"|[Ll]essons? \d\d|\[\d\d [^\]]*\]|\(\d\d_\w+\.ipynb\)|^\"?\d\d$"  # lessons
+    # the lesson's own parts, and how long they take
+    r"|[Ss]ections? \d(?:(?:, \d)* (?:and|to) \d)?|^#+ \d+\. |parts? \d(?: and \d)?|\d+ minutes"
+    r"|article-\d+-\d+|c2b|(?:rmq|rabbit)\d+\w*",  # names
     re.MULTILINE,
 )
 
@@ -162,24 +336,96 @@ def numbers_in(text: str) -> list[int]:
     return [int(found.replace(",", "")) for found in re.findall(r"\d[\d,]*\b", plain)]
 
 
-def test_the_lesson_s_prose_holds_no_results():
+def cells_of(path: Path, kind: str) -> list:
+    """The cells of a notebook of one kind."""
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def constants(path: Path) -> list:
+    """Every constant in the code of a notebook."""
+    code = "\n".join(cell.source for cell in cells_of(path, "code"))
+    return [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_lesson_s_prose_holds_no_results(path):
     """Whatever number the prose names is one that a cell puts in, or one of the preset's."""
-    notebook = nbformat.read(LESSON, as_version=4)
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    put_in = {
-        node.value
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Constant) and isinstance(node.value, int)
-    }
+    put_in: set[int] = set()
+    for value in constants(path):
+        put_in |= {value} if isinstance(value, int) else set()
+        put_in |= set(numbers_in(value)) if isinstance(value, str) else set()
     spec = presets.get("spec")
     put_in |= {spec.top_up_credit, spec.top_up_at, spec.wire_latency_us, spec.queue_deliver_us}
+    put_in |= {serial.MAX}
     named = {
         (cell.id, number)
-        for cell in notebook.cells
-        if cell.cell_type == "markdown"
+        for cell in cells_of(path, "markdown")
         for number in numbers_in(cell.source)
     }
     assert {place for place in named if place[1] not in put_in | {0, 1}} == set()
+
+
+def known_results() -> set[int]:
+    """The counts of the lesson's searches, as the explorer finds them now."""
+    found = [
+        searched(messages=messages, grants=grants, rule=rule)
+        for messages, grants in ((10, [3, 6]), (20, [5, 5, 5, 5]))
+        for rule in ("spec", "set", "add")
+    ]
+    return {number for one in found for number in (one.states, one.bad)} - {0}
+
+
+def test_no_count_of_states_stands_in_a_lesson():
+    """145, 383, 238, ... are what a search finds; no cell, question or level has them."""
+    known = known_results()
+    assert {145, 383, 238, 197, 136} <= known
+    for path in NOTEBOOKS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            assert known.isdisjoint(numbers_in(cell.source)), f"{path.stem}: {cell.id}"
+    for path in EXERCISES.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant):
+                there = {node.value} if isinstance(node.value, int) else set()
+                there |= set(numbers_in(node.value)) if isinstance(node.value, str) else set()
+                assert known.isdisjoint(there), f"{path.stem}, line {node.lineno}"
+
+
+SPELLED = {**{move: move for move in link_model.MOVES}} | {
+    name: getattr(link_model, name)
+    for name in ("SEND_FLOW", "SEND_TRANSFER", "TRANSFER_ARRIVES", "FLOW_ARRIVES")
+}
+
+
+def schedules_in(tree: ast.AST) -> list[tuple[int, list[str]]]:
+    """Every literal sequence of moves, by line; moves by name or as text."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List):
+            words = [
+                SPELLED.get(getattr(item, "id", None) or str(getattr(item, "value", "")))
+                for item in node.elts
+            ]
+            moves = [word for word in words if word]
+            if len(moves) > 1:
+                found.append((node.lineno, moves))
+    return found
+
+
+def test_no_counterexample_is_written_by_hand():
+    """Each counterexample has a move twice; no literal sequence of moves has."""
+    for name in ("adds", "sets"):
+        moves = show_me.counterexample(name).moves
+        assert len(moves) > len(set(moves))
+    sources = [*EXERCISES.glob("*.py"), REPO / "workbench" / "scenarios" / "beliefs.py"]
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sources}
+    for path in NOTEBOOKS:
+        code = "\n".join(cell.source for cell in cells_of(path, "code"))
+        trees[path.stem] = ast.parse(code)
+    assert any(schedules_in(tree) for tree in trees.values())
+    for name, tree in trees.items():
+        for line, moves in schedules_in(tree):
+            assert len(moves) == len(set(moves)), f"{name}, line {line}"
 
 
 def test_no_notebook_compares_with_a_literal():
@@ -193,3 +439,25 @@ def test_no_notebook_compares_with_a_literal():
                     if isinstance(node, ast.Compare)
                 ]
                 assert compared == [], cell.id
+
+
+def test_a_level_holds_what_is_given_and_nothing_that_is_found():
+    """Its numbers are messages, grants and counts at the start; par and proof are worked out."""
+    tree = ast.parse((EXERCISES / "levels.py").read_text(encoding="utf-8"))
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Level"
+    ]
+    given = {"messages", "grants", "initial_delivery_count", "first_credit"}
+    assert len(calls) >= 5
+    for call in calls:
+        for keyword in call.keywords:
+            held = [node.value for node in ast.walk(keyword) if isinstance(node, ast.Constant)]
+            if any(isinstance(value, int) for value in held):
+                assert keyword.arg in given, keyword.arg
+    for level in levels():
+        put_in = {level.messages, *level.grants, level.initial_delivery_count, level.first_credit}
+        words = re.sub(r"\d+\.\d+\.\d+", "", f"{level.title} {level.story}")
+        told = set(numbers_in(words))
+        assert told <= put_in | {serial.MODULUS}, level.name

@@ -81,6 +81,16 @@ def test_diff_undoes_add(s, n):
 
 @rules
 @given(NUMBERS, NUMBERS)
+def test_steps_lead_forward_even_the_long_way_round(s, n):
+    """As many as one likes below 2^32: steps(b, a) and steps(a, b) go round the circle once."""
+    there, back = serial.steps(n, s), serial.steps(s, n)
+    assert 0 <= there < MODULUS
+    assert there + back in (0, MODULUS)
+    assert (s + there) % MODULUS == n
+
+
+@rules
+@given(NUMBERS, NUMBERS)
 def test_diff_changes_its_sign_with_the_order(a, b):
     """diff(a, b) is -diff(b, a), and compare tells its sign."""
     if (a - b) % MODULUS == HALF:

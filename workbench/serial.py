@@ -9,7 +9,7 @@ Rule of the project: no other module cuts a number to 32 bits.
 
 from enum import Enum
 
-__all__ = ["HALF", "MAX", "MODULUS", "Order", "SerialError", "add", "compare", "diff"]
+__all__ = ["HALF", "MAX", "MODULUS", "Order", "SerialError", "add", "compare", "diff", "steps"]
 
 MODULUS = 2**32
 """How many serial numbers there are."""
@@ -68,6 +68,19 @@ def diff(a: int, b: int) -> int:
     if distance == HALF:
         raise SerialError(f"serial numbers {a} and {b} are {HALF} apart: neither is the later one")
     return distance if distance < HALF else distance - MODULUS
+
+
+def steps(a: int, b: int) -> int:
+    """How many steps forward lead from `b` to `a`, for who knows that there was no step back.
+
+    Args:
+        a: a serial number.
+        b: a serial number.
+
+    Returns:
+        `a` minus `b` modulo 4294967296, 0 to 4294967295.
+    """
+    return (a - b) % MODULUS
 
 
 def compare(a: int, b: int) -> Order:

@@ -98,6 +98,19 @@ def test_receiver_follows_a_count_that_advances_by_itself():
         link.advanced_to(4294967289)
 
 
+@pytest.mark.parametrize("credit", [2147483647, 2147483648, 2147483653, 4294967295])
+@pytest.mark.parametrize("start", STARTS)
+def test_receiver_follows_a_drain_of_more_than_half_the_circle(start, credit):
+    """Credit is a uint: all of it may be given back at once, which moves the count past 2^31."""
+    sender = SenderLinkFlow.starting_at(start)
+    sender.link_credit = credit
+    receiver = ReceiverLinkFlow(delivery_count=start, link_credit=credit)
+    sender.advance()
+    assert receiver.advanced_to(sender.delivery_count) == 0
+    assert receiver.advanced_to(serial.add(start, 7)) == credit - 7
+    assert receiver.advanced_to(start) == credit
+
+
 def test_deliveries_beyond_the_credit_leave_it_at_zero():
     """What was sent before a cut was seen still arrives [2.6.7]."""
     link = ReceiverLinkFlow(delivery_count=7, link_credit=1, available=1)

@@ -466,6 +466,7 @@ def test_a_delivery_is_settled_as_snd_settle_mode_promises(mode, frames, words):
         (SenderSettleMode.MIXED, [{"settled": True}]),
         (SenderSettleMode.MIXED, [{}]),
         (SenderSettleMode.UNSETTLED, [{"more": True}, {}]),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True, "aborted": True}]),
     ],
 )
 def test_what_snd_settle_mode_allows_is_taken(mode, frames):

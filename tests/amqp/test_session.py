@@ -312,6 +312,45 @@ def test_a_new_attach_of_a_live_name_steals_the_link():
     assert not pair.sender.attached
 
 
+def test_a_name_attached_on_another_session_steals_a_link_that_has_had_no_answer():
+    """Ours waits for its answer on session 1, the peer attaches the name on session 2 [2.6.1]."""
+    pair, ours, _ = begun()
+    second = pair.client.connection.begin()
+    pair.pump()
+    link = ours.attach_receiver("l", "q")
+    attach = Attach(
+        name="l", handle=0, role=Role.SENDER, initial_delivery_count=0,
+        source=Source(address="q"), target=Target(),
+    )  # fmt: skip
+    stolen, attaching = pair.inject(pair.server, attach, channel=second.remote_channel)
+    assert isinstance(stolen, LinkStolen)
+    assert stolen.link is link
+    assert attaching.link.session is second
+    pair.client.connection.answer(stolen)
+    pair.client.connection.answer(attaching)
+    assert link.error.condition == "amqp:link:stolen"
+    assert attaching.link.attached
+
+
+def test_the_late_answer_to_a_stolen_attach_steals_nothing_back():
+    """It answers the attach of its own session, and the new link lives on [2.6.1]."""
+    pair, ours, _ = begun()
+    second = pair.client.connection.begin()
+    pair.pump()
+    link = ours.attach_receiver("l", "q")
+    terms = {"role": Role.SENDER, "initial_delivery_count": 0, "target": Target()}
+    attach = Attach(name="l", handle=0, source=Source(address="q"), **terms)
+    stolen, attaching = pair.inject(pair.server, attach, channel=second.remote_channel)
+    pair.client.connection.answer(stolen)
+    pair.client.connection.answer(attaching)
+    assert pair.inject(pair.server, attach, channel=ours.remote_channel) == []
+    (gone,) = pair.inject(pair.server, Detach(handle=0, closed=True), channel=ours.remote_channel)
+    assert gone.link is link
+    assert link.state is LinkState.DETACHED
+    assert attaching.link.attached
+    assert pair.client.connection.names["l", Role.RECEIVER] is attaching.link
+
+
 def test_a_live_name_cannot_be_attached_twice_by_this_end():
     """A link is named by name and direction [2.6.1]."""
     pair, ours, _ = begun()

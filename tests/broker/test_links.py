@@ -275,6 +275,59 @@ def test_a_message_larger_than_the_receiver_takes_ends_the_link_and_stays(
     assert rig.broker.overview()["queue:q.consumers"] == 0
 
 
+@pytest.mark.parametrize("mode", [SenderSettleMode.SETTLED, SenderSettleMode.UNSETTLED])
+def test_a_message_too_large_for_one_receiver_goes_to_another_in_its_place(
+    mode: SenderSettleMode,
+) -> None:
+    """The one is no consumer any more when its detach leaves; the order stays [2.7.3]."""
+    rig = Rig()
+    rig.broker.declare("q").fill([b"x" * 200, b"y"])
+    small, session = rig.raw()
+    link = rig.receiver(session, max_message_size=100, snd_settle_mode=mode)
+    link.grant(1)
+    while rig.recorder.rows[-1].kind != "detach":
+        assert rig.clock.step()
+    assert rig.queue().consumers() == ()
+    assert rig.queue().ready == 2
+    assert payloads(small) == []
+    large, session = rig.raw("c2")
+    rig.receiver(session, snd_settle_mode=mode).grant(2)
+    rig.rest()
+    assert payloads(large) == [b"x" * 200, b"y"]
+
+
+def test_only_the_receiver_whose_turn_it_is_is_judged_by_the_size() -> None:
+    """A large message that goes to somebody else ends nobody's link."""
+    rig = Rig()
+    rig.broker.declare("q").fill([b"small", b"x" * 200])
+    client, session = rig.raw()
+    first = rig.receiver(session, name="first", max_message_size=100)
+    second = rig.receiver(session, name="second")
+    first.grant(2)
+    second.grant(1)
+    rig.rest()
+    assert first.attached
+    assert second.attached
+    assert payloads(client) == [b"small", b"x" * 200]
+
+
+def test_the_size_is_that_of_the_message_as_it_would_be_sent() -> None:
+    """A header that marks it as handed out before may make it too large [2.7.3]."""
+    rig = Rig()
+    message = encode_message([Data(b"x" * 50)])
+    rig.broker.declare("q").fill([message])
+    client, session = rig.raw()
+    link = rig.receiver(session, max_message_size=len(message))
+    link.grant(1)
+    rig.rest()
+    link.settle(0, state=Released())
+    link.grant(1)
+    rig.rest()
+    assert len(payloads(client)) == 1
+    assert client.frames(Detach)[0].error.condition == ErrorCondition.MESSAGE_SIZE_EXCEEDED
+    assert (rig.queue().ready, rig.queue().unsettled) == (1, 0)
+
+
 # -- outcomes -------------------------------------------------------------------------------
 
 
@@ -316,9 +369,31 @@ def test_a_failed_delivery_counts_in_the_header_and_annotations_are_merged(
     link.grant(1)
     rig.rest()
     header, annotations, body = decode_message(payloads(client)[1])
-    assert header == Header(delivery_count=count)
+    assert header == Header(first_acquirer=False, delivery_count=count)
     assert annotations.value == {"x-old": 1, "x-new": 2}
     assert body == AmqpValue("hi")
+
+
+@pytest.mark.parametrize("first", [[], [Header(durable=True, first_acquirer=True)]])
+def test_what_was_handed_out_before_says_so_though_no_attempt_failed(first: list[Header]) -> None:
+    """first-acquirer false; delivery-count stays, since a detach is no failed attempt [3.2.1]."""
+    rig = Rig()
+    rig.broker.declare("q").fill([encode_message([*first, AmqpValue("hi")])])
+    client, session = rig.raw()
+    link = rig.receiver(session)
+    link.grant(1)
+    rig.rest()
+    link.close()
+    rig.rest()
+    rig.receiver(session).grant(1)
+    rig.rest()
+    before, again = (decode_message(payload) for payload in payloads(client))
+    assert before == [*first, AmqpValue("hi")]
+    header = again[0]
+    assert isinstance(header, Header)
+    assert header.first_acquirer is False
+    assert (header.durable, header.delivery_count) == (True if first else None, None)
+    assert again[-1] == AmqpValue("hi")
 
 
 def test_one_disposition_may_settle_deliveries_of_two_links() -> None:

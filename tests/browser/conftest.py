@@ -153,7 +153,32 @@ class LabPage(Page):
             cell_id,
         )
         assert index >= 0, f"no cell {cell_id!r} in this notebook"
-        return self.page.locator(f'.jp-Notebook .jp-Cell[data-windowed-list-index="{index}"]')
+        cell = self.page.locator(f'.jp-Notebook .jp-Cell[data-windowed-list-index="{index}"]')
+        self.wait_still(cell)
+        return cell
+
+    def wait_still(self, cell, looks: int = 4) -> None:
+        """Wait until a cell has stood in one place for a while.
+
+        JupyterLab measures cells as they come into view, moves the others, and takes out of the
+        page what has left the window; whatever has the focus there loses it.
+        """
+        cell.evaluate(
+            """(node, looks) => new Promise((resolve) => {
+                let last = '', same = 0, tries = 0;
+                const look = () => {
+                    const box = node.getBoundingClientRect();
+                    const here = `${node.isConnected} ${box.top} ${box.height}`;
+                    same = here === last ? same + 1 : 0;
+                    last = here;
+                    tries += 1;
+                    if (same >= looks || tries > 100) resolve();
+                    else setTimeout(look, 50);
+                };
+                look();
+            })""",
+            looks,
+        )
 
 
 @pytest.fixture(scope="package")
@@ -257,8 +282,12 @@ def new_page(browser):
 
 
 @pytest.fixture
-def lab_page(chromium, lab_url, lab_root) -> Iterator[LabPage]:
-    """JupyterLab in a browser page; the kernels it started are ended after the test."""
+def lab_page(chromium, lab_url, lab_root, home) -> Iterator[LabPage]:
+    """JupyterLab in a browser page; the kernels it started are ended after the test.
+
+    The learner has answered nothing yet: what an earlier test kept is gone.
+    """
+    (home / "progress.json").unlink(missing_ok=True)
     with new_page(chromium) as page:
         lab = LabPage(page=page, url=lab_url, root=lab_root)
         lab.watch()

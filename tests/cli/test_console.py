@@ -44,7 +44,7 @@ def failure(capsys, *argv: str) -> tuple[int, str]:
     [
         ([], "COMMAND"),
         (["rnu"], "invalid choice: 'rnu'"),
-        (["run"], "SCENARIO, -o/--output"),
+        (["run"], "-o, or ask for --share"),
         (["run", "credit", "--frobnicate", "-o", "x.parquet"], "--frobnicate"),
         (["show", "x.parquet", "--at", "soon"], "invalid int value: 'soon'"),
     ],

@@ -50,7 +50,12 @@ def test_people_read_the_shortest_bad_schedule_with_its_numbers(capsys):
         ["--grants", "three"],
         ["--grants", "3,6 drain"],
         ["--rule", "guess"],
+        ["--grants", "1,,2"],
+        ["--grants", "-3"],
+        ["--grants", "2147483648"],
+        ["--grants", "5000000000"],
         ["--messages", "-1"],
+        ["--messages", "4294967295"],
         ["--messages", "many"],
         ["--initial-delivery-count", "4294967296"],
         ["--max-states", "0"],
@@ -65,3 +70,39 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, words):
     told = capsys.readouterr()
     assert told.out == ""
     assert len(told.err.strip().splitlines()) == 1
+
+
+def test_the_bound_in_the_text_can_be_read_by_who_asked_for_it(capsys):
+    """What is legal stands in the one line."""
+    assert main(["explore", "--initial-delivery-count", "4294967296"]) == 2
+    assert "4294967296; legal: 0 to 4294967295" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("start", ["20", "2147483648", "4294967294"])
+def test_the_first_delivery_count_changes_no_verdict(capsys, start):
+    """Counts, schedule and levels are those from 0."""
+    words = ("--rule", "set", "--grants", "3,6")
+    assert explored(capsys, *words, "--initial-delivery-count", start) == explored(capsys, *words)
+
+
+def test_an_interrupt_ends_it_with_one_line(capsys, monkeypatch):
+    """Ctrl-C: no traceback, nothing half printed, the exit code of an interrupted program."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("workbench.sim.explorer.explore", interrupted)
+    assert main(["explore", "--format", "json"]) == 130
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "workbench explore: stopped\n"
+
+
+def test_long_work_tells_on_stderr_how_far_it_is(capsys, monkeypatch):
+    """Where somebody watches; standard output holds the answer alone."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    words = ["explore", "--messages", "20", "--grants", "5,5,5,5", "--format", "json"]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert "exploring 1," in told.err
+    assert json.loads(told.out)["complete"]

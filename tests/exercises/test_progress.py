@@ -1,39 +1,81 @@
-"""The learner's log: what is kept, what is shown, and what is refused when it comes back."""
+"""The learner's log: what is kept, what is shown, how logs are joined; map, card and reset."""
 
 import json
 from datetime import UTC, datetime
 
 import pytest
 
-from workbench.exercises.lessons import LESSONS, lesson_map
-from workbench.exercises.progress import Progress, ProgressError, progress
+from workbench.exercises.lesson_pages import lesson_card, lesson_map, reset_lesson
+from workbench.exercises.lessons import LESSONS
+from workbench.exercises.progress import GUESS, SURE, THINK, Progress, ProgressError, progress
 from workbench.exercises.progress_view import ProgressView
 
 
 @pytest.fixture
 def log() -> Progress:
-    """Two answers in one lesson."""
+    """Two answers to one question of a lesson, one to another."""
     log = Progress()
-    log.record("01/grant", 14, False, "adds")
-    log.record("01/grant", 7, True)
+    log.record("01/grant", 14, False, "adds", confidence=SURE)
+    log.record("01/grant", 7, True, confidence=THINK)
     log.record("01/stop", 0, False, "takes back")
     return log
 
 
+def said(log: Progress) -> list[tuple]:
+    """What the records say, without their numbers."""
+    return [(one.name, one.answer, one.right) for one in log.records]
+
+
 def test_the_log_says_what_was_answered_and_what_came_of_it(log):
-    """One line a question: mark, answers in order, and the belief behind a wrong one."""
+    """One line a question: mark, answers in order, belief, confidence; then the surprises."""
     assert list(log.lines()) == [
-        "✔ 01/grant: 14 → 7",
+        "✔ 01/grant: 14 → 7 (you said: I think so)",
         "✘ 01/stop: 0 (belief “takes back”)",
+        "You were sure and wrong here: 01/grant, 14; the belief “adds”",
     ]
-    assert log.summary("01") == "2 answered, 1 right"
+    assert log.summary("01") == "2 answered, 1 right, 1 sure and wrong"
     assert log.summary("02") == ""
+
+
+def test_there_is_a_record_for_each_answer(log):
+    """Lesson, question, answer, confidence, belief, right, order: what a trainer's view reads."""
+    first = log.records[0]
+    assert (first.lesson, first.question, first.order, first.answer) == ("01", "grant", 1, "14")
+    assert (first.confidence, first.belief, first.right, first.hints) == ("sure", "adds", False, 0)
+    assert [one.order for one in log.records] == [1, 2, 3]
+    assert [one.belief for one in log.records] == ["adds", None, "takes back"]
+
+
+def test_a_right_answer_has_no_belief_behind_it():
+    """A belief that happened to be right is none to be told about."""
+    log = Progress()
+    log.record("01/grant", 7, True, "adds")
+    assert log.records[0].belief is None
 
 
 def test_comparing_the_same_answer_twice_counts_once(log):
     """Pressing Compare again is no new answer."""
     log.record("01/stop", 0, False, "takes back")
     assert log.entries["01/stop"].answers == ["0"]
+    log.record("01/grant", 7, True)
+    assert len(log.records) == 3
+
+
+def test_what_is_asked_again_later_is_no_answer_of_the_lesson(log):
+    """A recall has lines of its own and does not change what the lesson's own questions say."""
+    log.record("01/stop", 20, True, recalled_in="02", confidence=GUESS)
+    assert log.entries["01/stop"].answers == ["0"]
+    assert log.summary("01") == "2 answered, 1 right, 1 sure and wrong"
+    assert "✔ 01/stop, asked again in lesson 02: 20" in list(log.lines())
+
+
+@pytest.mark.parametrize("name", ["grant", "/grant", "01/", "0 1/x", "../x"])
+def test_a_record_must_name_lesson_and_question(name):
+    """A lesson's mistake, told to its author."""
+    with pytest.raises(ValueError, match="no lesson/question"):
+        Progress().record(name, 1, True)
+    with pytest.raises(ValueError, match="legal: sure, I think so, a guess"):
+        Progress().record("01/x", 1, True, confidence="very")
 
 
 def test_an_empty_log_says_so():
@@ -44,55 +86,12 @@ def test_an_empty_log_says_so():
 def test_a_saved_log_comes_back_whole(log, tmp_path):
     """Save and load are each other's opposite, and the file names its format and version."""
     path = log.save(tmp_path / "progress.json")
-    assert json.loads(path.read_text())["format"] == "amqp-flow-workbench/progress"
+    whole = json.loads(path.read_text())
+    assert (whole["format"], whole["version"]) == ("amqp-flow-workbench/progress", 2)
     other = Progress()
-    assert other.load(path) == 2
-    assert other.entries == log.entries
+    assert other.load(path) == (3, ())
+    assert other.records == log.records
     assert [entry.name for entry in tmp_path.iterdir()] == ["progress.json"]
-
-
-def test_answers_given_since_then_stay(log):
-    """Restoring an older log does not undo what was answered in this kernel."""
-    later = Progress()
-    later.record("01/stop", 20, True)
-    later.restore(log.to_json())
-    assert later.entries["01/stop"].answers == ["20"]
-    assert later.entries["01/grant"].answers == ["14", "7"]
-
-
-@pytest.mark.parametrize(
-    ("text", "telling"),
-    [
-        ("", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[1, 2]", "not a saved progress"),
-        ('{"format": "something else"}', "not a saved progress"),
-        ('{"format": "amqp-flow-workbench/progress", "version": 99}', "version 99"),
-        ('{"format": "amqp-flow-workbench/progress", "version": 1}', "entries are missing"),
-        (
-            '{"format": "amqp-flow-workbench/progress", "version": 1, "entries": {"a": 1}}',
-            "entry 'a' has no answers",
-        ),
-    ],
-)
-def test_what_is_no_log_is_refused_and_changes_nothing(log, text, telling):
-    """One line, and the log is as it was."""
-    before = log.to_json()
-    with pytest.raises(ProgressError, match=telling):
-        log.restore(text)
-    assert log.to_json() == before
-
-
-def test_a_file_that_is_no_text_or_is_too_large_is_refused(log, tmp_path):
-    """A picture given by mistake is told as what it is."""
-    path = tmp_path / "progress.json"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ProgressError, match="no text in it"):
-        log.load(path)
-    path.write_bytes(b" " * 1_000_001)
-    with pytest.raises(ProgressError, match="too large"):
-        log.load(path)
-    assert log.load(tmp_path / "absent.json") == 0
 
 
 def test_a_log_that_cannot_be_written_is_told_in_one_line(log, tmp_path):
@@ -101,33 +100,111 @@ def test_a_log_that_cannot_be_written_is_told_in_one_line(log, tmp_path):
         log.save(tmp_path / "absent" / "progress.json")
 
 
-def test_the_log_in_the_notebook_is_kept_and_found_again(log, tmp_path):
-    """Keep writes the file, a new kernel's log takes it up, and what is shown is text."""
+def test_answers_given_since_then_stay(log):
+    """An older log stands before what was answered in this kernel, and undoes nothing."""
+    later = Progress()
+    later.record("01/stop", 20, True)
+    later.take_up(log.to_json())
+    assert said(later) == [*said(log), ("01/stop", "20", True)]
+    assert later.entries["01/stop"].right
+    assert [one.order for one in later.records] == [1, 2, 3, 4]
+
+
+def test_a_log_is_not_taken_up_twice(log):
+    """Loading the same file again, or an older copy of it, changes nothing."""
+    before = log.to_json()
+    older = Progress()
+    older.take_up(before)
+    log.record("02/cross", 5, True)
+    whole = log.to_json()
+    for text in (before, whole, before):
+        log.take_up(text)
+    assert log.to_json() == whole
+
+
+def test_logs_that_went_apart_are_joined_where_they_parted(log):
+    """Two machines began with one log: nothing of either is lost, and nothing is doubled."""
+    here, there = Progress(), Progress()
+    for one in (here, there):
+        one.take_up(log.to_json())
+    here.record("01/stop", 20, True)
+    there.record("02/cross", 6, False, "sets")
+    here.take_up(there.to_json())
+    assert said(here) == [*said(log), ("02/cross", "6", False), ("01/stop", "20", True)]
+    there.take_up(here.to_json())
+    assert sorted(said(there)) == sorted(said(here))
+
+
+def test_an_answer_given_twice_is_taken_up_twice():
+    """Wrong, right and wrong again is three records, and stays three."""
+    log = Progress()
+    for answer, right in ((6, False), (5, True), (6, False)):
+        log.record("02/cross", answer, right)
+    other = Progress()
+    other.take_up(log.to_json())
+    assert said(other) == said(log)
+
+
+def test_a_lesson_can_be_forgotten_and_put_back(log):
+    """Only what was answered in it goes, with its recalls, and all of it comes back in place."""
+    log.record("01/stop", 3, True, recalled_in="02")
+    log.record("02/cross", 5, True)
+    log.record("03/drain", 0, True)
+    whole = said(log)
+    gone = log.forget("02")
+    assert said(log) == [*whole[:3], whole[5]]
+    assert log.put_back(gone) == 2
+    assert sorted(said(log)) == sorted(whole)
+
+
+# -- in the notebook --------------------------------------------------------------------------
+
+
+def file(name: str, content: bytes) -> dict:
+    """A file as the browser hands it over."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    view = memoryview(content)
+    return {"name": name, "content": view, "type": "", "size": len(content), "last_modified": at}
+
+
+def test_what_is_shown_is_text(log):
+    """Nothing of an answer becomes part of the page, and the still says the same."""
     log.record("01/<b>", "<img src=x onerror=alert(1)>", False)
-    view = ProgressView(log, tmp_path)
-    view.keep.click()
-    assert "Kept in progress.json" in view.line.value
+    view = ProgressView(log)
     assert "<img" not in view.text.value
-    again = ProgressView(Progress(), tmp_path)
-    assert "3 answers taken up" in again.line.value
-    assert "14 → 7" in again.text.value
+    assert "14 → 7" in view.text.value
+    data = view._repr_mimebundle_()
+    data = data[0] if isinstance(data, tuple) else data
+    assert "14 → 7" in data["text/plain"]
+    assert "<img" not in data["text/html"]
 
 
-def test_a_log_can_be_brought_from_elsewhere(log, tmp_path):
+def test_the_download_is_the_log(log):
+    """The link carries the whole file: no server is asked."""
+    import base64
+    import re
+
+    link = ProgressView(log).text.value
+    data = base64.b64decode(re.search(r"base64,([^\"]+)", link)[1]).decode()
+    assert data == log.to_json()
+    assert "Download" not in ProgressView(Progress()).text.value
+
+
+def test_a_log_can_be_brought_from_elsewhere(log):
     """An uploaded file is taken up; one that is no log is told and changes nothing."""
-
-    def file(name: str, content: bytes) -> dict:
-        at = datetime(2026, 1, 1, tzinfo=UTC)
-        size = len(content)
-        view = memoryview(content)
-        return {"name": name, "content": view, "type": "", "size": size, "last_modified": at}
-
-    view = ProgressView(Progress(), tmp_path)
+    view = ProgressView(Progress())
     view.upload.value = (file("p.json", log.to_json().encode()),)
-    assert "2 answers taken up from p.json." in view.line.value
+    assert "p.json: 3 answers read, 3 of them new here." in view.line.value
+    view.upload.value = (file("again.json", log.to_json().encode()),)
+    assert "again.json: 3 answers read, 0 of them new here." in view.line.value
     view.upload.value = (file("cat.png", b"\xff\x00"),)
     assert "cat.png: not a saved progress" in view.line.value
+    view.upload.value = (file("huge.json", b" " * 4_000_001),)
+    assert "too large" in view.line.value
     assert "14 → 7" in view.text.value
+
+
+# -- the map, the card and the reset ------------------------------------------------------------
 
 
 def test_the_map_lists_every_lesson_and_is_honest_about_the_rest(tmp_path):
@@ -145,15 +222,56 @@ def test_the_map_lists_every_lesson_and_is_honest_about_the_rest(tmp_path):
     assert '<a href="01_credit.ipynb">' in html
 
 
-def test_the_map_shows_what_was_kept(log, tmp_path):
-    """Another notebook's kernel wrote it; a damaged file is not the map's business."""
-    log.save(tmp_path / "progress.json")
-    assert "2 answered, 1 right" in str(lesson_map(tmp_path))
-    (tmp_path / "progress.json").write_text("{")
-    assert "answered" not in str(lesson_map(tmp_path))
-    assert progress.entries == {}
-
-
 def test_minutes_stay_within_what_a_person_can_take():
     """15 to 30 minutes each."""
     assert all(15 <= lesson.minutes <= 30 for lesson in LESSONS)
+
+
+def test_a_lesson_comes_after_what_it_needs():
+    """Prerequisites are earlier lessons, and the ways through them end at the first."""
+    known = {lesson.number: lesson for lesson in LESSONS}
+    for lesson in LESSONS[1:]:
+        assert lesson.after, lesson.number
+        assert all(number in known and number < lesson.number for number in lesson.after)
+    assert known["01"].after == ()
+
+
+def test_a_card_says_minutes_prerequisites_and_what_for(tmp_path, monkeypatch):
+    """Links only to notebooks that are there; as text as well."""
+    (tmp_path / "01_credit.ipynb").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    card = lesson_card("02")
+    assert "About 25 minutes." in str(card)
+    assert "Before it: 01 Grant credit by hand." in str(card)
+    assert card.lesson.able[0] in str(card)
+    assert '<a href="01_credit.ipynb">01 Grant credit by hand</a>' in card._repr_html_()
+    (tmp_path / "01_credit.ipynb").unlink()
+    assert "<a" not in card._repr_html_()
+    with pytest.raises(ValueError, match="no lesson '2'; there are: 01, 02"):
+        lesson_card("2")
+
+
+def test_a_reset_forgets_nothing_before_its_button_is_pressed():
+    """Running all cells runs the reset cell too: only a press forgets, and it can be undone."""
+    log = Progress()
+    log.record("01/grant", 7, True)
+    log.record("02/cross", 5, True)
+    view = type(reset_lesson("02"))(LESSONS[1], log)
+    assert len(log.records) == 2
+    assert view.undo.disabled
+    view.forget.click()
+    assert [one.name for one in log.records] == ["01/grant"]
+    assert "1 answer of lesson 02 forgotten" in view.line.value
+    view.undo.click()
+    assert len(log.records) == 2
+    assert view.undo.disabled
+    view.forget.click()
+    view.forget.click()
+    assert "There are no answers of lesson 02" in view.line.value
+    view.undo.click()
+    assert len(log.records) == 2
+
+
+def test_the_tests_keep_nothing_in_the_checkout(repo, home):
+    """The log of this process lies in a folder of its own."""
+    assert progress.where == home / "progress.json"

@@ -8,6 +8,8 @@ from statistics import median
 import nbformat
 import pytest
 
+from workbench.exercises.lessons import lesson_numbered
+
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
 MAX_LINES = 15
@@ -135,3 +137,70 @@ def test_links_lead_to_files(path, notebook):
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", cell.source):
                 assert (path.parent / target).exists(), f"{cell.id}: {target}"
+
+
+# -- the frame of a lesson ------------------------------------------------------------------------
+
+LESSONS = [path for path in NOTEBOOKS if not path.stem.startswith("00")]
+INSTRUCTORS = "> **Note for instructors.**"
+
+
+@pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
+def lesson(request):
+    """The number and the notebook of each lesson in turn."""
+    path = request.param
+    return path.stem[:2], nbformat.read(path, as_version=nbformat.NO_CONVERT)
+
+
+def calls(notebook, name: str) -> list[tuple[str, str]]:
+    """The cells that call a name, each with its first argument."""
+    return [
+        (cell.id, ast.unparse(node.args[0]).strip("'") if node.args else "")
+        for cell in code_cells(notebook)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name
+    ]
+
+
+def test_a_lesson_says_minutes_prerequisites_and_asks_three_questions_first(lesson):
+    """A card and a recall of its own number, before anything else is asked."""
+    number, notebook = lesson
+    if number == "01":  # it stands after nothing, and there is nothing to recall
+        assert "You need:" in notebook.cells[0].source
+        assert "minutes" in notebook.cells[0].source
+        return
+    assert [one for _, one in calls(notebook, "lesson_card")] == [number]
+    assert [one for _, one in calls(notebook, "recall")] == [number]
+    order = [cell.id for cell in code_cells(notebook)]
+    recalled = calls(notebook, "recall")[0][0]
+    asking = re.compile(r"\b(predict|check)\.")
+    asked = [cell.id for cell in code_cells(notebook) if asking.search(cell.source)]
+    assert order.index(recalled) < min(map(order.index, asked))
+
+
+def test_a_lesson_has_one_note_for_instructors(lesson):
+    """A quoted cell that begins with the same words everywhere, so that it can be found."""
+    _, notebook = lesson
+    notes = [cell for cell in notebook.cells if "Note for instructors" in cell.source]
+    assert len(notes) == 1
+    assert notes[0].cell_type == "markdown"
+    assert notes[0].source.startswith(INSTRUCTORS)
+    assert all(line.startswith(">") for line in notes[0].source.splitlines())
+
+
+def test_a_lesson_ends_with_log_and_reset(lesson):
+    """The log first, so that nobody forgets what they have not seen."""
+    number, notebook = lesson
+    assert [one for _, one in calls(notebook, "reset_lesson")] == [number]
+    last = [cell.id for cell in code_cells(notebook)][-2:]
+    log, reset = (calls(notebook, name)[0][0] for name in ("progress_log", "reset_lesson"))
+    assert last == [log, reset]
+
+
+def test_a_lesson_is_the_one_in_the_table(lesson):
+    """Number, name and title are those from which the index and the cards are made."""
+    number, notebook = lesson
+    entry = lesson_numbered(number)
+    assert (REPO / "notebooks" / entry.file).is_file()
+    assert notebook.cells[0].source.splitlines()[0] == f"# {entry.title}"
+    assert entry.able

@@ -100,6 +100,29 @@ def test_proton_lowers_credit_safely(attached: Run) -> None:
         played.act(end(played), "flow", count=-1)
 
 
+def test_a_drain_after_a_cut_that_came_too_late_asks_for_nothing(attached: Run) -> None:
+    """Proton counts below 0 then, and by itself would put 4294967293 for -3 on the wire."""
+    played = attached.act(attached.start_seq, "grant", link_credit=4)
+    held = played.act(next(r.seq for r in played.rows if r.kind == "transfer"), "hold",
+                      direction="b2c")  # fmt: skip
+    cut = held.act(end(held), "grant", link_credit=1)
+    freed = cut.act(end(cut), "release", direction="b2c")
+    assert freed.world.peers["consumer"].link_credit == -3
+    drained = freed.act(end(freed), "drain")
+    flow = [row.frame for row in drained.rows if row.kind == "flow" and row.event == "sent"][-1]
+    assert flow is not None
+    assert (flow["link_credit"], flow["drain"]) == (0, True)
+    assert drained.world.peers["consumer"].received == 4
+
+
+def test_proton_s_credit_has_a_sign_and_what_is_beyond_is_refused(attached: Run) -> None:
+    """Up to 2147483647, though a flow could carry 4294967295."""
+    granted = attached.act(attached.start_seq, "grant", link_credit=2147483647)
+    assert granted.world.peers["consumer"].received == 10
+    with pytest.raises(ActionError, match="legal now: flow 2147483647 or less"):
+        attached.act(attached.start_seq, "grant", link_credit=2147483648)
+
+
 @pytest.mark.parametrize(
     ("outcome", "ready"), [("accepted", 0), ("rejected", 0), ("released", 1), ("modified", 1)]
 )

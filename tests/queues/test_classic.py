@@ -114,6 +114,18 @@ def test_the_largest_credit_is_taken() -> None:
     assert delivered(queue) == [0]
 
 
+@pytest.mark.parametrize("credit", [2147483648, 4294967293, 4294967294, 4294967295])
+def test_the_largest_credit_is_given_back(credit: int) -> None:
+    """Drain moves delivery-count by all of it, however far round that is [2.6.7]."""
+    queue = queue_with(0, delivery_count=WRAPPING)
+    _, effects = queue.apply(
+        Credit(consumer="a", delivery_count=WRAPPING, link_credit=credit, drain=True)
+    )
+    (drained,) = (effect for effect in effects if isinstance(effect, Drained))
+    assert drained.given_back == credit
+    assert drained.delivery_count == (WRAPPING + credit) % 2**32
+
+
 def test_consumers_with_credit_are_served_in_turn() -> None:
     """Two consumers with credit share the messages one by one."""
     queue = queue_with(4)
@@ -124,6 +136,22 @@ def test_consumers_with_credit_are_served_in_turn() -> None:
     while queue.deliverable():
         served += [e.consumer for e in queue.apply(Dispatch())[1] if isinstance(e, Deliver)]
     assert served == ["a", "b", "a", "b"]
+
+
+def test_what_would_go_out_next_is_told_without_handing_it_out() -> None:
+    """Whose turn it is, and the message with its acquired-count as it would be sent."""
+    queue = queue_with(2)
+    assert queue.next_out() is None
+    grant(queue, 5)
+    name, message = queue.next_out() or ("", None)
+    assert name == "a"
+    assert message is not None
+    assert (message.message_id, message.acquired_count) == (0, 1)
+    assert (queue.ready, queue.unsettled) == (2, 0)
+    assert queue.next_out(frozenset({"a"})) is None
+    (effect,) = queue.apply(Dispatch())[1]
+    assert isinstance(effect, Deliver)
+    assert effect.message == message
 
 
 def test_a_consumer_that_cannot_take_now_keeps_its_credit() -> None:

@@ -27,15 +27,15 @@ def transfers(played, event="sent", link=None):
     ]
 
 
-def flows(played, peer, event="sent"):
-    """Flows of a peer that name a link, after the set-up."""
+def flows(played, peer, event="sent", *, whole=False):
+    """Flows of a peer that name a link, after the set-up or in the whole run."""
     return [
         row
         for row in played.rows
         if row.kind == "flow"
         and row.event == event
         and row.from_peer == peer
-        and row.seq > played.start_seq
+        and (whole or row.seq > played.start_seq)
         and row.frame.get("handle") is not None
     ]
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.rules.runs import STARTS, begun, ledger, then, transfers
 from workbench import serial
+from workbench.amqp.flow import link_credit_snd
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -34,12 +35,37 @@ def raced(order, rule="spec", start=20):
     return play(order, grants=(6,), first_credit=3, initial_delivery_count=start, rule=rule)
 
 
+@pytest.mark.parametrize("start", [20, *STARTS])
 @pytest.mark.parametrize("order", CROSSING)
-def test_a35_without_delivery_count_a_crossing_flow_and_transfer_leave_the_ends_one_apart(order):
+def test_a35_without_delivery_count_a_crossing_flow_and_transfer_leave_the_ends_one_apart(
+    order, start
+):
     """A35: a sender that sets has 6 where the receiver counts 5."""
-    naive = raced(order, "set")
+    naive = raced(order, "set", start)
     assert ledger(naive, "broker")["link_credit"] == 6
     assert ledger(naive, "client:receiver")["link_credit"] == 5
+
+
+@pytest.mark.parametrize("crossing", [1, 2, 3])
+@pytest.mark.parametrize("granted", [6, 3, 11])
+def test_a35_each_transfer_that_crosses_the_flow_sets_the_ends_one_further_apart(crossing, granted):
+    """A35: k of them, k apart without delivery-count, and equal with it."""
+    moves = [
+        SEND_FLOW,
+        *[SEND_TRANSFER] * crossing,
+        FLOW_ARRIVES,
+        *[TRANSFER_ARRIVES] * crossing,
+    ]
+    race = {"grants": (granted,), "first_credit": 3, "initial_delivery_count": 20}
+    ends = {
+        rule: [
+            ledger(play(moves, rule=rule, **race), vantage)["link_credit"]
+            for vantage in ("broker", "client:receiver")
+        ]
+        for rule in ("set", "spec")
+    }
+    left = granted - crossing
+    assert ends == {"set": [granted, left], "spec": [left, left]}
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -79,20 +105,26 @@ def test_a38_the_difference_of_the_counts_is_what_is_on_the_wire(start):
 
 
 def test_a39_a_sequence_no_wraps_after_4294967295_and_compares_round_the_circle():
-    """A39: RFC 1982, 32 bit."""
+    """A39: RFC 1982, 32 bit: its vectors, and a link that counts over the end."""
     assert serial.add(4294967295, 1) == 0
-    assert serial.diff(1, 4294967295) == 2
+    assert serial.add(4294967291, 10) == 5
+    assert serial.compare(4294967295, 0) is serial.Order.LESS
+    with pytest.raises(serial.SerialError):
+        serial.compare(0, 2147483648)
+    assert serial.diff(3, 4294967294) == 5
+    assert link_credit_snd(4294967294, 6, 1) == 3
     played = then(begun(messages=3, initial_delivery_count=4294967295), "grant", link_credit=3)
     assert [row.ledger["delivery_count"] for row in transfers(played)] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("start", [10, 20, 2147483647, 4294967291, 4294967295])
+@pytest.mark.parametrize("start", [10, 20, 2147483640, 2147483647, 4294967291, 4294967295])
 def test_a40_behaviour_does_not_depend_on_the_initial_delivery_count(start):
     """A40: the same kinds, credits and times as from 0; counts are shifted by the start."""
 
     def story(first):
         played = then(begun(messages=7, initial_delivery_count=first), "grant", link_credit=5)
-        again = then(then(played, "grant", link_credit=9), "drain")
+        crossing = played.act(transfers(played, "received")[1].seq, "grant", link_credit=8)
+        again = then(then(crossing, "grant", link_credit=9), "drain")
         return [
             (
                 row.vantage,
@@ -111,24 +143,32 @@ def test_a40_behaviour_does_not_depend_on_the_initial_delivery_count(start):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_a41_the_atm_paper_s_balance_is_the_sender_s_credit_in_every_state(start):
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_a41_the_atm_paper_s_balance_is_the_sender_s_credit_in_every_state(after, start):
     """A41: Crd_Bal = Buf_Alloc - (Tx_Cnt - Fwd_Cnt), kept by counting cells from 0."""
     played = then(begun(messages=20, initial_delivery_count=start), "grant", link_credit=4)
-    played = then(then(played, "grant", link_credit=6), "grant", link_credit=9)
-    tx = fwd = allocated = told = 0
+    for credit in (6, 9, 5):
+        # While transfers are under way, so that the flow crosses them.
+        arrived = transfers(played, "received")
+        played = played.act(arrived[after - 4].seq, "grant", link_credit=credit)
+    tx = fwd = allocated = told = crossed = 0
     for row in played.rows:
         if row.kind == "transfer" and row.event == "sent":
             tx += 1
         elif row.kind == "transfer" and row.event == "received":
             fwd += 1
+        elif row.kind == "flow" and row.vantage == "client:receiver" and row.event == "sent":
+            assert serial.diff(row.frame["delivery_count"], start) == fwd
         elif row.kind == "flow" and row.vantage == "broker" and row.event == "received":
             allocated = row.frame["link_credit"]
             told = serial.diff(row.frame["delivery_count"], start)
+            crossed += tx - told
         else:
             continue
         if row.vantage == "broker":
             assert row.ledger["link_credit"] == allocated - (tx - told)
-    assert fwd == tx == 19
+    assert fwd == tx > 10
+    assert bool(crossed) is (after < 3)
 
 
 def test_every_wrong_rule_is_caught_by_the_race_in_some_order():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.amqp.pair import LinkPair
 from tests.rules.runs import STARTS, begun, both, flows, ledger, then, transfers
 from workbench.amqp import Flow
 from workbench.peers.getter import Ending
@@ -22,7 +23,10 @@ def test_a42_drain_is_false_until_the_receiver_says_so_and_the_sender_repeats_it
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize(("ready", "credit"), [(3, 10), (0, 1), (1, 2), (9, 10)])
+@pytest.mark.parametrize(
+    ("ready", "credit"),
+    [(3, 10), (0, 1), (1, 2), (9, 10), (3, 2147483653), (0, 4294967295), (2, 4294967295)],
+)
 def test_a43_drain_uses_the_credit_up_or_gives_it_back(ready, credit, start):
     """A43: 3 ready, credit 10, drain: 3 transfers, delivery-count + 10 in all, credit 0."""
     played = begun("asking", messages=ready, initial_delivery_count=start)
@@ -36,15 +40,19 @@ def test_a43_drain_uses_the_credit_up_or_gives_it_back(ready, credit, start):
     assert both(drained, "delivery_count") == ((start + credit) % 2**32,) * 2
 
 
-def test_a44_drain_on_an_empty_queue_is_answered_at_once_with_a_flow_alone():
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("credit", [1, 7, 200])
+def test_a44_drain_on_an_empty_queue_is_answered_at_once_with_a_flow_alone(credit, start):
     """A44: 0 transfers, 1 flow with delivery-count + credit."""
-    played = then(begun("asking", messages=0), "grant", link_credit=7)
+    empty = begun("asking", messages=0, initial_delivery_count=start)
+    played = then(empty, "grant", link_credit=credit)
     drained = then(played, "drain")
     (answer,) = flows(drained, "broker")
     asked = flows(drained, "client", "received")[-1]
     assert transfers(drained) == []
     assert answer.t_us == asked.t_us
-    assert answer.frame["delivery_count"] == 7
+    assert answer.frame["delivery_count"] == (start + credit) % 2**32
+    assert answer.frame["link_credit"] == 0
 
 
 @pytest.mark.parametrize("timeout_us", [500, 2500, 4000, 5000, 6500, 9000])
@@ -63,10 +71,14 @@ def test_a45_a_timed_get_ends_with_a_message_or_without_and_its_credit_is_gone(
     assert both(played) == (0, 0)
 
 
-def test_a47_after_the_answer_to_credit_0_with_echo_no_transfer_comes():
+@pytest.mark.parametrize(("latency_us", "stop_after"), [(1000, 4), (1000, 1), (300, 9), (4000, 2)])
+def test_a47_after_the_answer_to_credit_0_with_echo_no_transfer_comes(latency_us, stop_after):
     """A47: figure 2.46: late ones come before the answer, none after it."""
-    played = begun("asking", mode="stop", messages=300, n=200, stop_after=4)
+    played = begun(
+        "asking", mode="stop", messages=300, n=200, stop_after=stop_after, latency_us=latency_us
+    )
     (answer,) = flows(played, "broker", "received")
+    assert not answer.frame.get("echo")
     stop = flows(played, "client")[-1]
     late = [row for row in transfers(played, "received") if row.seq > stop.seq]
     assert late
@@ -75,10 +87,13 @@ def test_a47_after_the_answer_to_credit_0_with_echo_no_transfer_comes():
     assert len(transfers(more)) == len(transfers(played))
 
 
-def test_a48_credit_0_pauses_and_n_resumes_on_the_same_link_in_order():
+@pytest.mark.parametrize("stopped_after", [1, 4, 8])
+def test_a48_credit_0_pauses_and_n_resumes_on_the_same_link_in_order(stopped_after):
     """A48: no detach, no second attach, messages in the order they came."""
-    played = then(begun("asking", messages=9), "grant", link_credit=4)
-    resumed = then(then(played, "stop"), "grant", link_credit=9)
+    played = then(begun("asking", messages=9), "grant", link_credit=stopped_after)
+    paused = then(played, "stop")
+    assert len(transfers(paused)) == stopped_after
+    resumed = then(paused, "grant", link_credit=9)
     assert {row.attach_no for row in transfers(resumed)} == {1}
     assert not [row for row in resumed.rows if row.kind == "detach"]
     payloads = resumed.world.peers["consumer"].payloads
@@ -115,10 +130,24 @@ def test_a60_unknown_properties_of_a_flow_are_ignored():
     assert len(flows(noted, "broker")) == len(flows(played, "broker"))
 
 
-def test_a61_the_other_end_s_fields_in_a_flow_have_no_effect():
-    """A61: a receiver's available and a sender's link-credit are not its own to set [2.6.7]."""
-    from tests.amqp.pair import LinkPair
+@pytest.mark.parametrize("active", [True, False])
+def test_a60_a_client_ignores_the_unknown_properties_of_a_broker_s_flow(active):
+    """A60: RabbitMQ 4.3 tells `rabbitmq:active`; who does not know it counts on as before."""
+    pair = LinkPair()
+    pair.receiver.grant(5)
+    pair.pump()
+    before = pair.receiver.ledger()
+    sent = len(pair.receiving.sent)
+    pair.sender.flow(properties={"rabbitmq:active": active})
+    pair.pump()
+    assert pair.receiver.ledger() == before
+    assert len(pair.receiving.sent) == sent
+    assert not pair.receiving.violations
 
+
+@pytest.mark.parametrize("value", [0, 1, 77, 4294967295])
+def test_a61_the_other_end_s_fields_in_a_flow_have_no_effect(value):
+    """A61: a receiver's available and a sender's link-credit are not its own to set [2.6.7]."""
     pair = LinkPair()
     pair.receiver.grant(5)
     pair.pump()
@@ -130,7 +159,7 @@ def test_a61_the_other_end_s_fields_in_a_flow_have_no_effect():
     }
     pair.sender.available = 3
     from_receiver = Flow(
-        **session, handle=pair.receiver.handle, delivery_count=0, link_credit=5, available=99
+        **session, handle=pair.receiver.handle, delivery_count=0, link_credit=5, available=value
     )
     pair.inject(pair.receiving, from_receiver)
     assert pair.sender.available == 3
@@ -139,7 +168,7 @@ def test_a61_the_other_end_s_fields_in_a_flow_have_no_effect():
         **session,
         handle=pair.sender.handle,
         delivery_count=0,
-        link_credit=77,
+        link_credit=value,
         available=3,
         drain=True,
     )

@@ -10,6 +10,7 @@ from workbench import presets
 from workbench.peers.getter import Ending
 from workbench.scenarios import ActionError, run
 from workbench.scenarios.asking import (
+    QUEUE,
     expected_ending,
     gets_of,
     late_arrivals,
@@ -172,6 +173,45 @@ def test_available_is_an_estimate_that_can_be_stale():
     assert known == 2
     again = more.act(more.rows[-1].seq, "echo")
     assert flows(again, "broker", "received")[-1]["available"] == 5
+
+
+def test_available_is_stale_when_another_consumer_has_taken_what_it_counted():
+    """Nobody tells the receiver; drain is the way to be sure."""
+    played = asked(messages=5)
+    told = played.act(played.start_seq, "echo")
+    assert told.world.peers["consumer"].link.counters.available == 5
+    taken = told.act(told.rows[-1].seq, "take", count=5)
+    assert taken.world.peers["rival"].received == 5
+    assert taken.world.peers["consumer"].link.counters.available == 5
+    got = taken.act(taken.rows[-1].seq, "get", timeout_us=2000)
+    assert gets_of(got)[-1].ending is Ending.NOTHING
+    assert got.world.peers["consumer"].link.counters.available == 0
+    with pytest.raises(ActionError, match=r"the queue is empty.*legal now: publish"):
+        got.act(got.rows[-1].seq, "take")
+
+
+def test_the_other_consumer_takes_only_what_there_is_and_then_waits_for_nothing():
+    """It drains, so what is published later is not taken."""
+    played = asked(messages=2)
+    taken = played.act(played.start_seq, "take", count=10)
+    later = taken.act(taken.rows[-1].seq, "publish", count=3)
+    assert later.world.peers["rival"].received == 2
+    again = later.act(later.rows[-1].seq, "take", count=2)
+    assert again.world.peers["rival"].received == 4
+    assert again.world.broker.declare(QUEUE).queue.ready == 1
+
+
+def test_a_get_on_a_link_that_is_detached_ends_with_nothing():
+    """What was on its way goes back into the queue."""
+    waiting = asked(mode="get", messages=1)
+    flow = next(row for row in waiting.rows if row.kind == "flow" and row.seq > waiting.start_seq)
+    gone = waiting.act(flow.seq, "detach")
+    (get,) = gets_of(gone)
+    assert get.ending is Ending.NOTHING
+    assert gone.world.peers["consumer"].received == 0
+    assert gone.world.broker.declare(QUEUE).queue.ready == 1
+    with pytest.raises(ActionError, match="not attached now"):
+        gone.act(gone.rows[-1].seq, "get")
 
 
 def test_echo_is_answered_without_echo():

@@ -3,6 +3,7 @@
 import pytest
 
 from workbench.scenarios.beliefs import BELIEFS, LIMIT, Belief, belief_named, counterexample
+from workbench.scenarios.schedules import moved
 from workbench.trace.explain import explain
 
 NAMES = (
@@ -62,6 +63,33 @@ def test_a_sender_that_works_by_it_may_send_more_than_was_ever_granted(name):
     assert found.believed > found.actual
     assert played.rows[-1].ledger["link_credit"] == found.believed
     assert found.moves
+
+
+def test_the_shortest_over_granting_schedules_are_the_known_ones():
+    """As an independent search of the same link found them: four moves, and five."""
+    send, land, transfer = "send-flow", "flow-arrives", "send-transfer"
+    assert counterexample("adds", LIMIT).moves == (send, send, land, land)
+    assert counterexample("sets", LIMIT).moves == (send, send, land, transfer, land)
+
+
+def test_the_two_kinds_of_counterexample_are_of_different_senders():
+    """`difference` plays a sender by the specification, `limit` one that works by the belief."""
+    for name in ("adds", "sets"):
+        found = counterexample(name), counterexample(name, LIMIT)
+        assert [each.run().parameters["rule"] for each in found] == ["spec", BELIEFS[name].rule]
+
+
+@pytest.mark.parametrize("name", ["adds", "sets"])
+def test_the_over_granting_sender_really_sends_more_than_was_granted(name):
+    """Played on, the receiver's count passes the furthest limit that it ever granted."""
+    found = counterexample(name, LIMIT)
+    played = found.run()
+    flows = [row.frame for row in played.rows if row.event == "sent" and row.kind == "flow"]
+    flows = [frame for frame in flows if frame.get("link_credit") is not None]
+    limit = max(frame["delivery_count"] + frame["link_credit"] for frame in flows)
+    played = moved(played, ["send-transfer"] * found.believed)
+    assert played.rows[-1].ledger["delivery_count"] == limit + found.believed - found.actual
+    assert found.believed > found.actual
 
 
 def test_only_what_a_sender_can_work_by_has_a_limit_to_break():

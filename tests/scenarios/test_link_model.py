@@ -112,6 +112,58 @@ def test_legal_moves_are_the_successors_and_the_others_say_why():
         model.after(model.initial, "fly")
 
 
+@pytest.mark.slow
+def test_the_largest_row_of_the_table_is_counted_whole():
+    """Forty messages and six grants of ten by the specification's rule: no bound is met."""
+    found = explored(40, (10,) * 6, "spec")
+    assert (found.states, found.bad, found.complete) == (315_355, 0, True)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("rule", ["spec", "set", "add"])
+def test_every_rule_starts_anywhere_with_the_same_depths(rule, start):
+    """Not the totals alone: each depth has as many states as from 0."""
+    assert explored(6, (3, 6), rule, start).levels() == explored(6, (3, 6), rule).levels()
+
+
+def test_the_article_s_race_gives_five_in_both_orders():
+    """Count 20, credit 3 at both ends: flow(20, 6) before or after one message, then 5 [2.6.7]."""
+    model = LinkModel(messages=10, grants=(6,), initial_delivery_count=20, first_credit=3)
+    for order in (
+        (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES, TRANSFER_ARRIVES),
+        (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES),
+    ):
+        state = model.initial
+        for move in order:
+            state = model.after(state, move)
+        view = model.describe(state)
+        assert (view.snd_delivery_count, view.snd_link_credit, view.allowed) == (21, 5, 5)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"messages": -1, "grants": (1,)},
+        {"messages": 1, "grants": (-1,)},
+        {"messages": 1, "grants": (2**31 - 1,)},
+        {"messages": 2**31, "grants": ()},
+        {"messages": 1, "grants": (), "initial_delivery_count": 2**32},
+        {"messages": 1, "grants": (), "first_credit": -1},
+    ],
+)
+def test_numbers_without_an_order_are_refused_when_the_model_is_made(given):
+    """So that no schedule meets two counts half a circle apart; the text says what is legal."""
+    with pytest.raises(ValueError, match="legal"):
+        LinkModel(**given)
+
+
+def test_the_greatest_numbers_that_are_legal_can_be_explored():
+    """Just below half a circle, from a start just before the wrap."""
+    for rule in RULES:
+        found = explored(4, (1, 1, 2**31 - 5), rule, 2**32 - 2)
+        assert found.complete
+
+
 def test_an_unknown_rule_is_refused_with_the_names_there_are():
     """The text lists them."""
     with pytest.raises(ValueError, match="spec, set, add"):

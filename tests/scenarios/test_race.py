@@ -1,9 +1,8 @@
 """The race on the real broker: a schedule of the model, move for move, with the same counters."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from tests.scenarios.ledgers import standing
 from workbench import serial
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.link_model import (
@@ -11,31 +10,19 @@ from workbench.scenarios.link_model import (
     SEND_FLOW,
     SEND_TRANSFER,
     TRANSFER_ARRIVES,
-    LinkModel,
 )
-from workbench.scenarios.race import ACT_OF_MOVE, FlowPlan, plans_of
-from workbench.scenarios.rules import RULES
-from workbench.scenarios.schedules import play, play_model, seq_of_move, states_along
-from workbench.trace.explain import explain
+from workbench.scenarios.race import ACT_OF_MOVE, RACE, FlowPlan, plans_of
+from workbench.scenarios.sandbox import guarded
+from workbench.scenarios.schedules import play
+from workbench.trace.explain import OTHER_RULE, explain
+from workbench.trace.transcript import transcript
 
-STARTS = [0, 20, 2**31, 2**32 - 2]
 ARTICLE = {"grants": (6,), "first_credit": 3, "initial_delivery_count": 20}
 
 
 def counters(played):
     """(delivery-count, link-credit) of sender and receiver at the end, and the frames in flight."""
-    last = {}
-    for row in played.rows:
-        if row.link == "receiver" and row.ledger and "link_credit" in row.ledger:
-            last[row.vantage] = (row.ledger.get("delivery_count"), row.ledger["link_credit"])
-    flights = played.world.wires["c1"].in_flight()
-    kinds = [flight.item.performative.NAME for flight in flights]
-    flows = tuple(
-        (flight.item.performative.delivery_count, flight.item.performative.link_credit)
-        for flight in flights
-        if flight.item.performative.NAME == "flow"
-    )
-    return last["broker"], last["client:receiver"], kinds.count("transfer"), flows
+    return standing(played.rows)
 
 
 @pytest.mark.parametrize(
@@ -63,47 +50,26 @@ def test_in_the_article_s_race_a_wrong_rule_leaves_the_sender_with_too_much(rule
     assert receiver == (21, 5)
 
 
-SCHEDULES = st.lists(st.integers(0, 3), max_size=14)
-
-
-@given(
-    SCHEDULES,
-    st.sampled_from(sorted(RULES)),
-    st.sampled_from(STARTS),
-    st.sampled_from([(3, 6), (2, 0, 4), (5, 5, 1)]),
-)
-@settings(derandomize=True, max_examples=60, deadline=None)
-def test_the_model_counts_what_the_real_ends_count_after_every_move(choices, rule, start, grants):
-    """Random schedules under every rule: counters of both ends and frames in flight are equal."""
-    model = LinkModel(
-        messages=4, grants=grants, rule=RULES[rule].rule, initial_delivery_count=start
-    )
-    moves, state = [], model.initial
-    for choice in choices:
-        possible = list(model.successors(state))
-        if not possible:
-            break
-        move, state = possible[choice % len(possible)]
-        moves.append(move)
-    played = play_model(model, moves, rule)
-    for number, reached in enumerate(states_along(model, moves)[1:]):
-        at = seq_of_move(played, number)
-        prefix = play_model(model, moves[: number + 1], rule)
-        assert [row.kind for row in prefix.rows] == [row.kind for row in played.rows[: at + 1]]
-        view = model.describe(reached)
-        sender, receiver, transfers, flows = counters(prefix)
-        assert sender[0] == view.snd_delivery_count
-        assert sender[1] == view.snd_link_credit
-        assert receiver[0] == view.rcv_delivery_count
-        assert (transfers, flows) == (view.transfers_in_flight, view.flows_in_flight)
-
-
 def test_in_flight_is_the_difference_of_the_delivery_counts():
     """delivery-count of the sender less that of the receiver is what is on the wire."""
     moves = [SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, SEND_TRANSFER, TRANSFER_ARRIVES, SEND_TRANSFER]
     played = play(moves, grants=(5,), initial_delivery_count=2**32 - 2)
     (sent, _), (arrived, _), transfers, _ = counters(played)
     assert serial.diff(sent, arrived) == transfers == 2
+
+
+def test_a_frame_that_was_let_go_is_not_let_go_again():
+    """Before it has arrived the refusal says when it will; a later frame can follow it."""
+    slow = run("race", parameters={"latency_us": 1000, "grants": "1,2"})
+    slow = slow.act(slow.rows[-1].seq, "send_flow").act(slow.rows[-1].seq + 2, "flow_arrives")
+    released = [row.seq for row in slow.rows if row.event == "release"][-1]
+    arrives = slow.rows[-1].t_us
+    assert slow.rows[-1].event == "received"
+    with pytest.raises(ActionError, match=f"let go already; it arrives at {arrives} us"):
+        slow.act(released, "flow_arrives")
+    second = slow.act(released, "send_flow")
+    both = second.act(released + 2, "flow_arrives")
+    assert counters(both).sender == (0, 2)
 
 
 def test_a_move_that_is_not_possible_says_why_and_what_is():
@@ -115,8 +81,9 @@ def test_a_move_that_is_not_possible_says_why_and_what_is():
         ("flow_arrives", "no flow is in flight"),
         ("send_other", "no other link"),
     ):
-        with pytest.raises(ActionError, match=f"{why}.*legal now: send_flow"):
+        with pytest.raises(ActionError, match=f"{why}.*legal now: send_flow") as refused:
             link.act(link.rows[-1].seq, act)
+        assert str(refused.value).count("legal now") == 1
     done = play([SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER], messages=1, grants=(2,))
     for act, why in (("send_flow", "all of its 1 flows"), ("send_transfer", "no message left")):
         with pytest.raises(ActionError, match=why):
@@ -135,17 +102,46 @@ def test_a_learner_s_rule_plays_and_is_no_part_of_the_run_s_identity():
     other = play([], grants=(3,), rule="yours", rule_function=lambda dc, credit, own, left: 0)
     again = play([], grants=(3,), rule="yours", rule_function=lambda dc, credit, own, left: 1)
     assert other.name == again.name
+    assert other.overview()["own_code"] == "rule"
+    assert run("race").overview()["own_code"] == ""
 
 
-def test_a_learner_s_mistake_ends_the_run_with_its_words():
-    """A rule that raises is told in the run's note; nothing else breaks."""
+def raising(dc, credit, own, left):
+    raise ValueError("no idea")
 
-    def broken(dc, credit, own, left):
-        raise ValueError("no idea")
 
-    played = play([SEND_FLOW, FLOW_ARRIVES], grants=(3,), rule="yours", rule_function=broken)
-    assert played.note == "no idea"
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (raising, "raises ValueError: no idea"),
+        (lambda dc, credit: credit, "raises TypeError"),
+        (lambda dc, credit, own, left: -5, "gives link-credit -5; legal: 0 to 4294967295"),
+        (lambda dc, credit, own, left: 2**32, "gives link-credit 4294967296; legal"),
+        (lambda dc, credit, own, left: True, "gives True, which is no whole number"),
+        (lambda dc, credit, own, left: None, "gives None, which is no whole number"),
+        (lambda dc, credit, own, left: "7", "gives '7', which is no whole number"),
+        (guarded(lambda state, frame: state.credits), "on_flow uses state.credits"),
+    ],
+)
+def test_a_learner_s_mistake_ends_the_run_with_its_words(rule, told):
+    """What is no credit never gets into a ledger; the note says why, and so does any later act."""
+    played = play([SEND_FLOW, FLOW_ARRIVES], grants=(3, 6), rule="yours", rule_function=rule)
+    assert told in played.note
     assert not played.rested
+    assert counters(played).sender == (0, 0)
+    last = played.rows[-1].seq
+    assert all("the run has ended" in why for why in played.legal(last).values())
+    with pytest.raises(ActionError, match="the run has ended"):
+        played.act(last, "send_transfer")
+    with pytest.raises(ActionError, match="the run has ended"):
+        play(
+            [SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER],
+            grants=(3,),
+            rule="yours",
+            rule_function=rule,
+        )
+    # Before the mistake there is nothing wrong.
+    assert played.act(played.start_seq, "send_flow").rested
 
 
 def test_yours_without_a_function_is_refused():
@@ -179,16 +175,24 @@ def test_an_overrun_is_taken_or_ends_the_link_as_the_receiver_chooses():
     ]
     model = {"grants": (1, 1), "rule": "add"}
     taken = play(schedule, **model)
-    assert counters(taken)[1][1] == 0
+    assert counters(taken).receiver == (2, 0)
+    beyond = list(explain(taken.rows))[-1]
+    assert beyond.formula == "1 + 1 = 2; 0 − 1 = −1 → 0"
+    assert "By its own numbers it had granted nothing more" in beyond.sentence
     refused = play(schedule, overrun="detach", **model)
     detaches = [row for row in refused.rows if row.kind == "detach" and row.event == "sent"]
     assert "transfer-limit-exceeded" in str(detaches[0].frame)
     assert detaches[0].vantage == "client:receiver"
+    assert counters(refused).receiver == (1, 0)
+    told = {explained.seq: explained.sentence for explained in explain(refused.rows)}
+    assert "does not count it" in told[detaches[0].seq - 1]
 
 
-def test_every_act_is_a_move():
+def test_every_move_is_an_act_and_every_act_a_move():
     """The names differ only in their dashes."""
-    assert ACT_OF_MOVE[SEND_FLOW] == "send_flow"
+    acts = [spec.name for spec in RACE.actions]
+    assert acts == list(ACT_OF_MOVE.values())
+    assert [act.replace("_", "-") for act in acts] == list(ACT_OF_MOVE)
 
 
 @pytest.mark.parametrize("rule", ["set", "add"])
@@ -196,6 +200,10 @@ def test_a_wrong_rule_s_row_tells_what_the_rule_would_have_given(rule):
     """The words stay true: the formula with its numbers, and what this sender made of it."""
     order = (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES)
     played = play(order, rule=rule, **ARTICLE)
+    credit = counters(played).sender[1]
     told = list(explain(played.rows))[-1]
-    assert "20 + 6 − 21 = 5" in told.formula
-    assert str(counters(played)[0][1]) in told.sentence
+    assert told.formula == f"20 + 6 − 21 = 5, but the ledger says {credit}"
+    assert told.interesting == OTHER_RULE
+    assert f"By 2.6.7 it may now send 5 messages; this one takes {credit}" in told.sentence
+    line = list(transcript(played.rows))[-1]
+    assert line.endswith(f"sender's credit 2 → {credit}  [{told.formula}]")

@@ -1,13 +1,20 @@
 """A learner's `on_flow`: right ones work, and what is wrong with others is told in words."""
 
+import contextlib
+import functools
+import inspect
+import re
+import signal
 import sys
 import threading
+import time
 
 import pytest
 
 from workbench import serial
 from workbench.scenarios.link_model import LinkModel
-from workbench.scenarios.sandbox import MAX_PRINTED, LearnerCodeError, guarded
+from workbench.scenarios.sandbox import MAX_PRINTED, LearnerCodeError, SenderState, guarded
+from workbench.scenarios.watch import TooLongError, Watch, _Alarm
 from workbench.sim.explorer import explore
 
 
@@ -40,12 +47,50 @@ def endless(state, frame):
         pass
 
 
+def endless_on_one_line(state, frame):
+    # fmt: off
+    while True: pass  # noqa: E701
+    # fmt: on
+
+
 def endless_and_stubborn(state, frame):
     while True:
         try:
             state.link_credit += 0
         except Exception:
             continue
+
+
+def endless_and_deaf(state, frame):
+    while True:
+        try:
+            state.link_credit += 0
+        except:  # noqa: E722
+            continue
+
+
+def endless_in_a_deaf_place(state, frame):
+    try:
+        while True:
+            pass
+    except BaseException:
+        return 5
+
+
+def short(state):
+    return state.link_credit
+
+
+def endless_with_short_calls_in_a_deaf_place(state, frame):
+    try:
+        while True:
+            short(state)
+    except BaseException:
+        return 5
+
+
+def endless_in_a_helper(state, frame):
+    return endless(state, frame)
 
 
 def recursive(state, frame):
@@ -58,6 +103,44 @@ def huge(state, frame):
 
 def raising(state, frame):
     return 1 // (state.link_credit - state.link_credit)
+
+
+def leaving(state, frame):
+    sys.exit(3)
+
+
+class SilentError(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
+def raising_something_broken(state, frame):
+    raise SilentError
+
+
+def raising_at_length(state, frame):
+    raise ValueError("line\n" * 10_000)
+
+
+def deleting(state, frame):
+    del state.link_credit
+
+
+def returning_the_state(state, frame):
+    return state
+
+
+async def promising(state, frame):
+    return 5
+
+
+def yielding(state, frame):
+    yield 5
+
+
+class Unshowable:
+    def __repr__(self):
+        raise ValueError("no picture")
 
 
 def misspelt(state, frame):
@@ -80,7 +163,12 @@ def changing_the_count(state, frame):
     ("on_flow", "words"),
     [
         (endless, "does not come to an end"),
+        (endless_on_one_line, r"after 20,000 lines in line \d+: while True: pass"),
         (endless_and_stubborn, "does not come to an end"),
+        (endless_and_deaf, "does not come to an end"),
+        (endless_in_a_deaf_place, "does not come to an end"),
+        (endless_with_short_calls_in_a_deaf_place, "does not come to an end"),
+        (endless_in_a_helper, r"does not come to an end.* line \d+: pass"),
         (recursive, "calls itself|does not come to an end"),
         (huge, "does not come to an end"),
         (raising, r"ZeroDivisionError.*return 1 // \(state"),
@@ -88,6 +176,19 @@ def changing_the_count(state, frame):
         (misspelt_state, "state.credit; a state has"),
         (changing_the_frame, "tries to change the frame: the flow is the receiver's"),
         (changing_the_count, "delivery-count moves with each message"),
+        (leaving, "ends the program"),
+        (raising_something_broken, "raises SilentError in line"),
+        (raising_at_length, r"ValueError \(line line .*\.\.\.\)"),
+        (deleting, "deleted state.link_credit"),
+        (returning_the_state, "returns the state itself"),
+        (promising, "async def"),
+        (yielding, "yield"),
+        (
+            lambda state, frame: Unshowable(),
+            "returns <Unshowable instance at 0x[0-9a-f]*>, which is no whole number",
+        ),
+        (lambda state, frame: 10**5000, "legal: 0 to 4294967295"),
+        (lambda state, frame: list(range(100_000)), r"\[0, 1, 2, .*no whole number"),
         (lambda state, frame: "six", "'six', which is no whole number"),
         (lambda state, frame: 2.0, "no whole number"),
         (lambda state, frame: True, "no whole number"),
@@ -101,9 +202,47 @@ def test_what_is_wrong_is_told_in_words_with_the_call(on_flow, words):
         guarded(on_flow)(20, 6, 21, 2)
     assert "delivery_count=21, link_credit=2" in str(caught.value)
     assert "delivery_count=20, link_credit=6" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize("nonsense", [None, 5, lambda: 0, lambda state: 0, lambda a, b, c: 0])
+@pytest.mark.parametrize(
+    "on_flow",
+    [
+        endless,
+        endless_and_stubborn,
+        recursive,
+        huge,
+        raising,
+        leaving,
+        misspelt,
+        deleting,
+        returning_the_state,
+        changing_the_count,
+    ],
+)
+def test_the_line_of_the_learner_s_code_is_named(on_flow):
+    """With its number and its text, also when it was stopped from outside."""
+    with pytest.raises(LearnerCodeError) as caught:
+        guarded(on_flow)(20, 6, 21, 2)
+    first = on_flow.__code__.co_firstlineno
+    number, text = re.search(r"in line (\d+): (.*?)\. ", str(caught.value)).groups()
+    lines = inspect.getsource(on_flow).splitlines()
+    assert text.split("  #")[0] in lines[int(number) - first]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        None,
+        5,
+        lambda: 0,
+        lambda state: 0,
+        lambda a, b, c: 0,
+        lambda a, b, *, c: 0,
+        functools.partial(lambda a, b: 0, 1),
+    ],
+)
 def test_what_is_no_function_of_state_and_frame_is_refused_at_once(nonsense):
     """Before anything is explored."""
     with pytest.raises(LearnerCodeError, match="on_flow"):
@@ -117,7 +256,17 @@ def test_methods_defaults_and_star_arguments_are_functions_of_two():
         def on_flow(self, state, frame):
             return 4
 
-    for on_flow in (Mine().on_flow, lambda *both: 4, lambda state, frame, more=1: 4):
+    class Callable:
+        def __call__(self, state, frame):
+            return 4
+
+    for on_flow in (
+        Mine().on_flow,
+        Callable(),
+        functools.partial(lambda one, state, frame: 4, 1),
+        lambda *both: 4,
+        lambda state, frame, more=1: 4,
+    ):
         assert guarded(on_flow)(0, 6, 1, 2) == 4
 
 
@@ -139,13 +288,16 @@ def test_prints_do_not_flood_the_page_and_their_beginning_is_kept(capsys):
 
     def chatty(state, frame):
         print("credit", frame.link_credit)  # noqa: T201
+        print("aside", file=sys.stderr)  # noqa: T201
         return frame.link_credit
 
+    sys_streams = sys.stdout, sys.stderr
     rule = guarded(chatty)
     for credit in range(1000):
         rule(0, credit, 0, 0)
-    assert capsys.readouterr().out == ""
-    assert rule.printed.startswith("credit 0\ncredit 1\n")
+    assert (sys.stdout, sys.stderr) == sys_streams
+    assert capsys.readouterr() == ("", "")
+    assert rule.printed.startswith("credit 0\naside\ncredit 1\n")
     assert len(rule.printed) <= MAX_PRINTED
 
 
@@ -165,17 +317,153 @@ def test_a_tracer_that_was_there_before_goes_on():
         sys.settrace(before)
 
 
-def test_it_stops_in_another_thread_too():
-    """A widget's callback may run beside the main thread."""
+@pytest.mark.parametrize(
+    "on_flow",
+    [
+        endless,
+        endless_on_one_line,
+        endless_and_stubborn,
+        endless_and_deaf,
+        endless_in_a_deaf_place,
+        endless_with_short_calls_in_a_deaf_place,
+        huge,
+    ],
+)
+def test_it_stops_in_another_thread_too(on_flow):
+    """Where there is no alarm, the bound on lines still holds, wherever it is met."""
     told = []
 
     def work():
-        try:
-            guarded(endless)(0, 1, 0, 0)
-        except LearnerCodeError as error:
-            told.append(str(error))
+        for more in range(4):
+            try:
+                guarded(on_flow, max_lines=1000 + more)(0, 1, 0, 0)
+            except LearnerCodeError as error:
+                told.append(str(error))
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join()
-    assert "does not come to an end" in told[0]
+    thread.join(timeout=60)
+    assert len(told) == 4
+    assert all("does not come to an end" in each for each in told)
+
+
+def waiting(state, frame):
+    time.sleep(600)
+
+
+def computing(state, frame):
+    return 10**10**10
+
+
+ALARM = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")
+
+
+@ALARM
+@pytest.mark.parametrize("on_flow", [waiting, computing])
+def test_what_runs_no_lines_is_stopped_by_the_clock(on_flow):
+    """A wait or a huge number: the line bound would never see it."""
+    with pytest.raises(LearnerCodeError, match=r"stopped after 0\.1 s.*something that waits"):
+        guarded(on_flow, seconds=0.1)(20, 6, 21, 2)
+
+
+@ALARM
+def test_the_time_is_for_all_calls_together():
+    """A function that is slow each time does not make an exploration endless."""
+    begun = []
+
+    def slow(state, frame):
+        begun.append(frame)
+        time.sleep(600)
+
+    rule = guarded(slow, seconds=0.05)
+    for credit in range(3):
+        with pytest.raises(LearnerCodeError, match=r"0\.05 s, the time for all its calls"):
+            rule(20, credit, 21, 2)
+    assert len(begun) == 1
+
+
+@ALARM
+def test_the_time_of_calls_that_end_well_counts_too():
+    """Each takes a little of what there is."""
+    watch = Watch(max_lines=1000, seconds=60)
+    left = [watch.left_s]
+    for _ in range(3):
+        watch.call(sum, range(10_000))
+        left.append(watch.left_s)
+    assert left == sorted(set(left), reverse=True)
+
+
+def deaf_around_a_helper(state, frame):
+    while True:
+        try:
+            endless_and_deaf(state, frame)
+        except BaseException:
+            continue
+
+
+@ALARM
+def test_code_that_catches_every_stop_is_stopped_again_until_it_is_out():
+    """Wherever the line bound is met, somebody catches it: the alarm goes on at once."""
+    watch = Watch(max_lines=1000, seconds=60)
+    with pytest.raises(TooLongError):
+        watch.call(deaf_around_a_helper, SenderState(0, 0), None)
+    assert watch.by == "lines"
+    assert 0 < watch.left_s < 60
+
+
+def test_the_alarm_does_not_disturb_what_puts_things_back():
+    """It rings in the function that is watched, not in the code that watches."""
+    alarm = _Alarm(Watch(max_lines=1000, seconds=1))
+    own, theirs = Watch(max_lines=1000, seconds=60).call(
+        lambda: (sys._getframe(1), sys._getframe(0))
+    )
+    alarm._ring(0, None)
+    alarm._ring(0, own)
+    alarm.silently(lambda frame: alarm._ring(0, frame), theirs)
+    with pytest.raises(TooLongError):
+        alarm._ring(0, theirs)
+
+
+@ALARM
+@pytest.mark.parametrize("on_flow", [right, endless, waiting])
+def test_an_alarm_that_was_there_before_goes_on(on_flow):
+    """Handler and timer of somebody else are put back."""
+
+    def mine(number, frame):
+        raise AssertionError("rings in ten minutes only")
+
+    before = signal.signal(signal.SIGALRM, mine)
+    signal.setitimer(signal.ITIMER_REAL, 600, 7)
+    try:
+        with contextlib.suppress(LearnerCodeError):
+            guarded(on_flow, seconds=0.05)(20, 6, 21, 2)
+        assert signal.getsignal(signal.SIGALRM) is mine
+        delay, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+        assert 500 < delay <= 600
+        assert interval == 7
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_the_interrupt_of_the_kernel_goes_through():
+    """Who presses stop is not told that the function raised something."""
+
+    def interrupted(state, frame):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded(interrupted)(20, 6, 21, 2)
+
+
+def test_a_failing_function_ends_the_exploration_with_its_words():
+    """Nothing is half explored: the caller gets the one paragraph."""
+    with pytest.raises(LearnerCodeError, match="ZeroDivisionError"):
+        explore(LinkModel(messages=10, grants=(3, 6), rule=guarded(raising)))
+
+
+def test_a_whole_number_of_another_library_will_do():
+    """What counts is that it is one; the rule gives a plain int."""
+    numpy = pytest.importorskip("numpy")
+    given = guarded(lambda state, frame: numpy.uint32(4))(0, 6, 1, 2)
+    assert (given, type(given)) == (4, int)

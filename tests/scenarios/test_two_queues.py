@@ -39,9 +39,10 @@ def test_equal_credit_serves_both_in_turn():
     assert max(map(abs, ahead)) <= 4
 
 
-def test_preferring_serves_the_second_queue_only_when_the_first_has_nothing():
-    """By credit alone: all of the first, then the second."""
-    text = order(played(policy="prefer", n=4, messages_urgent=20, messages_bulk=20))
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 50])
+def test_preferring_serves_the_second_queue_only_when_the_first_has_nothing(n):
+    """By credit alone: all of the first, then the second; the smallest batch is enough."""
+    text = order(played(policy="prefer", n=n, messages_urgent=20, messages_bulk=20))
     assert text == "u" * 20 + "b" * 20
 
 
@@ -58,6 +59,18 @@ def test_a_message_in_the_first_queue_goes_ahead_of_what_waits_in_the_second():
     assert text.count("u") == 5
     assert text.count("b") == 40
     assert text.rindex("u") < 2 + 3 + 3 * 4
+
+
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_while_the_first_queue_has_messages_the_second_gets_no_new_credit(n):
+    """Between the first urgent message and the last come only bulk ones granted before."""
+    begun = played(policy="prefer", n=n, messages_urgent=0, messages_bulk=60)
+    at = next(row.seq for row in begun.rows if row.kind == "transfer" and row.event == "received")
+    text = order(begun.act(at, "publish", queue="urgent", count=30))
+    between = text[text.index("u") : text.rindex("u")]
+    assert between.count("u") == 29
+    assert between.count("b") <= n
+    assert text.count("b") == 60
 
 
 def test_acknowledging_brings_no_message():

@@ -1,5 +1,6 @@
 """The explorer: every reachable state, breadth first, within its bounds."""
 
+import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.sim.explorer import Bounds, explore
+from workbench.sim.explorer import LOOK_EVERY, Bounds, explore
 
 
 @dataclass
@@ -107,13 +108,13 @@ def test_stopping_at_the_first_fault_gives_the_same_shortest_schedule():
     [
         (Bounds(states=500), "500 states"),
         (Bounds(octets=1_000_000), "1 MB"),
-        (Bounds(seconds=3), "after 3 s"),
+        (Bounds(seconds=3, states=10**9), "after 3 s"),
     ],
 )
 def test_a_bound_ends_a_search_without_end_and_says_which(bounds, word):
     """States, memory and time are kept; an unfinished exploration is never called complete."""
     ticks = iter(range(10**9))
-    found = explore(Endless(), bounds, now=lambda: float(next(ticks)))
+    found = explore(Endless(), bounds, now=lambda: next(ticks) / 1000)
     assert not found.complete
     assert word in found.stopped
     assert found.states <= bounds.states
@@ -125,3 +126,70 @@ def test_progress_is_told_while_it_goes_on():
     explore(Endless(), Bounds(states=20_000), progress=told.append)
     assert told == sorted(told)
     assert len(told) > 2
+
+
+class Slow(Endless):
+    """A model that takes a second for the moves of one state."""
+
+    def __init__(self):
+        self.clock = 0.0
+
+    def successors(self, state):
+        self.clock += 1.0
+        return super().successors(state)
+
+
+def test_a_slow_model_is_stopped_in_time():
+    """The clock is looked at after the moves of a few dozen states, however long they take."""
+    model = Slow()
+    found = explore(model, Bounds(seconds=10), now=lambda: model.clock)
+    assert "after 10 s" in found.stopped
+    assert model.clock <= LOOK_EVERY
+
+
+def test_an_exploration_as_large_as_its_bound_is_complete():
+    """The bound stops what lies beyond it, not what just fits."""
+    model = Graph({0: [1, 2], 1: [2]})
+    assert explore(model, Bounds(states=3)).complete
+    short = explore(model, Bounds(states=2))
+    assert (short.states, short.complete) == (2, False)
+
+
+def test_the_estimate_of_memory_covers_what_is_taken():
+    """The interpreter's own count of what an exploration holds stays below what is charged."""
+    bounds = Bounds(octets=8_000_000)
+    tracemalloc.start()
+    try:
+        found = explore(Endless(), bounds)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "8 MB" in found.stopped
+    assert peak <= bounds.octets * 1.05
+
+
+@pytest.mark.parametrize("wrong", [{"states": 0}, {"seconds": -1.0}, {"octets": 0}])
+def test_a_bound_that_bounds_nothing_is_refused(wrong):
+    """The text says what is legal."""
+    with pytest.raises(ValueError, match=r"legal: \d or more"):
+        Bounds(**wrong)
+
+
+def test_bad_states_come_nearest_first():
+    """And a bad first state is found before any move."""
+    found = explore(Graph({0: [1], 1: [2]}, faults={2, 1}))
+    assert found.bad_states == [1, 2]
+    assert [found.depth_of(state) for state in found.bad_states] == [1, 2]
+    at_once = explore(Graph({0: [1]}, faults={0}), stop_at_bad=True)
+    assert at_once.shortest == ()
+    assert at_once.states == 1
+
+
+def test_what_was_not_found_has_no_schedule():
+    """Asking for it is a `KeyError`, not a wrong answer."""
+    found = explore(Graph({0: [1]}))
+    assert 1 in found
+    assert 7 not in found
+    for ask in (found.path_to, found.depth_of, found.index_of):
+        with pytest.raises(KeyError):
+            ask(7)

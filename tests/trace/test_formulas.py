@@ -57,6 +57,68 @@ def test_a_ledger_that_does_not_follow_the_rule_is_told():
     assert found.formulas[0].agrees is False
 
 
+def test_a_sender_with_another_rule_is_marked_and_both_numbers_are_told():
+    """The step is worth a stop, and its sentence has what 2.6.7 gives and what was taken."""
+    found = granted(link(21, 2), link(21, 8), delivery_count=20, link_credit=6)
+    assert found.interesting == "not by the rule"
+    assert found.sentence.startswith(
+        "The flow reaches the sender. By 2.6.7 it may now send 5 messages; this one takes 8, so"
+        " its rule is another."
+    )
+    timid = granted(link(21, 2), link(21, 1), delivery_count=20, link_credit=6)
+    assert timid.interesting == "not by the rule"
+    assert timid.formula == "20 + 6 − 21 = 5, but the ledger says 1"
+    right = granted(link(21, 2), link(21, 5), delivery_count=20, link_credit=6)
+    assert "not by the rule" not in right.reasons
+
+
+def test_a_wrong_rule_does_not_hide_what_else_the_flow_says():
+    """A drain is still called a drain, and a wish for an answer is still told."""
+    found = granted(
+        link(21, 2), link(21, 8), delivery_count=20, link_credit=6, drain=True, echo=True
+    )
+    assert found.sentence.startswith("The drain request reaches the sender. By 2.6.7")
+    assert "The receiver wants an answer." in found.sentence
+    assert found.reasons[:2] == ("not by the rule", "drain")
+
+
+def test_a_wrap_is_shown_where_a_plain_subtraction_goes_wrong():
+    """The naive sender takes nearly all there is; the rule gives 5, modulo 2^32."""
+    found = granted(link(0, 1), link(0, 4294967295), delivery_count=4294967295, link_credit=6)
+    assert found.formula == ("4294967295 + 6 − 0 ≡ 5 (mod 2³²), but the ledger says 4294967295")
+    assert found.interesting == "not by the rule"
+
+
+def test_a_message_that_is_not_counted_is_said_to_be_not_counted():
+    """A receiver that ends the link over an overrun leaves its count where it was."""
+    hand = Hand()
+    hand.sent("client", "flow", link(2, 1), handle=0, delivery_count=2, link_credit=1)
+    granted_for = hand.sent("broker", "transfer", link(3, 1), handle=0, delivery_id=2)
+    hand.received(granted_for, link(3, 0))
+    extra = hand.sent("broker", "transfer", link(4, 0), handle=0, delivery_id=3)
+    hand.received(extra, link(3, 0))
+    told = last(hand)
+    assert told.sentence.startswith(
+        "Message 3 reaches the receiver, which does not count it: delivery-count 3, link-credit 0."
+    )
+    assert told.formula == "3 + 1 = 4, but the ledger says 3; 0 − 1 = −1 → 0"
+
+
+def test_the_very_first_message_may_be_one_that_is_not_counted():
+    """The attach was seen, so no message is under way: the transfer begins one."""
+    hand = Hand()
+    hand.sent("broker", "attach", link(0, 0), handle=0, role="sender", initial_delivery_count=0)
+    extra = hand.sent("broker", "transfer", link(1, 0), handle=0, delivery_id=0)
+    hand.received(extra, link(0, 0))
+    assert last(hand).sentence.startswith("Message 0 reaches the receiver, which counts it")
+    hand = Hand()
+    hand.sent("broker", "attach", link(0, 0), handle=0, role="sender", initial_delivery_count=0)
+    hand.sent("client", "flow", link(0, 0), handle=0, delivery_count=0, link_credit=0)
+    extra = hand.sent("broker", "transfer", link(1, 0), handle=0, delivery_id=0)
+    hand.received(extra, link(0, 0))
+    assert last(hand).sentence.startswith("Message 0 reaches the receiver, which does not count it")
+
+
 def test_a_flow_without_delivery_count_starts_from_the_initial_one():
     """The receiver had not seen the sender's attach: its initial delivery-count counts [2.6.7]."""
     hand = Hand()

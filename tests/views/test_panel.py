@@ -8,6 +8,7 @@ import pytest
 
 from workbench import presets
 from workbench.scenarios.declare import Action, ActionError, ActionSpec, Kind, Parameter, Scenario
+from workbench.scenarios.run import run as play
 from workbench.views.panel_widget import panel
 
 GRANT = ActionSpec(
@@ -169,3 +170,20 @@ def test_a_panel_leaves_a_still_behind(desk):
     bundle = desk._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "step 2 of 8" in data["text/plain"]
+
+
+def test_a_desk_that_follows_shows_where_all_has_come_to_rest():
+    """Where each frame waits for a hand, the next act can be made without stepping first."""
+    race = play("race", parameters={"first_credit": 3, "grants": "6"})
+    desk = panel(race, follow=True)
+    for act in ("send_flow", "send_transfer", "flow_arrives", "transfer_arrives"):
+        assert desk.model.act(act), desk.model.message
+        assert desk.model.cursor == len(desk.model.run.rows)
+    assert "◀ goes back" in desk.model.message
+    desk.model.undo()
+    assert [action.name for action in desk.model.run.actions] == [
+        "send_flow",
+        "send_transfer",
+        "flow_arrives",
+    ]
+    assert not desk.model.failed

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from workbench.trace import fold
+from workbench.trace.importer import import_capture
 from workbench.views.reader import Reader
 from workbench.views.stepper_widget import StepperWidget, stepper, window
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
 
 
 def test_a_stepper_over_rows_begins_at_the_start(racing):
@@ -75,3 +80,15 @@ def test_a_repr_is_short(racing):
     assert repr(stepper(racing.rows)) == "StepperWidget('story', step 0 of 8)"
     assert isinstance(stepper(racing.rows), StepperWidget)
     assert len(Reader(stepper(racing.rows).doc)) == 8
+
+
+def test_it_shows_the_link_that_the_first_row_is_about():
+    """A capture of several links, opened at a row of one: its ledgers, not the busiest link's."""
+    rows = import_capture(CAPTURES / "rmq43_c_drain.pcapng").rows
+    for connection in ("c1", "c3"):
+        row = next(
+            row for row in rows if row.connection == connection and (row.frame or {}).get("drain")
+        )
+        widget = stepper(rows, at=row.seq)
+        shown = widget.doc["links"][widget.selected_link]
+        assert (shown["name"], shown["connection"]) == (row.link, connection)

@@ -89,8 +89,8 @@ class TopUp:
     """Grants n, and n again as soon as no more than `at` is left.
 
     The RabbitMQ team's article "Ten Benefits of AMQP 1.0 Flow Control" shows a consumer with 200
-    and 100: it grants 200, and 200 again when 100 is left, so that the sender never runs dry while
-    the flow is under way.
+    and 100: it grants 200, and 200 again when less than 100 is left, so at 99, so that the sender
+    never runs dry while the flow is under way.
 
     Args:
         n: the credit granted, in deliveries.

@@ -156,6 +156,12 @@ class ReceiverLinkFlow:
         """
         if self.delivery_count is None:
             return self.link_credit
+        if self.link_credit >= serial.HALF:
+            # So much credit given back takes the count more than half way round. Credit tells how
+            # far it may move, so what looks like a step back is the long way forward.
+            forward = serial.steps(delivery_count, self.delivery_count)
+            if forward <= self.link_credit:
+                return self.link_credit - forward
         moved = serial.diff(delivery_count, self.delivery_count)
         if moved < 0:
             raise ValueError(f"delivery-count {delivery_count} is behind {self.delivery_count}")

@@ -32,12 +32,12 @@ from workbench.amqp.performatives import (
     Flow,
     ReceiverSettleMode,
     Role,
-    SenderSettleMode,
     Transfer,
 )
 from workbench.amqp.scope import Ledger
 from workbench.amqp.settings import UINT_MAX, CreditOverrun, check_range
 from workbench.amqp.states import Input
+from workbench.amqp.transfer_rules import fault_of_first, fault_of_next, fault_of_settling
 
 if TYPE_CHECKING:
     from workbench.amqp.session import Session
@@ -194,19 +194,21 @@ class ReceiverLink(Link):
         """Takes in a transfer frame, which the session has already counted."""
         delivery = self.receiving
         if delivery is None:
-            fault = self._fault_of_first(frame)
+            fault = fault_of_first(self, frame)
             if fault is not None:
                 return fault
             delivery = self._begin(frame)
         else:
-            fault = self._fault_of_next(frame, delivery)
+            fault = fault_of_next(self, frame, delivery)
             if fault is not None:
                 return fault
             if frame.settled and not delivery.remote_settled:
                 delivery.remote_settled = True
                 self._forget(delivery)
-        fault = self._fault_of_settling(frame, delivery)
+        fault = fault_of_settling(self, frame, delivery)
         if fault is not None:
+            self._forget(delivery)
+            self.receiving = None
             return fault
         if frame.state is not None:
             delivery.remote_state = frame.state
@@ -252,88 +254,6 @@ class ReceiverLink(Link):
             self.unsettled[delivery.delivery_id] = delivery
             self.session.incoming[delivery.delivery_id] = delivery
         return delivery
-
-    def _fault_of_first(self, frame: Transfer) -> ProtocolViolation | None:
-        """What is wrong with the first frame of a delivery [2.7.5]."""
-        if frame.delivery_id is None:
-            return self.session.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"the first transfer of a delivery on link {self.name} has no delivery-id",
-            )
-        if frame.delivery_id in self.session.incoming:
-            return self.session.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"delivery-id {frame.delivery_id} on link {self.name} is in use by an unsettled "
-                "delivery",
-            )
-        if frame.delivery_tag is None:
-            return self.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"the first transfer of delivery {frame.delivery_id} has no delivery-tag",
-            )
-        if frame.resume:
-            return self.violated(
-                ErrorCondition.NOT_IMPLEMENTED, "deliveries of an earlier attach are not resumed"
-            )
-        if (
-            frame.rcv_settle_mode is ReceiverSettleMode.SECOND
-            and self.rcv_settle_mode is ReceiverSettleMode.FIRST
-        ):
-            return self.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"delivery {frame.delivery_id} has rcv-settle-mode second; the link has first, "
-                "which no transfer may change",
-            )
-        if self.counters.link_credit == 0 and self.credit_overrun is CreditOverrun.DETACH:
-            return self.violated(
-                ErrorCondition.TRANSFER_LIMIT_EXCEEDED,
-                f"delivery {frame.delivery_id} came at link-credit 0, delivery-count "
-                f"{self.counters.delivery_count}",
-            )
-        return None
-
-    def _fault_of_settling(
-        self, frame: Transfer, delivery: IncomingDelivery
-    ) -> ProtocolViolation | None:
-        """Whether the delivery is settled as the link's snd-settle-mode promises [2.7.5]."""
-        mode = self.snd_settle_mode
-        if mode is SenderSettleMode.UNSETTLED and frame.settled:
-            said = "is sent settled; the link has snd-settle-mode unsettled"
-        elif mode is SenderSettleMode.SETTLED and not (
-            frame.more or frame.aborted or delivery.remote_settled
-        ):
-            said = "ends unsettled; the link has snd-settle-mode settled"
-        else:
-            return None
-        self._forget(delivery)
-        self.receiving = None
-        return self.violated(
-            ErrorCondition.INVALID_FIELD, f"delivery {delivery.delivery_id} {said} [2.7.5]"
-        )
-
-    def _fault_of_next(
-        self, frame: Transfer, delivery: IncomingDelivery
-    ) -> ProtocolViolation | None:
-        """What is wrong with a further frame of a delivery [2.6.14, 2.7.5]."""
-        if frame.delivery_id is not None and frame.delivery_id != delivery.delivery_id:
-            return self.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"delivery {frame.delivery_id} begins while delivery {delivery.delivery_id} is not "
-                "complete: deliveries of one link may not interleave",
-            )
-        if frame.delivery_tag is not None and frame.delivery_tag != delivery.delivery_tag:
-            return self.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"delivery {delivery.delivery_id} began with delivery-tag "
-                f"{delivery.delivery_tag.hex()} and goes on with {frame.delivery_tag.hex()}",
-            )
-        if frame.message_format is not None and frame.message_format != delivery.message_format:
-            return self.violated(
-                ErrorCondition.INVALID_FIELD,
-                f"delivery {delivery.delivery_id} began with message-format "
-                f"{delivery.message_format} and goes on with {frame.message_format}",
-            )
-        return None
 
     # -- settlement -----------------------------------------------------------------------------
 

@@ -45,6 +45,9 @@ __all__ = ["Outcome", "receive"]
 Outcome: TypeAlias = tuple[list[Event], Link | None]
 """Events, and the link that the frame concerns."""
 
+STEALABLE = (LinkState.ATTACH_SENT, LinkState.ATTACH_RCVD, LinkState.ATTACHED)
+"""States in which a link is lost if the peer attaches its name anew [2.6.1]."""
+
 
 def receive(session: Session, frame: Frame) -> Outcome:
     """Takes in a frame of the session that is neither begin nor end."""
@@ -128,21 +131,33 @@ def _attach(session: Session, attach: Attach, payload: bytes) -> Outcome:
         return [fault], None
     role = Role.SENDER if attach.role is Role.RECEIVER else Role.RECEIVER
     events: list[Event] = []
-    link = session.connection.names.get((attach.name, role))
-    if link is not None and link.session is session and link.remote_attach is None:
+    link = _unanswered(session, attach.name, role)
+    if link is not None:
         state = next_state(LINK_TABLE, link.state, Input.RECV_ATTACH)
         assert state is not None, f"the peer's attach is awaited in {link.state}"
         _note_attach(session, link, attach, state)
         if state is LinkState.ATTACHED:
             events.append(LinkAttached(link=link, frame=attach, refused=link.refused_by(attach)))
         return events, link
-    if link is not None and link.state in (LinkState.ATTACHED, LinkState.ATTACH_RCVD):
+    link = session.connection.names.get((attach.name, role))
+    if link is not None and link.state in STEALABLE:
         events.append(LinkStolen(link=link))
     link = session.new_link(attach.name, role)
     session.register(link)
     _note_attach(session, link, attach, LinkState.ATTACH_RCVD)
     events.append(LinkAttaching(link=link, frame=attach))
     return events, link
+
+
+def _unanswered(session: Session, name: str, role: Role) -> SenderLink | ReceiverLink | None:
+    """This end's attach on the session that the peer's attach answers, even if it came too late.
+
+    It is looked for by session: on another one the same name is another attachment [2.6.1].
+    """
+    for link in session.links:
+        if link.name == name and link.role is role and link.remote_attach is None:
+            return link
+    return None
 
 
 def _note_attach(

@@ -18,11 +18,13 @@ from workbench.queues import Stored
 def redelivered(message: Stored) -> bytes:
     """The payload to send: as it came, unless earlier attempts have left something to tell.
 
-    The header's delivery-count says how many attempts failed [3.2.1]; annotations that a modified
-    outcome brought are merged into the message's [3.4.5]. A payload of another message format, or
-    one that cannot be read, goes out as it came.
+    The header's first-acquirer is false for a message that was handed out before, so a receiver can
+    tell that it may be a second copy; its delivery-count says how many attempts failed, which a
+    detach is not [3.2.1]. Annotations that a modified outcome brought are merged into the message's
+    [3.4.5]. A payload of another message format, or one that cannot be read, goes out as it came.
     """
-    if not message.delivery_count and not message.annotations:
+    again = message.acquired_count > 1
+    if not again and not message.delivery_count and not message.annotations:
         return message.payload
     if message.message_format != 0:
         return message.payload
@@ -30,18 +32,22 @@ def redelivered(message: Stored) -> bytes:
         sections = decode_message(message.payload)
     except DecodeError:
         return message.payload
-    if message.delivery_count:
-        sections = _with_delivery_count(sections, message.delivery_count)
+    if again or message.delivery_count:
+        sections = _with_header(sections, again, message.delivery_count)
     if message.annotations:
         sections = _with_annotations(sections, dict(message.annotations))
     return encode_message(sections)
 
 
-def _with_delivery_count(sections: list[Section], count: int) -> list[Section]:
+def _with_header(sections: list[Section], again: bool, failed: int) -> list[Section]:
+    header, rest = Header(), sections
     if sections and isinstance(sections[0], Header):
-        before = sections[0].delivery_count or 0
-        return [replace(sections[0], delivery_count=before + count), *sections[1:]]
-    return [Header(delivery_count=count), *sections]
+        header, rest = sections[0], sections[1:]
+    if again:
+        header = replace(header, first_acquirer=False)
+    if failed:
+        header = replace(header, delivery_count=(header.delivery_count or 0) + failed)
+    return [header, *rest]
 
 
 def _with_annotations(sections: list[Section], added: dict[object, object]) -> list[Section]:

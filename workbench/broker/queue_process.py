@@ -50,7 +50,7 @@ class Consumer(Protocol):
         """False while a message could not be sent on at once (session window closed)."""
 
     def too_large(self, message: Stored) -> bool:
-        """The receiver takes no message of this size."""
+        """True if the receiver takes no message of this size; as it would be sent now."""
 
     def refuse(self, message: Stored) -> None:
         """The link cannot go on, for this message would be next: end it."""
@@ -230,8 +230,8 @@ class QueueProcess:
             )
         else:
             self._handing_out = False
-            self._refuse_too_large()
-            self._command(Dispatch(unable=self._unable()))
+            if not self._refuses():  # if so, somebody else is looked for when that one has left
+                self._command(Dispatch(unable=self._unable()))
 
     def _command(self, command: Command) -> Reply:
         reply, effects = self.queue.apply(command, self._meta())
@@ -252,18 +252,24 @@ class QueueProcess:
                 self._owed.pop(name, None)
                 continue
             counters = self.queue.consumer(name)
-            if counters.link_credit == 0 or self.queue.peek(name) is None:
+            if counters.link_credit == 0 or not self.queue.has_for(name):
                 del self._owed[name]
                 self._consumers[name].credit_replied(counters)
 
-    def _refuse_too_large(self) -> None:
-        """Before a message is handed out: afterwards a settled one would be lost."""
-        for name, consumer in tuple(self._consumers.items()):
-            if not self.queue.consumer(name).link_credit or not consumer.can_take():
-                continue
-            message = self.queue.peek(name)
-            if message is not None and consumer.too_large(message):
-                consumer.refuse(message)
+    def _refuses(self) -> bool:
+        """Whether the consumer whose turn it is takes no message of this size, and is gone now.
+
+        Looked at before the message is handed out: afterwards a settled one would be lost.
+        """
+        found = self.queue.next_out(self._unable())
+        if found is None:
+            return False
+        name, message = found
+        consumer = self._consumers[name]
+        if not consumer.too_large(message):
+            return False
+        consumer.refuse(message)
+        return True
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:

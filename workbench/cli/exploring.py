@@ -89,7 +89,8 @@ def as_data(found: Any) -> dict[str, Any]:
 def as_text(found: Any) -> str:
     """What people read."""
     extent = "every one there is" if found.complete else found.stopped
-    lines = [f"{found.states:,} states ({extent}), {found.bad:,} of them bad"]
+    states = "1 state" if found.states == 1 else f"{found.states:,} states"
+    lines = [f"{states} ({extent}), {found.bad:,} of them bad"]
     if found.shortest is not None:
         lines.append(f"a shortest bad schedule has {len(found.shortest)} moves:")
         model, state = found.model, found.model.initial
@@ -108,20 +109,18 @@ def as_text(found: Any) -> str:
 
 
 def _model(arguments: argparse.Namespace) -> Any:
-    from workbench.presets import UINT_MAX
     from workbench.scenarios import ParameterError
     from workbench.scenarios.link_model import LinkModel
     from workbench.scenarios.race import plans_of
     from workbench.scenarios.rules import rule_named
 
-    if not 0 <= arguments.messages <= UINT_MAX:
-        raise CommandError(f"--messages {arguments.messages}: legal is 0 or more", WRONG_USAGE)
-    if not 0 <= arguments.initial_delivery_count <= UINT_MAX:
-        raise CommandError(f"--initial-delivery-count: legal is 0 to {UINT_MAX}", WRONG_USAGE)
     try:
         plans = plans_of(arguments.grants)
         if any(plan.drain or plan.echo for plan in plans):
-            raise CommandError("--grants takes numbers only here", WRONG_USAGE)
+            raise CommandError(
+                f"--grants {arguments.grants}: numbers only; a schedule has no drain and no echo",
+                WRONG_USAGE,
+            )
         return LinkModel(
             messages=arguments.messages,
             grants=tuple(plan.link_credit for plan in plans),

@@ -1,8 +1,10 @@
-"""`workbench run`: play a scenario on the virtual clock and keep its trace."""
+"""`workbench run`: play a scenario, or a share code, on the virtual clock and keep its trace."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import Any
 
 from .choosing import preset_named, scenario_named, settings
@@ -10,6 +12,7 @@ from .console import WRONG_USAGE, CommandError, Progress, say, suggestion
 from .places import output_file
 
 NAME = "run"
+STANDARD_PRESET = "spec"
 HELP = "play a scenario and keep its trace"
 TEXT = """\
 Play a scenario on the virtual clock until it rests, and write its trace.
@@ -24,13 +27,22 @@ trace, on every machine. `workbench scenarios` lists parameters and acts.
 
 An act happens when the row of that number has just happened, or, without a number, when the run
 has come to rest. A file that exists is replaced, and only when the run is complete.
+
+A share code is a run as one short text. `--share` prints it; `--code` plays it, here or elsewhere:
+
+  workbench run credit --act grant:link_credit=3 --share
+  ... | workbench run --code - -o shared.parquet
+
+Whatever of a code is altered, unknown or not legal any more is told, a line each, and left out.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `run` takes."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="what to play, such as credit")
-    parser.add_argument("--preset", default="spec", metavar="P", help="default numbers (spec)")
+    parser.add_argument(
+        "scenario", metavar="SCENARIO", nargs="?", help="what to play, such as credit"
+    )
+    parser.add_argument("--preset", metavar="P", help=f"default numbers ({STANDARD_PRESET})")
     parser.add_argument(
         "--set",
         action="append",
@@ -48,18 +60,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a learner's act; may be given several times, in the order in which they happen",
     )
     parser.add_argument(
-        "-o", "--output", required=True, metavar="TRACE", help="the Parquet file to write"
+        "--code", metavar="CODE", help="play the run of a share code; - reads it from stdin"
     )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="write nothing and end with 1 if the run of a code is not the one that was shared",
+    )
+    parser.add_argument("--share", action="store_true", help="print the share code of the run")
+    parser.add_argument("-o", "--output", metavar="TRACE", help="the Parquet file to write")
 
 
 def command(arguments: argparse.Namespace) -> int:
-    """Play and write."""
-    from workbench.scenarios import ActionError, ParameterError, run
-    from workbench.trace import files
+    """Play, write, print the code."""
+    if arguments.output is None and not arguments.share:
+        raise CommandError(
+            "say where to write the trace with -o, or ask for --share (see `workbench run --help`)",
+            WRONG_USAGE,
+        )
+    target = None if arguments.output is None else output_file(arguments.output, (".parquet",))
+    if arguments.code is None:
+        played, cursor = as_said(arguments), None
+    else:
+        played, cursor = of_code(arguments)
+    code = shared(played, cursor) if arguments.share else None
+    if target is not None:
+        written(played, target)
+    if played.note:
+        say(f"note: {played.note}")
+    if code is not None:
+        print(code)
+    return 0
 
-    target = output_file(arguments.output, (".parquet",))
+
+def as_said(arguments: argparse.Namespace) -> Any:
+    """The run that the command line describes.
+
+    Raises:
+        CommandError: if it describes none.
+    """
+    from workbench.scenarios import ActionError, ParameterError, run
+
+    if arguments.scenario is None:
+        raise CommandError("name a scenario, or give a share code with --code", WRONG_USAGE)
+    if arguments.strict:
+        raise CommandError("--strict is for --code", WRONG_USAGE)
     scenario = scenario_named(arguments.scenario)
-    preset = preset_named(arguments.preset)
+    preset = preset_named(arguments.preset or STANDARD_PRESET)
     values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
     with Progress(f"playing {scenario.name}"):
         try:
@@ -70,15 +117,63 @@ def command(arguments: argparse.Namespace) -> int:
                 played = played.act(last if after_seq is None else after_seq, name, **given)
         except (ParameterError, ActionError) as error:
             raise CommandError(str(error), WRONG_USAGE) from None
+    return played
+
+
+def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
+    """The run of a share code and its cursor; what is not as it was shared is told.
+
+    Raises:
+        CommandError: if nothing can be restored, or, with `--strict`, not all of it.
+    """
+    from workbench.scenarios.share import open_code
+    from workbench.trace.share import LONGEST_READ
+
+    if arguments.scenario or arguments.preset or arguments.settings or arguments.acts:
+        raise CommandError(
+            "a share code says scenario, preset, parameters and acts itself: leave them out",
+            WRONG_USAGE,
+        )
+    text = arguments.code
+    if text == "-":
+        text = sys.stdin.read(LONGEST_READ + 1)
+    with Progress("playing the shared run"):
+        restored = open_code(text)
+    if restored.run is None or (arguments.strict and not restored.same):
+        raise CommandError(" ".join(restored.problems))
+    for problem in restored.problems:
+        say(problem)
+    return restored.run, restored.cursor
+
+
+def shared(played: Any, cursor: int | None) -> str:
+    """The share code of a run.
+
+    Raises:
+        CommandError: if it would be too long.
+    """
+    from workbench.scenarios.share import ShareCodeError, share_code
+
+    try:
+        return share_code(played, cursor)
+    except ShareCodeError as error:
+        raise CommandError(str(error)) from None
+
+
+def written(played: Any, target: Path) -> None:
+    """Write the trace of a run.
+
+    Raises:
+        CommandError: if it cannot be written.
+    """
+    from workbench.trace import files
+
     with Progress("writing", len(played.rows)) as progress:
         try:
             count = files.write(target, progress.over(played.rows))
         except files.TraceFileError as error:
             raise CommandError(str(error)) from None
     say(f"{target}: {count:,} rows, {played.rows[-1].t_us if count else 0:,} us of virtual time")
-    if played.note:
-        say(f"note: {played.note}")
-    return 0
 
 
 def read_act(text: str, scenario: Any) -> tuple[int | None, str, dict[str, Any]]:

@@ -7,29 +7,46 @@ from typing import Any
 from workbench.presets import Preset
 from workbench.scenarios.credit import TOP_UP_AT_HALF
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.run import Run, run
+from workbench.scenarios.run import run
 from workbench.trace.brakes import LINK_CREDIT
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 from workbench.trace.words import count
 
 from . import measure
+from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
 from .credit_predict import LESSON, many
-from .progress import Progress, progress
 from .question import Verdict
 
-UNANSWERED = "Put your answer in place of the ... and run this cell again."
+
+def _flying(desk: Any) -> str:
+    """A hint with the learner's own run: when is something on the wire?"""
+    rows = run_of(desk).rows
+    sent = measure.frames(rows, "transfer", from_peer=BROKER)
+    if not sent:
+        return "No transfer is on the wire in this branch: grant something first."
+    return (
+        f"In this branch the first transfer leaves at step {measure.step(sent[0].seq)}: go to a"
+        " step soon after it and set link-credit to 0 there."
+    )
 
 
-def late_arrivals(desk: Any, *, log: Progress = progress) -> Verdict:
+@checks(
+    LESSON,
+    "late-arrivals",
+    hints=(
+        "What is on the wire when the receiver changes its mind cannot be called back.",
+        _flying,
+    ),
+)
+def late_arrivals(desk: Any) -> Verdict:
     """Has the learner made a run in which messages arrive although the receiver's credit is 0?
 
     Args:
         desk: a panel, or a run.
-        log: where the outcome is kept.
     """
-    played = _run_of(desk)
+    played = run_of(desk)
     if not played.actions:
-        return _not_yet("Act in the panel first: this run is as it began.")
+        return not_yet(UNTOUCHED)
     stops = [
         row
         for row in measure.frames(played.rows, "flow", from_peer=CLIENT)
@@ -37,12 +54,10 @@ def late_arrivals(desk: Any, *, log: Progress = progress) -> Verdict:
     ]
     if not stops:
         grants = ", ".join(map(str, measure.grants(played.rows))) or "none"
-        return _told(
-            "late-arrivals",
+        return told(
             played.name,
             False,
             f"No flow in this branch sets link-credit to 0; those it has carry: {grants}.",
-            log,
         )
     stop = stops[-1]
     late = measure.messages(played.rows, event=RECEIVED, after=stop.seq)
@@ -54,25 +69,35 @@ def late_arrivals(desk: Any, *, log: Progress = progress) -> Verdict:
             " credit left to use."
             " Go back to a step where transfers are in flight and act there."
         )
-        return _told("late-arrivals", played.name, False, text, log)
+        return told(played.name, False, text)
     text = (
         f"From step {measure.step(stop.seq)} on the receiver's link-credit is 0, and"
         f" {many(late)} arrive after it: sent before the sender could know."
     )
-    return _told("late-arrivals", played.name, True, text, log)
+    return told(played.name, True, text)
 
 
-def never_more_than(desk: Any, link_credit: int, *, log: Progress = progress) -> Verdict:
+@checks(
+    LESSON,
+    "never-more-than",
+    hints=(
+        "Credit that is used up may be granted again, as often as you like.",
+        lambda desk, link_credit: (
+            f"{many(int(run_of(desk).parameters['messages'] or 0))} with at most {link_credit} at a"
+            " time: grant, step to the end of the run, grant again. A rule can do it for you."
+        ),
+    ),
+)
+def never_more_than(desk: Any, link_credit: int) -> Verdict:
     """Has the learner fetched every message without ever granting more than so many?
 
     Args:
         desk: a panel, or a run.
         link_credit: the most that the sender may hold.
-        log: where the outcome is kept.
     """
-    played = _run_of(desk)
+    played = run_of(desk)
     if not played.actions:
-        return _not_yet("Act in the panel first: this run is as it began.")
+        return not_yet(UNTOUCHED)
     held = [
         (row.ledger["link_credit"], row.seq)
         for row in played.rows
@@ -86,25 +111,50 @@ def never_more_than(desk: Any, link_credit: int, *, log: Progress = progress) ->
             f"At step {measure.step(at)} the sender holds link-credit {most}; at most {link_credit}"
             " was asked for."
         )
-        return _told("never-more-than", played.name, False, text, log)
+        return told(played.name, False, text)
     if left or not arrived:
         text = f"{many(arrived)} arrived and {many(left)} wait in the queue: grant again."
-        return _told("never-more-than", played.name, False, text, log)
+        return told(played.name, False, text)
     flows = len(measure.grants(played.rows))
     text = (
         f"All {many(arrived)} arrived with {count(flows, 'flow')}, and the sender never held more"
         f" than link-credit {most}."
     )
-    return _told("never-more-than", played.name, True, text, log)
+    return told(played.name, True, text)
 
 
+def _way(answer: Any, *, latency_us: int, messages: int, preset: Preset | str = "spec") -> str:
+    """A hint: how long the sender waits for a grant, measured with N of one message."""
+    given = {
+        "policy": TOP_UP_AT_HALF,
+        "n": 1,
+        "latency_us": latency_us,
+        "messages": messages,
+    }
+    rows = run("credit", preset, given).rows
+    stops = measure.starvations(rows, LINK_CREDIT)
+    sent = measure.frames(rows, "transfer", from_peer=BROKER)
+    later = [row.t_us for row in sent if stops and row.seq > stops[0].seq]
+    if not later:
+        return "In this run the sender never waits, however small N is."
+    return (
+        f"From the last transfer to the next one a receiver with N = 1 lets"
+        f" {measure.milliseconds(later[0] - stops[0].t_us):.1f} ms pass. How many messages does the"
+        " queue hand out in that time? Half of N must cover them."
+    )
+
+
+@checks(
+    LESSON,
+    "smallest-n",
+    hints=("The next grant leaves when half of N is left, and it takes its time.", _way),
+)
 def smallest_n(
     answer: Any,
     *,
     latency_us: int,
     messages: int,
     preset: Preset | str = "spec",
-    log: Progress = progress,
 ) -> Verdict:
     """Is that the smallest N with which top-up-at-half never lets the sender run out of credit?
 
@@ -113,10 +163,9 @@ def smallest_n(
         latency_us: how long a frame is under way in each direction.
         messages: ready in the queue.
         preset: every other number.
-        log: where the outcome is kept.
     """
     if answer is ...:
-        return _not_yet(UNANSWERED)
+        return not_yet(UNANSWERED)
 
     def stops(n: int) -> list[Any]:
         given = {
@@ -130,41 +179,23 @@ def smallest_n(
     try:
         starved = stops(answer)
     except ParameterError as error:
-        return _not_yet(f"{error}.")
+        return not_yet(f"{error}.")
     if starved:
         text = (
             f"With N = {answer} the sender runs out of credit {count(len(starved), 'time')}, first"
             f" at {measure.milliseconds(starved[0].t_us):.1f} ms: the next flow is still under way."
             " Give it more."
         )
-        return _told("smallest-n", answer, False, text, log)
+        return told(answer, False, text)
     if answer > 1 and not stops(answer - 1):
         text = f"N = {answer} is enough, and so is {answer - 1}: there is a smaller one."
-        return _told("smallest-n", answer, False, text, log)
+        return told(answer, False, text)
     below = stops(answer - 1) if answer > 1 else []
     text = f"With N = {answer} the sender never runs out of credit while messages wait"
     if below:
         text += f"; with {answer - 1} it does, {count(len(below), 'time')}"
     text += ". N must last for the way of a flow and the way back of a transfer, from half on."
-    return _told("smallest-n", answer, True, text, log)
-
-
-def _run_of(desk: Any) -> Run:
-    """The run that a panel shows, or the run itself."""
-    model = getattr(desk, "model", None)
-    found = desk if model is None else model.run
-    if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise TypeError(f"a panel or a run is wanted here, not {type(desk).__name__}")
-    return found
-
-
-def _not_yet(text: str) -> Verdict:
-    return Verdict(right=None, text=text)
-
-
-def _told(name: str, answer: object, right: bool, text: str, log: Progress) -> Verdict:
-    log.record(f"{LESSON}/{name}", answer, right)
-    return Verdict(right=right, text=text)
+    return told(answer, True, text)
 
 
 __all__ = ["late_arrivals", "never_more_than", "smallest_n"]

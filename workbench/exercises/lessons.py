@@ -1,15 +1,10 @@
-"""The map of the lessons: one table, from which the index and its progress are made."""
+"""The table of the lessons, from which the index, the cards and the recall are made."""
 
 from __future__ import annotations
 
-import contextlib
-import html
 from dataclasses import dataclass
 from pathlib import Path
-
-from .progress import FILE_NAME, Progress, ProgressError, progress
-
-READY, PLANNED = "ready", "planned"
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +18,8 @@ class Lesson:
         idea: what they know afterwards.
         minutes: how long it takes with stepping and predicting.
         java: it uses Spark, which needs Java.
+        after: numbers of the lessons to take before.
+        able: what a learner can do afterwards, one line each.
     """
 
     number: str
@@ -31,6 +28,8 @@ class Lesson:
     idea: str
     minutes: int
     java: bool = False
+    after: tuple[str, ...] = ()
+    able: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
@@ -38,7 +37,7 @@ class Lesson:
         return f"{self.number}_{self.name}.ipynb"
 
 
-def _lesson(number: str, name: str, title: str, idea: str, minutes: int, **more: bool) -> Lesson:
+def _lesson(number: str, name: str, title: str, idea: str, minutes: int, **more: Any) -> Lesson:
     return Lesson(number=number, name=name, title=title, idea=idea, minutes=minutes, **more)
 
 
@@ -49,6 +48,11 @@ LESSONS: tuple[Lesson, ...] = (
         "Grant credit by hand",
         "nothing moves until the receiver speaks; credit is set, not added; when to top up",
         25,
+        able=(
+            "say why nothing is sent before the receiver speaks",
+            "tell from both ledgers what each end knows and what it does not know yet",
+            "choose when to grant again so that the sender never waits",
+        ),
     ),
     _lesson(
         "02",
@@ -56,6 +60,12 @@ LESSONS: tuple[Lesson, ...] = (
         "Let a flow and a transfer cross",
         "why delivery-count exists; numbers that wrap around; all schedules at once",
         25,
+        after=("01",),
+        able=(
+            "work out the sender's credit when a flow and a transfer cross",
+            "show with the shortest bad schedule why set and add are wrong",
+            "write the rule yourself and prove it on every schedule",
+        ),
     ),
     _lesson(
         "03",
@@ -63,6 +73,12 @@ LESSONS: tuple[Lesson, ...] = (
         "Drain, stop and hand over",
         "drain, time-out, echo, available; handing a queue to the next consumer",
         25,
+        after=("01",),
+        able=(
+            "fetch one message, with a time limit, without leaving credit behind",
+            "stop a link and know when it is quiet",
+            "hand a queue to the next consumer without changing the order",
+        ),
     ),
     _lesson(
         "04",
@@ -70,6 +86,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Close a session's window",
         "windows count frames, not messages; a huge credit behind a tiny window",
         25,
+        after=("01",),
     ),
     _lesson(
         "05",
@@ -77,6 +94,10 @@ LESSONS: tuple[Lesson, ...] = (
         "Slow one target among fast ones",
         "how a broker grants to publishers; one connection for both ways",
         25,
+        after=(
+            "01",
+            "04",
+        ),
     ),
     _lesson(
         "06",
@@ -84,6 +105,7 @@ LESSONS: tuple[Lesson, ...] = (
         "Block a whole connection",
         "AMQP 0-9-1: prefetch, credit between processes, blocked readers",
         30,
+        after=("01",),
     ),
     _lesson(
         "07",
@@ -91,6 +113,10 @@ LESSONS: tuple[Lesson, ...] = (
         "Wait for a majority",
         "quorum queues: log, disk, soft limit; three ways to confirm",
         30,
+        after=(
+            "01",
+            "05",
+        ),
     ),
     _lesson(
         "08",
@@ -98,6 +124,10 @@ LESSONS: tuple[Lesson, ...] = (
         "Pull the emergency brake",
         "memory alarms, channel.flow, connection.blocked, paging",
         25,
+        after=(
+            "05",
+            "06",
+        ),
     ),
     _lesson(
         "09",
@@ -105,6 +135,10 @@ LESSONS: tuple[Lesson, ...] = (
         "Fill a Qpid broker",
         "AMQP 0-10: windows of completion and watermarks",
         25,
+        after=(
+            "01",
+            "06",
+        ),
     ),
     _lesson(
         "10",
@@ -112,6 +146,11 @@ LESSONS: tuple[Lesson, ...] = (
         "Find the stall in a million frames",
         "questions to large captures with Spark; the answer opens in the stepper",
         30,
+        after=(
+            "01",
+            "03",
+            "04",
+        ),
         java=True,
     ),
     _lesson(
@@ -120,6 +159,10 @@ LESSONS: tuple[Lesson, ...] = (
         "Freeze the wire under your own client",
         "your client against a wire that waits for your hand; a museum of real bugs",
         30,
+        after=(
+            "01",
+            "02",
+        ),
     ),
     _lesson(
         "12",
@@ -127,80 +170,29 @@ LESSONS: tuple[Lesson, ...] = (
         "Name the brake",
         "a trace nobody explains: find what holds it, tune it, prove it",
         30,
+        after=(
+            "04",
+            "08",
+            "10",
+        ),
         java=True,
     ),
 )
 
 
-class LessonMap:
-    """The table as a page: links to what is there, and plain words for what is not yet.
+def lesson_numbered(number: str) -> Lesson:
+    """The lesson of that number.
 
-    Args:
-        folder: where the notebooks are.
-        log: what the learner has answered so far.
+    Raises:
+        ValueError: if there is none; the text lists the numbers.
     """
-
-    def __init__(self, folder: Path, log: Progress) -> None:
-        self._folder = folder
-        self._log = log
-
-    def is_ready(self, lesson: Lesson) -> bool:
-        """Whether its notebook is there."""
-        return (self._folder / lesson.file).is_file()
-
-    def _cells(self, lesson: Lesson) -> tuple[str, ...]:
-        return (
-            lesson.number,
-            lesson.title,
-            lesson.idea,
-            str(lesson.minutes),
-            "Java" if lesson.java else "–",
-            READY if self.is_ready(lesson) else PLANNED,
-            self._log.summary(lesson.number) or "–",
-        )
-
-    _HEAD = ("no.", "lesson", "you will know", "minutes", "needs", "state", "yours")
-
-    def __str__(self) -> str:
-        lines = [self._HEAD, *(self._cells(lesson) for lesson in LESSONS)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self._HEAD))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        head = "".join(
-            f'<th scope="col" style="text-align:left">{cell}</th>' for cell in self._HEAD
-        )
-        return (
-            '<table aria-label="Lessons" style="font-size:100%">'
-            f"<thead><tr>{head}</tr></thead><tbody>"
-            + "".join(self._line(lesson) for lesson in LESSONS)
-            + "</tbody></table>"
-        )
-
-    def _line(self, lesson: Lesson) -> str:
-        number, title, *rest = map(html.escape, self._cells(lesson))
-        if self.is_ready(lesson):
-            title = f'<a href="{html.escape(lesson.file)}"><strong>{title}</strong></a>'
-        cells = "".join(f'<td style="text-align:left">{cell}</td>' for cell in (title, *rest))
-        return f'<tr><th scope="row" style="text-align:left">{number}</th>{cells}</tr>'
+    for lesson in LESSONS:
+        if lesson.number == number:
+            return lesson
+    listed = ", ".join(lesson.number for lesson in LESSONS)
+    raise ValueError(f"no lesson {number!r}; there are: {listed}")
 
 
-def lesson_map(folder: str | Path | None = None) -> LessonMap:
-    """The map of the lessons, with what this learner has answered so far.
-
-    Args:
-        folder: where the notebooks are; the notebook's own folder if None. A progress that was
-            kept there is read.
-    """
-    place = Path.cwd() if folder is None else Path(folder)
-    log = Progress()
-    log.entries.update(progress.entries)
-    # The progress cell says what is wrong with the file; the map needs none.
-    with contextlib.suppress(ProgressError):
-        log.load(place / FILE_NAME)
-    return LessonMap(place, log)
+def is_ready(lesson: Lesson, folder: Path) -> bool:
+    """Whether its notebook is there."""
+    return (folder / lesson.file).is_file()

@@ -62,12 +62,13 @@ def messages(
     return sum(1 for row in moved if not (row.frame or {}).get("more"))
 
 
-def credit(rows: Iterable[Row], end: str, *, upto: int | None = None) -> int | None:
-    """The link-credit that an end holds for the queue's link; None before it has any counters.
+def counter(rows: Iterable[Row], end: str, name: str, *, upto: int | None = None) -> Any:
+    """What an end's ledger shows for a counter of the queue's link; None before it shows any.
 
     Args:
         rows: of one run, in order.
         end: `broker` (the sender of these links) or `client` (their receiver).
+        name: of the counter, such as `available`.
         upto: as it was after this row; at the end of the run if None.
     """
     found = None
@@ -75,19 +76,14 @@ def credit(rows: Iterable[Row], end: str, *, upto: int | None = None) -> int | N
         if upto is not None and row.seq > upto:
             break
         if row.link_sender == BROKER and _peer(row) == end and row.ledger:
-            found = row.ledger.get("link_credit", found)
-    return found
-
-
-def counter(rows: Iterable[Row], end: str, name: str, *, upto: int | None = None) -> Any:
-    """Another of the link's counters, as `credit`."""
-    found = None
-    for row in rows:
-        if upto is not None and row.seq > upto:
-            break
-        if row.link_sender == BROKER and _peer(row) == end and row.ledger:
             found = row.ledger.get(name, found)
     return found
+
+
+def credit(rows: Iterable[Row], end: str, *, upto: int | None = None) -> int | None:
+    """The link-credit that an end holds, as `counter`."""
+    held: int | None = counter(rows, end, "link_credit", upto=upto)
+    return held
 
 
 def _peer(row: Row) -> str:

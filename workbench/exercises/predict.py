@@ -13,27 +13,39 @@ from typing import Any, ParamSpec
 
 import ipywidgets as widgets
 
-from .progress import Progress, progress
+from .progress import CONFIDENCES, SURE, Progress, progress
 from .question import AnswerError, Prediction, Question, Verdict
 
 P = ParamSpec("P")
 
-_STEP_NOW = "You say {answer}. Now step through the run below and see; then press Compare."
+STEP_NOW = "You say {answer}. Now step through the run below and see; then press Compare."
+COMPARE_NOW = "You say {answer}. Press Compare, and a small run will tell."
+_SURE_AND_WRONG = "You were sure here. That makes it worth a second look."
+_ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 
 
 class PredictionView(widgets.VBox):
-    """Question, field, two buttons and a line that tells what came of it.
+    """Question, field, how sure, the buttons, and a line that tells what came of it.
 
     Args:
         prediction: what is asked.
         log: where the outcome is kept.
+        recalled_in: the later lesson that asks again; None in the lesson itself.
     """
 
-    def __init__(self, prediction: Prediction, log: Progress = progress) -> None:
+    def __init__(
+        self,
+        prediction: Prediction,
+        log: Progress = progress,
+        *,
+        recalled_in: str | None = None,
+    ) -> None:
         self.prediction = prediction
         self._log = log
+        self._recalled_in = recalled_in
         question = prediction.question
-        self.heading = widgets.HTML(_question_html(question.text))
+        lead = "Predict." if recalled_in is None else f"From lesson {_lesson(question)}."
+        self.heading = widgets.HTML(_question_html(lead, question.text))
         self.field = _field(question)
         self.commit = widgets.Button(
             description="Commit", tooltip="put your answer down", button_style="primary"
@@ -43,24 +55,43 @@ class PredictionView(widgets.VBox):
             tooltip="work out what the run says and compare it with your answer",
             disabled=True,
         )
+        self.confidence = widgets.RadioButtons(
+            options=list(CONFIDENCES),
+            value=None,
+            description="how sure?",
+            orientation="horizontal",
+            tooltip="how sure you are of it; you may leave it out",
+            style={"description_width": "initial"},
+            layout={"width": "400px"},
+        )
+        self.hint = widgets.Button(tooltip="say a little more")
+        self.hints = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
+        buttons = [self.commit, self.compare, *([self.hint] if question.hints else [])]
+        asked = (
+            # Choices are sentences; beside them everything else would wander about.
+            [self.field, self.confidence]
+            if question.choices
+            else [
+                widgets.Box(
+                    [self.field, self.confidence], layout={**_ROW, "align_items": "flex-end"}
+                )
+            ]
+        )
         super().__init__(
             children=[
                 self.heading,
-                widgets.Box(
-                    [self.field, self.commit, self.compare],
-                    layout={
-                        "flex_flow": "row wrap",
-                        "align_items": "center",
-                        "grid_gap": "4px 8px",
-                    },
-                ),
+                *asked,
+                widgets.Box(buttons, layout=_ROW),
+                self.hints,
                 self.line,
             ],
             layout={"border": "1px solid #8a94a0", "padding": "6px 14px", "max_width": "62em"},
         )
+        self._label_hint()
         self.commit.on_click(lambda _button: self._commit())
         self.compare.on_click(lambda _button: self._compare())
+        self.hint.on_click(lambda _button: self._hint())
         if not question.choices:
             self.field.on_msg(self._entered)
 
@@ -76,9 +107,10 @@ class PredictionView(widgets.VBox):
             return
         self.compare.disabled = False
         self.commit.description = "Change"
-        self._say(_STEP_NOW.format(answer=answer))
+        self._say((STEP_NOW if self._recalled_in is None else COMPARE_NOW).format(answer=answer))
 
     def _compare(self) -> None:
+        self.prediction.confidence = self.confidence.value
         verdict = self.prediction.compare()
         if verdict.right is not None:
             self._log.record(
@@ -86,14 +118,36 @@ class PredictionView(widgets.VBox):
                 self.prediction.answer,
                 bool(verdict.right),
                 verdict.belief,
+                confidence=self.prediction.confidence,
+                hints=len(self.prediction.hints),
+                recalled_in=self._recalled_in,
             )
         self._show(verdict)
+
+    def _hint(self) -> None:
+        self.prediction.hint()
+        lines = "".join(
+            f'<div style="line-height:1.5">Hint {number}: {html.escape(text)}</div>'
+            for number, text in enumerate(self.prediction.hints, start=1)
+        )
+        self.hints.value = f'<div role="status">{lines}</div>'
+        self._label_hint()
+
+    def _label_hint(self) -> None:
+        shown, there = len(self.prediction.hints), len(self.prediction.question.hints)
+        self.hint.disabled = shown >= there
+        self.hint.description = (
+            "No more hints" if shown >= there else f"Hint {shown + 1} of {there}"
+        )
 
     def _say(self, text: str) -> None:
         self.line.value = f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>'
 
     def _show(self, verdict: Verdict) -> None:
-        self.line.value = verdict._repr_html_()
+        shown = verdict._repr_html_()
+        if verdict.right is False and self.prediction.confidence == SURE:
+            shown += f'<div style="padding:2px 14px"><em>{_SURE_AND_WRONG}</em></div>'
+        self.line.value = shown
 
     def __repr__(self) -> str:
         return str(self.prediction)
@@ -108,9 +162,13 @@ class PredictionView(widgets.VBox):
         return bundle
 
 
-def _question_html(text: str) -> str:
+def _lesson(question: Question) -> str:
+    return question.name.partition("/")[0]
+
+
+def _question_html(lead: str, text: str) -> str:
     return (
-        '<div style="line-height:1.5;white-space:normal"><strong>Predict.</strong> '
+        f'<div style="line-height:1.5;white-space:normal"><strong>{html.escape(lead)}</strong> '
         f"{html.escape(text)}</div>"
     )
 

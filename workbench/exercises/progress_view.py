@@ -1,49 +1,47 @@
-"""The learner's log in a notebook: see it, keep it in a file, take it up again."""
+"""The learner's log in a notebook: see it, download it, load it again."""
 
 from __future__ import annotations
 
 import base64
 import html
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
 from .progress import FILE_NAME, Progress, ProgressError, progress
+from .progress_file import LARGEST_FILE, decoded
+
+# JupyterLab shows links of widgets like any other text.
+_LINK = "text-decoration:underline;color:var(--jp-content-link-color,#0b5cad)"
+_DOWNLOAD = "on a server that forgets, such as Binder, your own disk does not"
 
 
 class ProgressView(widgets.VBox):
-    """What was predicted and checked, and three ways to keep it.
+    """What was predicted and checked, a copy to download, and a way back in.
 
     Args:
-        log: what is shown.
-        folder: where `Keep` writes.
+        log: what is shown; it keeps itself, this view only looks.
     """
 
-    def __init__(self, log: Progress, folder: Path) -> None:
+    def __init__(self, log: Progress) -> None:
         self._log = log
-        self._path = folder / FILE_NAME
         self.text = widgets.HTML()
-        self.keep = widgets.Button(
-            description="Keep", tooltip=f"write {FILE_NAME} beside this notebook"
+        self.fresh = widgets.Button(
+            description="Refresh", tooltip="show what was answered since, in any notebook"
         )
-        self.fresh = widgets.Button(description="Refresh", tooltip="show what was answered since")
         self.upload = widgets.FileUpload(
-            accept=".json", description="Restore", tooltip="take up a log that you downloaded"
+            accept=".json",
+            description="Load again",
+            tooltip="take up a log that you downloaded; nothing that is here is lost",
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
         super().__init__(
-            children=[
-                self.text,
-                widgets.HBox([self.fresh, self.keep, self.upload]),
-                self.line,
-            ]
+            children=[self.text, widgets.HBox([self.fresh, self.upload]), self.line],
+            layout={"max_width": "62em"},
         )
-        self.keep.on_click(lambda _button: self._keep())
-        self.fresh.on_click(lambda _button: self.show())
+        self.fresh.on_click(lambda _button: self._refresh())
         self.upload.observe(self._uploaded, names="value")
-        self._take_up()
-        self.show()
+        self._refresh()
 
     def show(self) -> None:
         """Show the log as it is now."""
@@ -53,46 +51,41 @@ class ProgressView(widgets.VBox):
         )
 
     def _link(self) -> str:
-        if not self._log.entries:
+        if not self._log.records:
             return ""
-        data = base64.b64encode(self._log.to_json().encode()).decode()
-        return (
-            f'<a download="{FILE_NAME}" href="data:application/json;base64,{data}">'
-            "Download it</a> (on Binder: the server forgets, your disk does not)"
-        )
+        data = base64.b64encode(self._log.to_json().encode("utf-8", "replace")).decode("ascii")
+        address = f"data:application/json;base64,{data}"
+        link = f'<a download="{FILE_NAME}" style="{_LINK}" href="{address}">Download a copy</a>'
+        return f"{link} ({_DOWNLOAD})"
 
-    def _take_up(self) -> None:
-        try:
-            count = self._log.load(self._path)
-        except ProgressError as error:
-            self._say(str(error))
-        else:
-            if count:
-                self._say(f"{count} answers taken up from {FILE_NAME}.")
-
-    def _keep(self) -> None:
+    def _refresh(self) -> None:
+        self._log.refresh()
         self.show()
-        try:
-            path = self._log.save(self._path)
-        except ProgressError as error:
-            self._say(str(error))
-        else:
-            self._say(f"Kept in {path.name}; the map of the lessons shows it.")
+        where = self._log.where
+        kept = f"Kept by itself in {where}." if where is not None and self._log.records else ""
+        self._say(" ".join(filter(None, [self._log.problem, kept])))
 
     def _uploaded(self, change: Any) -> None:
-        for file in change["new"]:
-            try:
-                count = self._log.restore(bytes(file["content"]).decode("utf-8"))
-            except UnicodeDecodeError:
-                self._say(f"{file['name']}: not a saved progress: no text in it")
-            except ProgressError as error:
-                self._say(f"{file['name']}: {error}")
-            else:
-                self._say(f"{count} answers taken up from {file['name']}.")
-        self.show()
+        told = [self._taken(file) for file in change["new"]]
+        if told:
+            self.show()
+            self._say(" ".join(told))
+
+    def _taken(self, file: Any) -> str:
+        name, before = file["name"], len(self._log.records)
+        try:
+            data = bytes(file["content"][: LARGEST_FILE + 1])
+            found, problems = self._log.take_up(decoded(data))
+        except ProgressError as error:
+            return f"{name}: {error}."
+        new = len(self._log.records) - before
+        told = f"{name}: {found} answers read, {new} of them new here."
+        return " ".join([told, *(f"{problem}." for problem in problems)])
 
     def _say(self, text: str) -> None:
-        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+        self.line.value = (
+            f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>' if text else ""
+        )
 
     def __repr__(self) -> str:
         return str(self._log)
@@ -106,10 +99,6 @@ class ProgressView(widgets.VBox):
         return bundle
 
 
-def progress_log(folder: str | Path | None = None) -> ProgressView:
-    """What you predicted and checked in this kernel, and what you kept before.
-
-    Args:
-        folder: where it is kept; the notebook's own folder if None.
-    """
-    return ProgressView(progress, Path.cwd() if folder is None else Path(folder))
+def progress_log() -> ProgressView:
+    """What you predicted and checked in every lesson; it is kept by itself (`progress_place`)."""
+    return ProgressView(progress)

@@ -11,8 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workbench.presets import UINT_MAX
+from workbench.trace.words import MINUS
 
 Answer = int | str
+# A hint is a text, or is worked out from the run when it is asked for.
+Hint = str | Callable[[], str]
+
+LONGEST_NUMBER = 20  # digits; longer ones are not even read
 
 NOT_YET = "Commit an answer first; then the run can say how close it is."
 
@@ -65,11 +70,17 @@ class Verdict:
         right: whether the run agrees; None if there was nothing to compare yet.
         text: one short paragraph.
         belief: name of the belief behind a wrong answer, if it is known.
+        answer: what was judged, as the log keeps it; None lets a check say it otherwise.
+        hints: those that the learner asked for.
+        more: how to get the next hint, if there is one.
     """
 
     right: bool | None
     text: str
     belief: str | None = None
+    answer: str | None = None
+    hints: tuple[str, ...] = ()
+    more: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.right)
@@ -79,17 +90,22 @@ class Verdict:
         """Sign and word, so that nobody has to tell colours apart."""
         return {True: "✔ Right.", False: "✘ Not in this run.", None: "…"}[self.right]
 
+    def _hint_lines(self) -> list[str]:
+        lines = [f"Hint {number}: {text}" for number, text in enumerate(self.hints, start=1)]
+        return [*lines, self.more] if self.more else lines
+
     def __str__(self) -> str:
-        return f"{self.mark} {self.text}"
+        return "\n".join([f"{self.mark} {self.text}", *self._hint_lines()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         colour = {True: "#009E73", False: "#D55E00", None: "#999999"}[self.right]
+        hints = "".join(f"<div>{html.escape(line)}</div>" for line in self._hint_lines())
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;'
             f'max-width:60em;line-height:1.5"><strong>{html.escape(self.mark)}</strong> '
-            f"{html.escape(self.text)}</div>"
+            f"{html.escape(self.text)}{hints}</div>"
         )
 
 
@@ -103,6 +119,9 @@ class Question:
         solve: works out the solution from a run, each time it is called.
         choices: the possible answers; a whole number is asked for if there are none.
         unit: what a whole number counts.
+        minimum, maximum: range of a whole number, both included. An answer outside it is asked
+            for again; the range must not give the answer away.
+        hints: from a nudge to nearly the answer, shown one by one.
     """
 
     name: str
@@ -110,6 +129,16 @@ class Question:
     solve: Callable[[], Solution] = field(repr=False)
     choices: tuple[str, ...] = ()
     unit: str = "messages"
+    minimum: int = 0
+    maximum: int = UINT_MAX
+    hints: tuple[Hint, ...] = field(default=(), repr=False)
+
+    @property
+    def legal(self) -> str:
+        """The answers there may be, as a sentence."""
+        if self.choices:
+            return f"Choose one of: {', '.join(self.choices)}."
+        return f"Give a whole number from {self.minimum} to {self.maximum}."
 
     def read(self, given: object) -> Answer:
         """The answer that was meant.
@@ -119,17 +148,17 @@ class Question:
         """
         if self.choices:
             if given not in self.choices:
-                raise AnswerError(f"Choose one of: {', '.join(self.choices)}.")
+                raise AnswerError(self.legal)
             return str(given)
-        text = str(given).strip().replace(",", "").replace("_", "")
-        wanted = f"Give a whole number from 0 to {UINT_MAX}."
+        text = str(given).strip().replace(",", "").replace("_", "").replace(MINUS, "-")
         if not text:
-            raise AnswerError(wanted)
+            raise AnswerError(self.legal)
+        digits = text.removeprefix("-") if self.minimum < 0 else text
         # `isdecimal` alone would let pass digits of other scripts, which `int` reads as well.
-        if not (text.isascii() and text.isdecimal()) or len(text) > len(str(UINT_MAX)):
-            raise AnswerError(f"{_short(given)} is no count of {self.unit}. {wanted}")
-        if int(text) > UINT_MAX:
-            raise AnswerError(f"{_short(given)} is too large. {wanted}")
+        if not (digits.isascii() and digits.isdecimal()):
+            raise AnswerError(f"{_short(given)} is no count of {self.unit}. {self.legal}")
+        if len(digits) > LONGEST_NUMBER or not self.minimum <= int(text) <= self.maximum:
+            raise AnswerError(f"{_short(given)} is outside the range. {self.legal}")
         return int(text)
 
 
@@ -159,12 +188,16 @@ class Prediction:
     Attributes:
         question: what is asked.
         answers: everything committed so far, in order; the last one counts.
+        confidence: how sure the learner is of it, one of `progress.CONFIDENCES`; None if unsaid.
+        hints: those shown so far.
         verdict: of the last comparison; None before it and after a new answer.
     """
 
     def __init__(self, question: Question) -> None:
         self.question = question
         self.answers: list[Answer] = []
+        self.confidence: str | None = None
+        self.hints: list[str] = []
         self.verdict: Verdict | None = None
         self.on_verdict: Callable[[Prediction, Verdict], None] | None = None
 
@@ -193,10 +226,20 @@ class Prediction:
             self.on_verdict(self, self.verdict)
         return self.verdict
 
+    def hint(self) -> str | None:
+        """The next hint; None if there is no further one."""
+        hints = self.question.hints
+        if len(self.hints) >= len(hints):
+            return None
+        hint = hints[len(self.hints)]
+        self.hints.append(hint if isinstance(hint, str) else hint())
+        return self.hints[-1]
+
     def __str__(self) -> str:
         lines = [f"Predict: {self.question.text}"]
         if self.question.choices:
             lines.append("Choices: " + "; ".join(self.question.choices))
+        lines += [f"Hint {number}: {text}" for number, text in enumerate(self.hints, start=1)]
         if self.answers:
             lines.append(f"Committed: {self.answers[-1]}")
         if self.verdict is not None:

@@ -8,19 +8,21 @@ receiver waits until its credit is used up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from workbench.amqp.errors import LocalProtocolError
 from workbench.amqp.events import DeliveryReceived, Event, FlowReceived
+from workbench.amqp.frame import WireItem
 from workbench.sim import Timer, VirtualClock
 
 from .scripted import ScriptedReceiver
 
 
 class Ending(Enum):
-    """How a get ended."""
+    """How a get ended: in time, with a message that crossed the drain, or without one."""
 
     MESSAGE = "message"
     LATE_MESSAGE = "message after the time-out"
@@ -49,6 +51,9 @@ class Get:
 class Getter(ScriptedReceiver):
     """A receiver that can also get one message.
 
+    However it ends (in time, by drain, by a stop or a detach of somebody's hand) a get ends once,
+    with its message or with nothing, and with nothing only when none can come any more.
+
     Attributes:
         gets: every get so far; the last may be waiting.
     """
@@ -58,6 +63,8 @@ class Getter(ScriptedReceiver):
         self.gets: list[Get] = []
         self._clock = clock
         self._timer: Timer | None = None
+        self._echoes = 0  # asked for and not yet answered
+        self._gave_back: Event | None = None  # the last flow with which delivery-count moved on
 
     @property
     def waiting(self) -> Get | None:
@@ -91,6 +98,27 @@ class Getter(ScriptedReceiver):
             self._timer = self._clock.call_later(timeout_us, self._time_is_over, asked)
         return asked
 
+    def drain(self) -> None:
+        """Ask for the present credit to be used up or given back; a get waits no longer."""
+        super().drain()
+        if self.waiting is not None and self.waiting.drained_us is None:
+            self.waiting.drained_us = self._clock.now_us
+
+    def echo(self) -> None:
+        """Ask for the sender's state."""
+        super().echo()
+        self._echoes += 1
+
+    def stop(self) -> None:
+        """Credit 0 and echo: after the answer nothing more comes [2.6.10]."""
+        super().stop()
+        self._echoes += 1
+
+    def detach(self) -> None:
+        """Close the link; what a get asked for is taken back by the sender."""
+        super().detach()
+        self._end_if_detached()
+
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of the receiver, with how its last get ended."""
         last = self.gets[-1].ending if self.gets else None
@@ -99,22 +127,50 @@ class Getter(ScriptedReceiver):
 
     # -- inside -------------------------------------------------------------------------------
 
+    def apply(self, item: WireItem) -> list[Event]:
+        """Work a frame into the state, noting whether it gives credit back."""
+        link = self.link
+        before = link.delivery_count if link is not None else None
+        events = super().apply(item)
+        if link is None or link.delivery_count == before:
+            return events
+        for event in events:
+            # Only a sender that drains moves its count on in a flow [2.6.7].
+            if isinstance(event, FlowReceived) and event.link is link:
+                self._gave_back = event
+        return events
+
+    def react(self, events: Iterable[Event]) -> None:
+        """Answer, and see whether a get has ended."""
+        super().react(events)
+        self._end_if_detached()
+
     def _time_is_over(self, asked: Get) -> None:
         self._timer = None
-        if asked.ending is None and self.attached:
-            asked.drained_us = self._clock.now_us
+        if asked.ending is None and asked.drained_us is None and self.attached:
             self.drain()
 
     def _handle(self, event: Event) -> None:
-        waiting = self.waiting
-        if waiting is not None:
-            if isinstance(event, DeliveryReceived):
-                in_time = waiting.drained_us is None
-                self._end(waiting, Ending.MESSAGE if in_time else Ending.LATE_MESSAGE)
-            elif isinstance(event, FlowReceived) and not self.link_credit:
-                # delivery-count has moved on without a message: the credit is gone.
-                self._end(waiting, Ending.NOTHING)
+        if isinstance(event, FlowReceived) and event.link is self.link:
+            if event is not self._gave_back:
+                self._echoes = max(0, self._echoes - 1)
+            if self.waiting is not None and self._is_last_word(event):
+                self._end(self.waiting, Ending.NOTHING)
+        elif isinstance(event, DeliveryReceived) and self.waiting is not None:
+            in_time = self.waiting.drained_us is None
+            self._end(self.waiting, Ending.MESSAGE if in_time else Ending.LATE_MESSAGE)
         super()._handle(event)
+
+    def _is_last_word(self, event: FlowReceived) -> bool:
+        """Whether nothing can come after this flow: the credit was given back, or a stop heard.
+
+        The answer to an earlier echo is not yet the answer to the stop.
+        """
+        return not self.link_credit and (event is self._gave_back or self._echoes == 0)
+
+    def _end_if_detached(self) -> None:
+        if self.waiting is not None and not self.attached:
+            self._end(self.waiting, Ending.NOTHING)
 
     def _end(self, asked: Get, ending: Ending) -> None:
         asked.ending = ending

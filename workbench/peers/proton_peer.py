@@ -21,6 +21,7 @@ from workbench.amqp.observer import ConnectionObserver, ObservedScope
 from workbench.sim import Wire
 
 ANY_SIZE = 2**30
+INT_MAX = 2**31 - 1
 OUTPUT_CHUNK = 65536
 
 
@@ -115,22 +116,29 @@ class ProtonPeer:
 
     def flow(self, count: int) -> None:
         """Proton's `receiver.flow(count)`: adds to the credit and sends the sum."""
-        if self.link_credit + count < 0:
+        credit = self.link_credit
+        if credit + count < 0:
             raise LocalProtocolError(
-                f"credit {self.link_credit} cannot be lowered by {-count}; legal now: flow"
-                f" {-self.link_credit} or more"
+                f"credit {credit} cannot be lowered by {-count}; legal now: flow {-credit} or more"
+            )
+        if credit + count > INT_MAX:
+            raise LocalProtocolError(
+                f"Proton keeps its credit in 32 bits with a sign: {credit} and {count} more are"
+                f" {credit + count}; legal now: flow {INT_MAX - credit} or less"
             )
         self.receiver.flow(count)
         self.pump()
 
     def grant(self, link_credit: int) -> None:
         """Set the credit, as the specification means it: adds the difference."""
-        self.receiver.flow(link_credit - self.link_credit)
-        self.pump()
+        self.flow(link_credit - self.link_credit)
 
     def drain(self) -> None:
-        """Ask for the present credit to be used up or given back."""
-        self.receiver.drain(0)
+        """Ask for the present credit to be used up or given back.
+
+        Below 0, where a cut came too late, Proton would put 4294967296 minus that on the wire.
+        """
+        self.receiver.drain(max(0, -self.link_credit))
         self.pump()
 
     def acknowledge(self, count: int | None = None, outcome: str = "accepted") -> int:

@@ -197,9 +197,9 @@ class Preset:
         doc="link-credit of the article's top-up rule",
     )
     top_up_at: int = _number(
-        100,
+        99,
         unit="messages",
-        source="article: and grants again at 100",
+        source="article: and grants again below 100",
         doc="the article's top-up rule grants again when no more than this is left",
     )
     batch_credit: int = _number(

@@ -134,21 +134,30 @@ class ClassicQueue:
         """Message ids that the consumer holds, in order of delivery."""
         return tuple(self._known(consumer).unsettled)
 
-    def peek(self, consumer: str) -> Stored | None:
-        """The message that the consumer would be handed next; None if there is none for it."""
-        if not self._may_have(consumer):
-            return None
-        returned = [entry for entry in self._returned if consumer not in entry[1].barred]
-        if returned:
-            return min(returned, key=lambda entry: entry[0])[1]
-        return self._fresh[0] if self._fresh else None
+    def has_for(self, consumer: str) -> bool:
+        """Whether a message is ready that this consumer could get."""
+        return self._oldest(consumer) is not None
+
+    def next_out(self, unable: frozenset[str] = frozenset()) -> tuple[str, Stored] | None:
+        """The consumer to whom a `Dispatch` would hand a message, and the message as it would go.
+
+        Args:
+            unable: consumers that cannot take one now, as in `Dispatch`.
+        """
+        for name in self._turn:
+            if self._consumers[name].link_credit == 0 or name in unable:
+                continue
+            message = self._oldest(name)
+            if message is not None:
+                return name, replace(message, acquired_count=message.acquired_count + 1)
+        return None
 
     def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
         """True if a `Dispatch` would hand out a message or give credit back."""
         for consumer in self._consumers.values():
             if consumer.link_credit > 0 and (
-                (consumer.name not in unable and self._has_for(consumer.name))
-                or (consumer.drain and not self._has_for(consumer.name))
+                (consumer.name not in unable and self.has_for(consumer.name))
+                or (consumer.drain and not self.has_for(consumer.name))
             ):
                 return True
         return False
@@ -226,27 +235,23 @@ class ClassicQueue:
         consumer.link_credit = max(0, command.link_credit - ahead)
         consumer.drain = command.drain
         effects: list[Effect] = []
-        if consumer.drain and not self._has_for(consumer.name):
+        if consumer.drain and not self.has_for(consumer.name):
             effects += self._give_credit_back(consumer)
         return self._credited(consumer), effects
 
     def _dispatch(self, unable: frozenset[str]) -> list[Effect]:
-        for place, name in enumerate(self._turn):
-            consumer = self._consumers[name]
-            if consumer.link_credit == 0 or name in unable or not self._may_have(name):
-                continue
-            message = self._take(name)
-            if message is None:
-                continue
-            del self._turn[place]
-            self._turn.append(name)
-            return [self._deliver(consumer, message), *self._drained()]
-        return self._drained()
+        found = self.next_out(unable)
+        if found is None:
+            return self._drained()
+        name, message = found
+        self._turn.remove(name)
+        self._turn.append(name)
+        self._take(message.message_id)
+        return [self._deliver(self._consumers[name], message), *self._drained()]
 
     def _deliver(self, consumer: _Consumer, message: Stored) -> Deliver:
         consumer.delivery_count = serial.add(consumer.delivery_count, 1)
         consumer.link_credit -= 1
-        message = replace(message, acquired_count=message.acquired_count + 1)
         if consumer.settled:
             self._terminal += 1
         else:
@@ -257,7 +262,7 @@ class ClassicQueue:
     def _drained(self) -> list[Effect]:
         effects: list[Effect] = []
         for consumer in self._consumers.values():
-            if consumer.drain and consumer.link_credit > 0 and not self._has_for(consumer.name):
+            if consumer.drain and consumer.link_credit > 0 and not self.has_for(consumer.name):
                 effects += self._give_credit_back(consumer)
         return effects
 
@@ -266,10 +271,10 @@ class ClassicQueue:
         given_back, consumer.link_credit = consumer.link_credit, 0
         if not given_back:
             return []
-        # In two halves: serial.add takes at most 2**31 - 1, a credit may be twice that.
-        half = given_back // 2
-        moved = serial.add(serial.add(consumer.delivery_count, half), given_back - half)
-        consumer.delivery_count = moved
+        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
+        third = given_back // 3
+        moved = serial.add(serial.add(consumer.delivery_count, third), third)
+        consumer.delivery_count = moved = serial.add(moved, given_back - 2 * third)
         return [Drained(consumer=consumer.name, delivery_count=moved, given_back=given_back)]
 
     def _finish(self, command: Settle | Reject) -> tuple[Reply, list[Effect]]:
@@ -361,28 +366,28 @@ class ClassicQueue:
         self._active = next(iter(self._consumers))
         return [Activated(consumer=self._active)]
 
-    def _has_for(self, consumer: str) -> bool:
+    def _oldest(self, consumer: str) -> Stored | None:
+        """The oldest ready message that the consumer may have; not those it has barred."""
         if not self._may_have(consumer):
-            return False
-        return bool(self._fresh) or any(
-            consumer not in message.barred for _, message in self._returned
-        )
+            return None
+        if self._returned:
+            oldest = self._returned[0][1]
+            if consumer not in oldest.barred:
+                return oldest
+            rest = [entry for entry in self._returned if consumer not in entry[1].barred]
+            if rest:
+                return min(rest)[1]
+        return self._fresh[0] if self._fresh else None
 
-    def _take(self, consumer: str) -> Stored | None:
-        """The oldest ready message that the consumer has not declared undeliverable-here."""
-        barred: list[tuple[int, Stored]] = []
-        found: Stored | None = None
-        while self._returned and found is None:
-            entry = heapq.heappop(self._returned)
-            if consumer in entry[1].barred:
-                barred.append(entry)
-            else:
-                found = entry[1]
-        for entry in barred:
-            heapq.heappush(self._returned, entry)
-        if found is None and self._fresh:
-            found = self._fresh.popleft()
-        return found
+    def _take(self, message_id: int) -> None:
+        """Take a ready message out: most often the oldest that came back, or the oldest of all."""
+        if self._returned and self._returned[0][0] == message_id:
+            heapq.heappop(self._returned)
+        elif self._fresh and self._fresh[0].message_id == message_id:
+            self._fresh.popleft()
+        else:
+            self._returned = [entry for entry in self._returned if entry[0] != message_id]
+            heapq.heapify(self._returned)
 
 
 def _modified(message: Stored, command: Modify) -> Stored:

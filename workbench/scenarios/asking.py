@@ -3,8 +3,8 @@
 One queue, one receiver. What it does by itself is chosen by `mode`: nothing (`by-hand`), a
 synchronous get (`get`, figure 2.43), a get with a time-out by drain (`get-with-timeout`, 2.44),
 asynchronous notification (`notify`, 2.45), or a stop with echo after some messages (`stop`, 2.46).
-Acts: get, grant, drain, echo, stop, publish, acknowledge, note (a flow with properties), hold,
-release, set_latency.
+Acts: get, grant, drain, echo, stop, publish, take (another consumer takes messages), acknowledge,
+note (a flow with properties), detach, hold, release, set_latency.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from workbench.amqp.credit import CreditPolicy, Manual, TopUpAtHalf
 from workbench.amqp.events import Event
 from workbench.peers.getter import Ending, Get, Getter
+from workbench.peers.scripted import ScriptedReceiver
 from workbench.presets import UINT_MAX
 from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
@@ -40,6 +41,7 @@ BY_HAND, GET, GET_WITH_TIMEOUT, NOTIFY, STOP = (
 )
 MODES = (BY_HAND, GET, GET_WITH_TIMEOUT, NOTIFY, STOP)
 HYPOTHETICAL = "local"
+RIVAL = "rival"
 
 
 def build(world: World) -> None:
@@ -160,7 +162,7 @@ def late_arrivals(played: Run) -> list[Row]:
 def _cannot_get(world: World) -> str | None:
     consumer = world.peers["consumer"]
     if not consumer.attached:
-        return "the receiver's link is not attached yet; legal now: hold, release, set_latency"
+        return "the receiver's link is not attached now; legal now: hold, release, set_latency"
     if consumer.waiting is not None:
         return "a get is waiting for its message; legal now: publish, or release what is held"
     if consumer.link_credit:
@@ -174,7 +176,7 @@ def _cannot_get(world: World) -> str | None:
 def _not_attached(world: World) -> str | None:
     if world.peers["consumer"].attached:
         return None
-    return "the receiver's link is not attached yet; legal now: hold, release, set_latency"
+    return "the receiver's link is not attached now; legal now: hold, release, set_latency"
 
 
 def note(world: World, *, text: str) -> None:
@@ -182,6 +184,42 @@ def note(world: World, *, text: str) -> None:
     consumer = world.peers["consumer"]
     link = consumer.link
     link.grant(link.credit, properties={HYPOTHETICAL: text})
+
+
+def _cannot_take(world: World) -> str | None:
+    rival = world.peers.get(RIVAL)
+    if rival is not None and (not rival.attached or rival.link_credit):
+        return "the other consumer is busy taking; legal now: let its frames arrive"
+    if not world.broker.declare(QUEUE).queue.ready:
+        return "the queue is empty, so there is nothing to take; legal now: publish"
+    return None
+
+
+def take(world: World, *, count: int) -> None:
+    """Another consumer, on a connection of its own, takes messages out of the queue for good.
+
+    It drains, so that it is no rival any more when it has got what there was.
+    """
+
+    def ask() -> None:
+        world.peers[RIVAL].link.grant(count, drain=True)
+
+    if RIVAL in world.peers:
+        ask()
+        return
+    rival = ScriptedReceiver(
+        world.clock,
+        address=QUEUE,
+        name=RIVAL,
+        link_name=RIVAL,
+        auto_settle=True,
+        settings=connection_settings(world.preset),
+        session_settings=session_settings(world.preset),
+        on_attached=ask,
+    )
+    world.peers[RIVAL] = rival
+    latency = world.number("latency_us")
+    world.connect(rival, "c2", (latency, latency))
 
 
 GET_ACT = ActionSpec(
@@ -207,6 +245,28 @@ NOTE_ACT = ActionSpec(
     ),
     legal=_not_attached,
     apply=note,
+)
+TAKE_ACT = ActionSpec(
+    name="take",
+    doc="another consumer takes messages out of the queue; nobody tells the receiver",
+    parameters=(
+        Parameter(
+            name="count",
+            default=1,
+            minimum=1,
+            maximum=MAX_MESSAGES,
+            unit="messages",
+            doc="how many messages",
+        ),
+    ),
+    legal=_cannot_take,
+    apply=take,
+)
+DETACH_ACT = ActionSpec(
+    name="detach",
+    doc="close the link; what is unsettled goes back into the queue",
+    legal=_not_attached,
+    apply=lambda world: world.peers["consumer"].detach(),
 )
 _TAKEN = ("grant", "publish", "acknowledge", "drain", "echo", "stop")
 
@@ -308,7 +368,9 @@ ASKING = register(
         actions=(
             GET_ACT,
             *(spec for spec in ACTS if spec.name in _TAKEN),
+            TAKE_ACT,
             NOTE_ACT,
+            DETACH_ACT,
             *WIRE_ACTS,
         ),
         build=build,

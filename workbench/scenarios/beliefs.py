@@ -25,10 +25,10 @@ from .link_model import (
     TRANSFER_ARRIVES,
     LinkModel,
 )
-from .race import ACT_OF_MOVE, OTHER_CREDIT, FlowPlan
+from .race import OTHER_CREDIT, FlowPlan
 from .rules import rule_named
 from .run import Run, run
-from .schedules import play, seq_of_move
+from .schedules import moved, play, seq_of_move
 
 DIFFERENCE, LIMIT = "difference", "limit"
 BOUNDS = Bounds(states=100_000, seconds=5.0)
@@ -257,11 +257,11 @@ class Counterexample:
         if self.of == LIMIT:
             return (
                 f"{len(self.moves)} moves, and a sender that works so has link-credit"
-                f" {self.believed} where {self.actual} was granted."
+                f" {self.believed}; of all that was ever granted, {self.actual} is left."
             )
         return (
             f"After {len(self.moves)} moves the sender's link-credit is {self.actual}; by this"
-            f" belief it would be {self.believed}. For {self.belief.because}."
+            f" belief it would be {self.believed}. In truth {self.belief.because}."
         )
 
     def run(self) -> Run:
@@ -283,9 +283,7 @@ class Counterexample:
                 "other_credit": OTHER_CREDIT if self.belief.other_link else 0,
             },
         )
-        for move in self.moves:
-            played = played.act(played.rows[-1].seq, ACT_OF_MOVE[move])
-        return played
+        return moved(played, self.moves)
 
     def at(self, played: Run) -> int:
         """`seq` of the row to open a stepper at: the one of the move that decides."""

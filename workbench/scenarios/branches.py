@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .declare import ActionError
+
 if TYPE_CHECKING:
     from .run import Run
+
+# A run with more than this to play again is not taken apart into its branches.
+MOST_ROWS_PLAYED = 200_000
 
 
 class Branches:
@@ -99,3 +104,24 @@ class Branches:
 
         walk(0, 0)
         return listed
+
+
+def grown(run: Run) -> Branches:
+    """The tree that leads to a run that came from elsewhere: a branch for each of its acts.
+
+    A long run is the first one of its tree itself, so that nobody has to wait.
+    """
+    from .run import run as play
+
+    alone = Branches(run)
+    if not run.actions or len(run.actions) * len(run.rows) > MOST_ROWS_PLAYED:
+        return alone
+    tree = Branches(
+        play(run.scenario, run.preset, run.parameters, (), run.seed, run.max_rows, code=run.code)
+    )
+    try:
+        for action in run.actions:
+            tree.act(action.after_seq, action.name, **action.arguments)
+    except ActionError:
+        return alone
+    return tree if tree.run.identity() == run.identity() else alone

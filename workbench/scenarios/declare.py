@@ -48,6 +48,7 @@ class Parameter:
         minimum, maximum: legal range of a whole number, both included.
         unit: what a whole number counts.
         choices: the legal texts, if they are few.
+        absent: texts that have a meaning and are not legal, each with the reason in words.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Parameter:
     maximum: int | None = None
     unit: str = ""
     choices: tuple[str, ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()
 
     def default_in(self, preset: Preset) -> Value:
         """The default under a preset."""
@@ -101,6 +103,11 @@ class Parameter:
                 f"{self.name} is {_shown(value)}, which is no {self.kind.value};"
                 f" legal: {self.legal}"
             )
+        for text, reason in self.absent:
+            if value == text:
+                raise ParameterError(
+                    f"{self.name} is {_shown(value)}: {reason}; legal: {self.legal}"
+                )
         if self.choices and value not in self.choices:
             raise ParameterError(f"{self.name} is {_shown(value)}; legal: {self.legal}")
         if self.kind is Kind.WHOLE:

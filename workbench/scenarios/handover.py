@@ -4,7 +4,10 @@ Consumers `a`, `b` and perhaps `c`, each on its own connection, attach to one qu
 only the first gets messages. When it leaves, `b` takes over. How it leaves is the lesson:
 gracefully (stop with echo, settle, detach), or outright (detach), and then what it held goes back
 into the queue first. AMQP 0-9-1 has a third way, cancelling a consumer that keeps its messages,
-after which order is lost; it has its place in `WAYS` when channels can be run beside this.
+after which order may be lost; its place is kept: `CANCEL`, which is refused in words as long as
+0-9-1 channels cannot be run here.
+Acts: leave, grant, stop, echo, drain, acknowledge (each of a consumer), publish, hold, release,
+set_latency.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from workbench.amqp.messaging import Header, decode_message
 from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingReceiver
 from workbench.presets import UINT_MAX
 
@@ -23,6 +27,14 @@ from .run import Run
 from .world import World
 
 BY_HAND = "by-hand"
+CANCEL = "cancel"
+NOT_YET = (
+    (
+        CANCEL,
+        "that is basic.cancel of AMQP 0-9-1, after which the consumer keeps what it holds; 0-9-1"
+        " cannot be run here",
+    ),
+)
 NAMES = ("a", "b", "c")
 MOST_READY = 10_000
 
@@ -83,7 +95,8 @@ class Seen:
         t_us: when.
         consumer: at whom.
         message: which, counted from 0 in the order of publishing.
-        again: it had arrived somewhere before.
+        again: it had arrived somewhere before, if only at somebody who had left by then.
+        marked: its header says that it was handed out before: first-acquirer is false [3.2.1].
     """
 
     seq: int
@@ -91,6 +104,7 @@ class Seen:
     consumer: str
     message: int
     again: bool
+    marked: bool
 
 
 def seen(played: Run) -> list[Seen]:
@@ -100,7 +114,8 @@ def seen(played: Run) -> list[Seen]:
     for row in played.rows:
         if row.kind != "transfer" or row.event != "received" or row.from_peer != "broker":
             continue
-        found = re.search(rb"message (\d+)", getattr(row.item, "payload", b""))
+        payload = getattr(row.item, "payload", b"")
+        found = re.search(rb"message (\d+)", payload)
         if found is None:
             continue
         number = int(found[1])
@@ -111,10 +126,16 @@ def seen(played: Run) -> list[Seen]:
                 consumer=row.vantage.removeprefix("client:"),
                 message=number,
                 again=number in before,
+                marked=_marked(payload),
             )
         )
         before.add(number)
     return arrivals
+
+
+def _marked(payload: bytes) -> bool:
+    header = decode_message(payload)[0]
+    return isinstance(header, Header) and header.first_acquirer is False
 
 
 # -- acts -----------------------------------------------------------------------------------
@@ -175,6 +196,7 @@ ACTS = (
                 kind=Kind.TEXT,
                 default=GRACEFUL,
                 choices=WAYS,
+                absent=NOT_YET,
                 doc="graceful waits for the echo and settles; outright detaches at once",
             ),
         ),
@@ -258,6 +280,7 @@ HANDOVER = register(
                 kind=Kind.TEXT,
                 default=BY_HAND,
                 choices=(BY_HAND, GRACEFUL, OUTRIGHT),
+                absent=NOT_YET,
                 doc="how consumer a leaves",
             ),
             Parameter(

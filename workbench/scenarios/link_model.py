@@ -45,6 +45,11 @@ class LinkView:
     transfers_in_flight: int
     flows_in_flight: Flows
 
+    @property
+    def allowed(self) -> int:
+        """How many more the sender may send by the furthest limit ever granted."""
+        return serial.diff(self.furthest_limit, self.snd_delivery_count)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkModel:
@@ -56,6 +61,9 @@ class LinkModel:
         rule: of the sender.
         initial_delivery_count: with which both ends begin.
         first_credit: credit that both ends have agreed on before the first move.
+
+    Raises:
+        ValueError: a number is not legal; the text says what is.
     """
 
     messages: int
@@ -63,6 +71,22 @@ class LinkModel:
     rule: CreditRule = field(default_factory=lambda: rule_named("spec").rule)
     initial_delivery_count: int = 0
     first_credit: int = 0
+
+    def __post_init__(self) -> None:
+        first = self.initial_delivery_count
+        if not 0 <= first <= serial.MAX:
+            raise ValueError(f"initial delivery-count is {first}; legal: 0 to {serial.MAX}")
+        if self.messages < 0:
+            raise ValueError(f"messages is {self.messages}; legal: 0 or more")
+        credits = (*self.grants, self.first_credit)
+        if min(credits) < 0:
+            raise ValueError(f"a grant is {min(credits)}; legal: 0 or more")
+        if self.messages + max(credits) >= serial.HALF:
+            raise ValueError(
+                f"{self.messages} messages and a grant of {max(credits)}; legal in this model:"
+                f" together less than {serial.HALF}, for which of two counts that are so far apart"
+                " is the later one cannot be told"
+            )
 
     @property
     def initial(self) -> LinkState:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.settings import CreditOverrun
 from workbench.peers.many_links import ManyLinksReceiver
 from workbench.presets import UINT_MAX
-from workbench.sim import Direction
+from workbench.sim import Direction, Flight
 
 from .acts import MAX_LATENCY_US
 from .credit import connection_settings, session_settings
@@ -33,6 +34,7 @@ from .link_model import (
 )
 from .registry import register
 from .rules import RULES, CreditRule, rule_named
+from .sandbox import LearnerCodeError
 from .world import World
 
 QUEUE = "q"
@@ -143,12 +145,33 @@ def _rule(world: World) -> CreditRule | None:
 
     def watched(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
         try:
-            return int(code(flow_count, flow_credit, own_count, own_credit))
-        except Exception as error:  # a learner's mistake ends the run with its words
-            world.fault = str(error) or type(error).__name__
-            return own_credit
+            return _whole_credit(code(flow_count, flow_credit, own_count, own_credit))
+        except LearnerCodeError as error:  # a learner's mistake ends the run with its words
+            world.fault = str(error)
+        except Exception as error:
+            world.fault = f"the sender's own rule raises {type(error).__name__}: {error}"
+        return own_credit
 
     return watched
+
+
+def _whole_credit(answer: object) -> int:
+    """What a learner's rule has given, if it is a link-credit.
+
+    Raises:
+        LearnerCodeError: it is none.
+    """
+    if isinstance(answer, bool) or not isinstance(answer, Integral):
+        raise LearnerCodeError(
+            f"the sender's own rule gives {answer!r:.60}, which is no whole number"
+        )
+    credit = int(answer)
+    if not 0 <= credit <= UINT_MAX:
+        raise LearnerCodeError(
+            f"the sender's own rule gives link-credit {credit!r:.60}; legal: 0 to {UINT_MAX}. What"
+            " is below 0 counts as 0"
+        )
+    return credit
 
 
 # -- acts -----------------------------------------------------------------------------------
@@ -181,18 +204,28 @@ def _obstacle(world: World, move: str) -> str | None:
     if move == SEND_TRANSFER:
         if _left(world) <= 0:
             return "the sender has no message left"
-        link = _sender_link(world, LINK)
-        return None if link is None or link.can_send else f"no transfer can start: {link.obstacle}"
+        return _no_transfer(_sender_link(world, LINK))
     if move == OTHER_TRANSFER:
-        link = _sender_link(world, OTHER)
-        if link is None:
+        if not world.number("other_credit"):
             return "there is no other link here; set other_credit for one"
-        return None if link.can_send else f"no transfer can start: {link.obstacle}"
+        return _no_transfer(_sender_link(world, OTHER))
     direction, kind = (B2C, "transfer") if move == TRANSFER_ARRIVES else (C2B, "flow")
     flights = world.wires["c1"].in_flight(direction)
     if not flights:
         return f"no {kind} is in flight"
+    if _waiting(world, direction) is None:
+        return f"the {kind} in flight was let go already; it arrives at {flights[-1].arrives_us} us"
     return None
+
+
+def _no_transfer(link: SenderLink | None) -> str | None:
+    """Why the link cannot send; None if it can."""
+    if link is None:
+        return "no transfer can start: the link is gone"
+    if link.can_send:
+        return None
+    # What is legal now is told once, at the end, in words of this scenario.
+    return f"no transfer can start: {str(link.obstacle).partition('; legal now')[0]}"
 
 
 def _sender_link(world: World, name: str) -> SenderLink | None:
@@ -219,10 +252,17 @@ def send_other(world: World) -> None:
     world.broker.declare(OTHER).publish(world.message(world.number("message_bytes")))
 
 
-def _let_through(world: World, direction: Direction) -> None:
-    """The first frame of a direction arrives."""
+def _waiting(world: World, direction: Direction) -> Flight | None:
+    """The first frame of a direction that waits for a hand."""
     wire = world.wires["c1"]
-    flight = wire.release(wire.in_flight(direction)[0].frame_id)
+    return next((flight for flight in wire.in_flight(direction) if wire.is_held(flight)), None)
+
+
+def _let_through(world: World, direction: Direction) -> None:
+    """The first frame that waits in a direction arrives."""
+    wire, flight = world.wires["c1"], _waiting(world, direction)
+    assert flight is not None, "the act was not legal"
+    wire.release(flight.frame_id)
     world.record_wire("release", wire, direction=direction, frame_id=flight.frame_id)
 
 
@@ -271,8 +311,8 @@ RACE = register(
                 name="grants",
                 kind=Kind.TEXT,
                 default="3,6",
-                doc="link-credit of the receiver's flows, in order, with commas between; drain or"
-                " echo may follow a number",
+                doc=f"link-credit of the receiver's flows, in order: up to {MAX_GRANTS} numbers, 0"
+                f" to {UINT_MAX}, with commas between; drain or echo may follow a number",
             ),
             Parameter(
                 name="first_credit",

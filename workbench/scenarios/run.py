@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from workbench import presets
 from workbench.presets import Preset
@@ -18,12 +19,22 @@ from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
-from .declare import Action, ActionError, Scenario, Value
+from .declare import Action, ActionError, ActionSpec, Scenario, Value
 from .world import World
 
 MAX_ROWS = 100_000
 # A run that makes no rows must end too: no step of ours takes this many events per row.
 EVENTS_PER_ROW = 50
+
+
+class _Played(NamedTuple):
+    """What came of playing from the beginning; `placed` are the acts that were made at rest."""
+
+    world: World
+    rows: list[Row]
+    rested: bool
+    note: str
+    placed: tuple[Action, ...]
 
 
 class Run:
@@ -41,7 +52,7 @@ class Run:
         rested: True if nothing is left to do but to release what is held.
         note: one line if the run ended otherwise, else empty.
         start_seq: the row at which a lesson sets its cursor: the last one of the set-up.
-        parent: the run in whose past the last act was made.
+        parent: the run in whose past, or at whose end, the last acts were made.
         world: the world as it stood at the end; to be looked at only.
     """
 
@@ -65,7 +76,7 @@ class Run:
         self.parent = parent
         self.code = dict(code or {})
         self.name = f"{scenario.name}-{self._digest()}"
-        self.world, self.rows, self.rested, self.note = self._execute(stop_after=None)
+        self.world, self.rows, self.rested, self.note, _ = self._execute(stop_after=None)
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
 
@@ -82,29 +93,62 @@ class Run:
         checked = spec.arguments(arguments, self.preset)
         self._check_row(after_seq)
         kept = tuple(action for action in self.actions if action.after_seq <= after_seq)
-        action = Action(after_seq=after_seq, name=name, arguments=checked)
+        return self._with((*kept, Action(after_seq=after_seq, name=name, arguments=checked)))
+
+    def act_each(self, names: Iterable[str]) -> Run:
+        """Act at the end, again and again: each act when the one before has come to rest.
+
+        The same run as by `act` after the last row each time, but played twice in all instead of
+        once for every act.
+
+        Args:
+            names: acts, each without arguments.
+
+        Raises:
+            ActionError: an act is not legal when its turn comes; the text says which and why.
+        """
+        acts = [
+            Action(after_seq=-1, name=name, arguments=spec.arguments({}, self.preset))
+            for name in names
+            for spec in [self.scenario.action(name)]
+        ]
+        if not acts:
+            return self
+        tried = self._execute(stop_after=None, at_rest=acts)
+        found = self._with((*self.actions, *tried.placed))
+        if [_shape(row) for row in found.rows] == [_shape(row) for row in tried.rows]:
+            return found
+        # An act comes right after a row, and some time may pass between that and rest. Where this
+        # makes a difference, what happens after each act has to be seen first.
+        played = self
+        for act in acts:
+            played = played.act(len(played.rows) - 1, act.name)
+        return played
+
+    def legal(self, after_seq: int) -> dict[str, str | None]:
+        """For every act: None if it is possible after that row, else why not."""
+        world = self.world_at(after_seq)
+        return {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
+
+    def world_at(self, after_seq: int) -> World:
+        """The world as it stood when row `after_seq` had just happened (played again)."""
+        self._check_row(after_seq)
+        return self._execute(stop_after=after_seq).world
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _with(self, actions: tuple[Action, ...]) -> Run:
+        """The branch with these acts."""
         return Run(
             self.scenario,
             self.preset,
             self.parameters,
-            (*kept, action),
+            actions,
             self.seed,
             self.max_rows,
             parent=self,
             code=self.code,
         )
-
-    def legal(self, after_seq: int) -> dict[str, str | None]:
-        """For every act: None if it is possible after that row, else why not."""
-        world = self.world_at(after_seq)
-        return {spec.name: spec.legal(world) for spec in self.scenario.actions}
-
-    def world_at(self, after_seq: int) -> World:
-        """The world as it stood when row `after_seq` had just happened (played again)."""
-        self._check_row(after_seq)
-        return self._execute(stop_after=after_seq)[0]
-
-    # -- inside -----------------------------------------------------------------------------
 
     def _check_row(self, after_seq: int) -> None:
         last = len(self.rows) - 1
@@ -113,8 +157,11 @@ class Run:
         if not -1 <= after_seq <= last:
             raise ActionError(f"row {after_seq} does not exist; legal: -1 to {last}")
 
-    def _execute(self, stop_after: int | None) -> tuple[World, list[Row], bool, str]:
-        """Play from the beginning; `stop_after` ends the play when that row has happened."""
+    def _execute(self, stop_after: int | None, at_rest: Iterable[Action] = ()) -> _Played:
+        """Play from the beginning; `stop_after` ends the play when that row has happened.
+
+        Acts `at_rest` come after all others, each when nothing else is left to do.
+        """
         clock = VirtualClock()
         recorder = Recorder(self.name, now=lambda: clock.now_us)
         rows = recorder.rows
@@ -130,11 +177,16 @@ class Run:
         if stop_after is not None:
             pending = [action for action in pending if action.after_seq <= stop_after]
         pending.reverse()
+        following = list(at_rest)[::-1]
+        placed: list[Action] = []
         self.scenario.build(world)
         events = 0
         while True:
             while pending and pending[-1].after_seq < len(rows):
                 self._apply(world, pending.pop())
+            while following and not pending and not clock.due and len(rows) < self.max_rows:
+                placed.append(replace(following.pop(), after_seq=len(rows) - 1))
+                self._apply_numbered(world, placed, len(following))
             if stop_after is not None and len(rows) > stop_after and not pending:
                 break
             if not clock.due or len(rows) >= self.max_rows:
@@ -143,15 +195,19 @@ class Run:
                 break
             clock.step()
             events += 1
-        if world.fault:
-            return world, rows, False, world.fault
+        rested = clock.due == 0 and not world.fault
+        note = world.fault
+        if not rested and not note and stop_after is None:
+            note = self._stopped(len(rows), events)
+        if following or (pending and world.fault):
+            name = (following or pending)[-1].name
+            why = note or self._stopped(len(rows), events)
+            raise ActionError(f"{name} is not possible: the run has ended: {why}")
         if pending:
             raise ActionError(
                 f"row {pending[-1].after_seq} does not exist; legal: -1 to {len(rows) - 1}"
             )
-        rested = clock.due == 0
-        note = "" if rested or stop_after is not None else self._stopped(len(rows), events)
-        return world, rows, rested, note
+        return _Played(world, rows, rested, note, tuple(placed))
 
     def _stopped(self, rows: int, events: int) -> str:
         if rows >= self.max_rows:
@@ -161,11 +217,20 @@ class Run:
     def _apply(self, world: World, action: Action) -> None:
         spec = self.scenario.action(action.name)
         arguments = spec.arguments(action.arguments, self.preset)
-        refusal = spec.legal(world)
+        refusal = _refusal(world, spec)
         if refusal is not None:
             raise ActionError(refusal)
         world.record_action(action)
         world.apply(spec, arguments)
+
+    def _apply_numbered(self, world: World, acts: list[Action], left: int) -> None:
+        """Apply the last of several acts; if it is refused, the text says which it was."""
+        try:
+            self._apply(world, acts[-1])
+        except ActionError as error:
+            if len(acts) + left == 1:
+                raise
+            raise ActionError(f"act {len(acts)}, {acts[-1].name}: {error}") from None
 
     def _digest(self) -> str:
         """Eight hexadecimal digits that name the tuple this run is a function of."""
@@ -192,7 +257,7 @@ class Run:
         }
 
     def overview(self) -> dict[str, int | bool | str]:
-        """Flat picture: name, rows, time, rest and note."""
+        """Flat picture: name, rows, time, rest, note, and code that the name does not stand for."""
         return {
             "name": self.name,
             "rows": len(self.rows),
@@ -200,7 +265,20 @@ class Run:
             "rested": self.rested,
             "note": self.note,
             "actions": len(self.actions),
+            "own_code": ", ".join(sorted(self.code)),
         }
+
+
+def _refusal(world: World, spec: ActionSpec) -> str | None:
+    """Why the act is not possible now; None if it is."""
+    if world.fault:
+        return f"the run has ended: {world.fault}"
+    return spec.legal(world)
+
+
+def _shape(row: Row) -> tuple[object, ...]:
+    """What happened in a row, whenever it was."""
+    return (row.event, row.vantage, row.kind, row.frame_id)
 
 
 def run(
@@ -234,6 +312,14 @@ def run(
         scenario = scenario_named(scenario)
     if isinstance(preset, str):
         preset = presets.get(preset)
-    ordered = tuple(sorted(actions, key=lambda action: action.after_seq))
+    # Arguments that are left out are filled in, as `Run.act` does: an act is written in one way.
+    full = [
+        replace(
+            action,
+            arguments=scenario.action(action.name).arguments(action.arguments, preset),
+        )
+        for action in actions
+    ]
+    ordered = tuple(sorted(full, key=lambda action: action.after_seq))
     values = scenario.values(preset, parameters or {})
     return Run(scenario, preset, values, ordered, seed, max_rows, parent=None, code=code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .declare import ActionError
 from .link_model import LinkModel, LinkState
 from .race import ACT_OF_MOVE, RULE, YOURS
 from .rules import RULES, CreditRule
@@ -58,9 +59,21 @@ def play(
         },
         code=code,
     )
+    return moved(played, moves)
+
+
+def moved(played: Run, moves: Iterable[str]) -> Run:
+    """The run of scenario `race` after some more moves, each when the one before has come to rest.
+
+    Raises:
+        ActionError: a move is not possible when its turn comes, or there is no such move.
+    """
+    acts = []
     for move in moves:
-        played = played.act(played.rows[-1].seq, ACT_OF_MOVE[move])
-    return played
+        if move not in ACT_OF_MOVE:
+            raise ActionError(f"no move {move!r}; there are: {', '.join(ACT_OF_MOVE)}")
+        acts.append(ACT_OF_MOVE[move])
+    return played.act_each(acts)
 
 
 def play_model(model: LinkModel, moves: Iterable[str], rule: str = YOURS) -> Run:

@@ -4,6 +4,7 @@ One receiver has a link to each of two queues, on one session of one connection.
 `by-hand` a person grants; `equal` keeps the same credit on both; `prefer` keeps credit on the
 first, asks with each grant what is available there, and lets the second have some only while that
 is nothing.
+Acts: grant, stop, publish, acknowledge (each of a queue), set_policy, hold, release, set_latency.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Preferring(ManyLinksReceiver):
         self.policy = policy
         self.n = n
         self._asked = False  # an echo of the first link is under way
+        self._serves_second = False  # the first queue had nothing when last asked
 
     def set_policy(self, policy: str) -> None:
         """Grant by another policy from now on."""
@@ -51,7 +53,7 @@ class Preferring(ManyLinksReceiver):
             self._keep(FIRST, self.n)
             self._keep(SECOND, self.n)
         elif self.policy == PREFER:
-            self._keep(SECOND, 0)
+            self._hold_second()
             self._ask(self.n)
 
     # -- inside -------------------------------------------------------------------------------
@@ -62,10 +64,10 @@ class Preferring(ManyLinksReceiver):
         if self.policy == EQUAL and low:
             link.grant(self.n)
         elif self.policy == PREFER and name == FIRST:
-            self._keep(SECOND, 0)
+            self._hold_second()
             if low or not self._asked:
                 self._ask(self.n if low else None)
-        elif self.policy == PREFER and low and self.links[SECOND].credit:
+        elif self.policy == PREFER and low and self._serves_second:
             link.grant(self.n)
 
     def _handle(self, event: Event) -> None:
@@ -74,6 +76,7 @@ class Preferring(ManyLinksReceiver):
         if isinstance(event, FlowReceived) and event.link is first and self.policy == PREFER:
             self._asked = False
             if event.frame.available == 0:
+                self._serves_second = True
                 self._keep(SECOND, self.n)
 
     def _ask(self, link_credit: int | None) -> None:
@@ -81,6 +84,11 @@ class Preferring(ManyLinksReceiver):
         link = self.links[FIRST]
         link.grant(link.credit if link_credit is None else link_credit, echo=True)
         self._asked = True
+
+    def _hold_second(self) -> None:
+        """What is on its way over the second link still comes; no more is asked for."""
+        self._serves_second = False
+        self._keep(SECOND, 0)
 
     def _keep(self, name: str, link_credit: int) -> None:
         link = self.links[name]

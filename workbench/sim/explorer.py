@@ -4,9 +4,9 @@ A model is a pure function from a state to the moves that are possible in it. St
 values, best plain tuples. Breadth first means that the first bad state found is one of the nearest,
 so the schedule that leads to it is a shortest one.
 
-Memory: a state is kept once, with the index of the state it was reached from and the move. What is
-inside a tuple is mostly shared with its neighbours, so a state is charged with its own size and
-`OCTETS_PER_STATE`; `benchmarks/explore_lattice.py` compares the estimate with what a process takes.
+Memory is estimated by the state: `OCTETS_PER_STATE` for its place in the index and in three lists,
+its own size, and that of the tuples in it. Numbers are not charged, for neighbours share most of
+them; `benchmarks/explore_lattice.py` holds the estimate against what a process really takes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ State = TypeVar("State", bound=Hashable)
 Move = TypeVar("Move", bound=Hashable)
 MoveOut = TypeVar("MoveOut", bound=Hashable, covariant=True)
 
-OCTETS_PER_STATE = 200  # a slot of the index, and of three lists
-LOOK_EVERY = 1024  # states between two looks at clock and memory
+# A slot of the index (24 octets, and as much again free, twice while it grows: up to 90), its place
+# as a number (32), three lists (27), new numbers in the state (up to 64). Seen: at most 245.
+OCTETS_PER_STATE = 250
+LOOK_EVERY = 64  # states whose moves were tried, between two looks at clock and memory
+TELL_EVERY = 1024  # the same, between two words of progress
 
 
 class Model(Protocol[State, MoveOut]):
@@ -42,15 +45,29 @@ class Model(Protocol[State, MoveOut]):
 class Bounds:
     """How far an exploration goes.
 
+    The number of states is kept exactly. Time and memory are looked at after the moves of every
+    `LOOK_EVERY` states, and kept to within that.
+
     Attributes:
-        states: no more than this many.
+        states: no more than this many, at least 1.
         seconds: no longer than this, if a clock is given.
         octets: no more memory than this, as estimated from the states.
+
+    Raises:
+        ValueError: if one of them bounds nothing.
     """
 
     states: int = 1_000_000
     seconds: float = 10.0
     octets: int = 300_000_000
+
+    def __post_init__(self) -> None:
+        if self.states < 1:
+            raise ValueError(f"states is {self.states}; legal: 1 or more")
+        if not self.seconds >= 0:
+            raise ValueError(f"seconds is {self.seconds}; legal: 0 or more")
+        if self.octets < 1:
+            raise ValueError(f"octets is {self.octets}; legal: 1 or more")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,6 +100,11 @@ class Exploration(Generic[State, Move]):
     def bad(self) -> int:
         """How many of them are bad."""
         return len(self.bad_at)
+
+    @property
+    def bad_states(self) -> list[State]:
+        """The bad ones, nearest first."""
+        return [self.ordered[at] for at in self.bad_at]
 
     @property
     def shortest(self) -> tuple[Move, ...] | None:
@@ -206,7 +228,7 @@ def explore(
                     return found
         at += 1
         if at % LOOK_EVERY == 0:
-            if progress is not None:
+            if progress is not None and at % TELL_EVERY == 0:
                 progress(len(ordered))
             # States found since the last look weigh about as much as the newest of them.
             octets += (len(ordered) - charged) * _octets(ordered[-1])
@@ -228,4 +250,7 @@ def explore(
 
 def _octets(state: object) -> int:
     """About how much memory a state takes."""
-    return OCTETS_PER_STATE + sys.getsizeof(state)
+    octets = OCTETS_PER_STATE + sys.getsizeof(state)
+    if isinstance(state, tuple):
+        octets += sum(sys.getsizeof(part) for part in state if isinstance(part, tuple))
+    return octets

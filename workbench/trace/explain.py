@@ -24,6 +24,7 @@ RELEASE = "release"
 DRAIN = "drain"
 CREDIT_ZERO = "credit reaches 0"
 GRANT = "grant arrives"
+OTHER_RULE = "not by the rule"
 DISAGREE = "counters disagree"
 AGREE = "counters agree again"
 REASONS: tuple[str, ...] = (
@@ -31,12 +32,14 @@ REASONS: tuple[str, ...] = (
     ERROR,
     HOLD,
     RELEASE,
+    OTHER_RULE,
     DRAIN,
     CREDIT_ZERO,
     GRANT,
     DISAGREE,
     AGREE,
 )
+_CREDIT_RULES = (formulas.LINK_CREDIT, formulas.LINK_CREDIT_INITIAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,23 +108,26 @@ class Explainer:
         """The explanation of the next row."""
         moment = self._story.tell(row)
         clause = row.clause or _clause(moment)
+        rules = tuple(_formulas(moment))
         return Explanation(
             seq=row.seq,
             changes=moment.changes,
-            formulas=tuple(_formulas(moment)),
+            formulas=rules,
             clause=clause,
             clause_title=clauses.title(clause),
             sentence=sentence(moment),
-            reasons=self._reasons(moment),
+            reasons=self._reasons(moment, rules),
         )
 
     def state(self) -> State:
         """The state after the rows so far."""
         return self._story.folding.state()
 
-    def _reasons(self, moment: Moment) -> tuple[str, ...]:
+    def _reasons(self, moment: Moment, rules: tuple[Formula, ...]) -> tuple[str, ...]:
         row = moment.row
         found: set[str] = set()
+        if any(rule.agrees is False and rule.symbolic in _CREDIT_RULES for rule in rules):
+            found.add(OTHER_RULE)
         if row.event in (ACTION, ERROR, HOLD, RELEASE):
             found.add(row.event)
         if row.event in ("drained", "gap"):

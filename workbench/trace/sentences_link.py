@@ -134,9 +134,10 @@ def _grant_arrives(moment: Moment) -> str:
         return f"{sender} reads the state of {receiver}; what it may send is not known here."
     right = _by_the_rule(moment, stated)
     if right is not None and right != may:
+        what = "drain request" if word is FlowWord.DRAIN_REQUEST else "flow"
         return (
-            f"the flow reaches {sender}. By 2.6.7 it may now send {messages(right)}; this one"
-            f" takes {may}, so its rule is another."
+            f"the {what} reaches {sender}. By 2.6.7 it may now send {messages(right)}; this one"
+            f" takes {may}, so its rule is another.{_wants(moment)}{_agreement(moment, receiver)}"
         )
     if word is FlowWord.DRAIN_REQUEST:
         text = (
@@ -156,9 +157,12 @@ def _grant_arrives(moment: Moment) -> str:
     else:
         text = f"the grant reaches {sender}: it may send {messages(may)} more"
     text += f"{_already_sent(moment, stated, may)}."
-    if moment.frame.get("echo"):
-        text += f" {capital(receiver)} wants an answer."
-    return text + _agreement(moment, receiver)
+    return text + _wants(moment) + _agreement(moment, receiver)
+
+
+def _wants(moment: Moment) -> str:
+    """That the flow asks for an answer, with a blank before it, or nothing."""
+    return f" {capital(author(moment))} wants an answer." if moment.frame.get("echo") else ""
 
 
 def _by_the_rule(moment: Moment, stated: int) -> int | None:

@@ -70,7 +70,9 @@ def _message_arrives(moment: Moment) -> str:
     begins = "the first frame of " if moment.frame.get("more") else ""
     text = f"{begins}{_which(moment)} reaches {receiver}"
     if left is not None and counted is not None:
-        text += f", which counts it: delivery-count {counted}, link-credit {left}"
+        skipped = counted == moment.before.get("delivery_count")
+        verb = "does not count" if skipped else "counts"
+        text += f", which {verb} it: delivery-count {counted}, link-credit {left}"
     text += "."
     if was is not None and was <= 0:
         text += (

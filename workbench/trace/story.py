@@ -240,6 +240,8 @@ class Story:
             return not open_delivery
         if "delivery_id" not in frame:
             return False
+        if link in self._initial:  # everything since the attach was seen
+            return True
         if before.get("delivery_count") is not None and after.get("delivery_count") is not None:
             return before["delivery_count"] != after["delivery_count"]
         return True

@@ -29,6 +29,9 @@ class PanelModel(traitlets.HasTraits):
         shown: counts up whenever another run is shown.
         message: one line: what happened, or why something could not be done.
         failed: whether the message tells of something that could not be done.
+        follow: after an act the step shown is the last one, where all has come to rest; else it is
+            the act itself, and what it causes lies ahead. For runs in which each frame waits for a
+            hand.
     """
 
     cursor = traitlets.Int(0)
@@ -36,12 +39,13 @@ class PanelModel(traitlets.HasTraits):
     message = traitlets.Unicode("")
     failed = traitlets.Bool(False)
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Any, *, follow: bool = False) -> None:
         super().__init__()
-        self.trees: list[Branches] = [Branches(run)]
+        self.follow = follow
+        self.trees: list[Branches] = [run if isinstance(run, Branches) else Branches(run)]
         self.tree = 0
         self._docs: dict[int, dict[str, Any]] = {}
-        self.cursor = run.start_seq + 1
+        self.cursor = self.run.start_seq + 1
 
     @property
     def branches(self) -> Branches:
@@ -84,9 +88,11 @@ class PanelModel(traitlets.HasTraits):
             return self._refuse(str(error))
         except Exception as error:
             return self._refuse(f"{name} failed in the workbench itself: {error!r}")
-        step = _first_own_step(run, after)
-        label = _label(self.branches, self.branches.current)
-        self._show(step, f"Branch {self.here()}: {label}. ▶ shows what it causes.")
+        label = f"Branch {self.here()}: {_label(self.branches, self.branches.current)}."
+        if self.follow:
+            self._show(len(run.rows), f"{label} ◀ goes back through what came of it.")
+        else:
+            self._show(_first_own_step(run, after), f"{label} ▶ shows what it causes.")
         return True
 
     def restart(self, preset: str | None = None, **parameters: Any) -> bool:
@@ -128,6 +134,11 @@ class PanelModel(traitlets.HasTraits):
         self.tree = tree
         self.branches.select(branch)
         self._show(min(self.cursor, len(self.run.rows)), f"Branch {self.here()}.")
+
+    def tell(self, message: str, *, failed: bool = False) -> None:
+        """Show a message; nothing else changes."""
+        with self.hold_trait_notifications():
+            self.message, self.failed = message, failed
 
     # -- for the view -----------------------------------------------------------------------
 

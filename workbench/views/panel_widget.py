@@ -18,6 +18,7 @@ from workbench.scenarios.run import presets
 
 from .charts import CreditChart
 from .panel_model import PanelModel
+from .share_view import ShareBox, ShareCodeError, share_code
 from .stepper_widget import StepperWidget
 
 _FRAME = "frame_id"
@@ -171,7 +172,13 @@ class PanelView(widgets.VBox):
             options=[("0: the run as it began", (0, 0))],
             layout={"width": "auto", "max_width": "560px"},
         )
+        self.share = widgets.Button(
+            description="share",
+            tooltip="a short code with which somebody else gets this run, at this step",
+            layout=_AUTO,
+        )
         self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.code = ShareBox()
         self.stepper = stepper
         settings = widgets.Accordion(
             children=[
@@ -187,7 +194,8 @@ class PanelView(widgets.VBox):
         first = _first_acts(self.acts) if first is None else first
         more = [row.box for row in self.acts if row.spec.name not in first]
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
-        children = [acts, widgets.HBox([self.branch, self.undo]), self.line, stepper]
+        place = widgets.HBox([self.branch, self.undo, self.share])
+        children = [acts, place, self.line, self.code, stepper]
         if chart is not None:
             children.append(chart)
         if more:
@@ -223,16 +231,29 @@ def _first_acts(acts: Sequence[ActRow]) -> list[str]:
 class Panel:
     """Links a `PanelModel` with a `PanelView`; displaying it shows the view.
 
+    Its run may be a tree of branches that was made elsewhere.
+
     Attributes:
         model: what is so.
         view: the widgets.
     """
 
-    def __init__(self, run: Any, *, chart: bool = False, acts: Sequence[str] | None = None) -> None:
-        self.model = PanelModel(run)
+    def __init__(
+        self,
+        run: Any,
+        *,
+        chart: bool = False,
+        acts: Sequence[str] | None = None,
+        cursor: int | None = None,
+        follow: bool = False,
+    ) -> None:
+        self.model = PanelModel(run, follow=follow)
+        if cursor is not None:
+            self.model.cursor = cursor
         self._chart = _ChartBox(self.model) if chart else None
         stepper = StepperWidget(self.model.doc, cursor=self.model.cursor)
-        self.view = PanelView(run, stepper, self._chart.widget if self._chart else None, acts)
+        shown = self.model.run
+        self.view = PanelView(shown, stepper, self._chart.widget if self._chart else None, acts)
         self._quiet = False
         self._link()
 
@@ -242,12 +263,15 @@ class Panel:
             row.button.on_click(lambda _button, row=row: self._act(row))
         view.undo.on_click(lambda _button: model.undo())
         view.again.on_click(lambda _button: self._restart())
+        view.share.on_click(lambda _button: self._share())
         view.branch.observe(self._picked, names="value")
         view.stepper.observe(self._stepped, names="cursor")
         model.observe(lambda _change: self._show(), names="shown")
         model.observe(
             lambda _change: view.say(model.message, model.failed), names=["message", "failed"]
         )
+        if len(model.branches.runs) > 1:  # a tree that was made elsewhere
+            self._list_branches()
         self._offer()
 
     def _act(self, row: ActRow) -> None:
@@ -256,6 +280,16 @@ class Panel:
     def _restart(self) -> None:
         values = {field.parameter.name: field.value for field in self.view.parameters}
         self.model.restart(self.view.preset.value, **values)
+
+    def _share(self) -> None:
+        model = self.model
+        try:
+            code = share_code(model.run, model.cursor)
+        except ShareCodeError as error:
+            model.tell(f"{error}.", failed=True)
+            return
+        self.view.code.show(code, own=tuple(model.run.code))
+        model.tell(f"The code below is branch {model.here()} at step {model.cursor}.")
 
     def _picked(self, change: Any) -> None:
         if not self._quiet and change["new"] is not None:
@@ -271,14 +305,19 @@ class Panel:
         """Another run: stepper, branches and chart follow."""
         model, view = self.model, self.view
         view.stepper.show(model.doc, model.cursor)
+        view.code.clear()
+        self._list_branches()
+        self._offer()
+        if self._chart:
+            self._chart.show()
+
+    def _list_branches(self) -> None:
+        model, view = self.model, self.view
         self._quiet = True
         view.branch.options = model.picks()
         view.branch.value = (model.tree, model.branches.current)
         self._quiet = False
         view.undo.disabled = model.branches.current == 0
-        self._offer()
-        if self._chart:
-            self._chart.show()
 
     def _offer(self) -> None:
         rows = [row for row in self.view.acts if row.fields]
@@ -314,12 +353,12 @@ class _ChartBox:
 
     def show(self) -> None:
         """Draw the current run."""
-        from jupyter_bokeh.widgets import BokehModel
+        from .bokeh_widget import ChartWidget
 
         self._chart = CreditChart(self._model.run.rows)
         self._chart.move(self._model.cursor)
         old = self.widget.children
-        self.widget.children = [BokehModel(self._chart.figure)]
+        self.widget.children = [ChartWidget(self._chart.figure)]
         for child in old:
             child.close()
 
@@ -328,7 +367,13 @@ class _ChartBox:
         self._chart.move(step)
 
 
-def panel(scenario_run: Any, *, chart: bool = False, acts: Sequence[str] | None = None) -> Panel:
+def panel(
+    scenario_run: Any,
+    *,
+    chart: bool = False,
+    acts: Sequence[str] | None = None,
+    follow: bool = False,
+) -> Panel:
     """The learner's desk for a run: act at the cursor, go back, act differently.
 
     Args:
@@ -337,5 +382,7 @@ def panel(scenario_run: Any, *, chart: bool = False, acts: Sequence[str] | None 
             `notebook_output()` before.
         acts: names of the acts that stand above the stepper, the others are folded away; the first
             three and those that take a frame if None.
+        follow: after an act show the last step of what came of it, ready for the next act; without
+            it the act itself, so that one can step through what it causes.
     """
-    return Panel(scenario_run, chart=chart, acts=acts)
+    return Panel(scenario_run, chart=chart, acts=acts, follow=follow)

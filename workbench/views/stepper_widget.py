@@ -10,6 +10,7 @@ import traitlets
 
 from workbench.trace.fold import State, fold
 from workbench.trace.schema import Row
+from workbench.trace.words import visible
 
 from .static_html import asset
 from .stepper_doc import build
@@ -85,6 +86,7 @@ def stepper(
     Args:
         trace: a run (anything with `rows`), rows in order of `seq`, or the path of a trace file.
         at: `seq` of the row to begin at; a run begins where its set-up ends, rows at the start.
+            The link that this row is about is the one whose ledgers are shown.
         title: what to call it; a run is called by its scenario's title.
         note: one sentence under the title.
         most: at most so many rows are shown, round the row to begin at; the note says so.
@@ -97,7 +99,21 @@ def stepper(
     cursor = 0
     if part and begin is not None:
         cursor = max(0, min(len(part), begin - part[0].seq + 1))
-    return StepperWidget(doc, cursor=cursor)
+    link = None if at is None or not cursor else _link_of(doc, part[cursor - 1])
+    return StepperWidget(doc, cursor=cursor, link=link)
+
+
+def _link_of(doc: dict[str, Any], row: Row) -> int | None:
+    """Number of the link that a row is about; None if it is about none, or two have its name."""
+    if row.link is None:
+        return None
+    place = (visible(row.link), row.connection)
+    found = [
+        number
+        for number, link in enumerate(doc["links"])
+        if (link["name"], link["connection"]) == place
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _opened(trace: Any) -> tuple[list[Row], int | None, str, str]:

@@ -1,0 +1,190 @@
+"""Lesson 03 as a learner meets it: its key steps by keyboard alone, and by what stands in text."""
+
+import re
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+LESSON = "03_drain.ipynb"
+
+
+@pytest.fixture
+def pictures(tmp_path_factory):
+    """A folder for pictures of this run."""
+    return tmp_path_factory.mktemp("lesson-03")
+
+
+def stepper(lesson, cell_id: str):
+    """The stepper of a cell, on the screen and with the keyboard's focus."""
+    root = lesson.show_cell(cell_id).locator(".wbs")
+    root.wait_for()
+    root.scroll_into_view_if_needed()
+    lesson.wait_still(root)
+    root.focus()
+    return root
+
+
+def said(root) -> str:
+    """The sentence of the step, as a screen reader hears it."""
+    return root.locator(".wbs-sentence").inner_text()
+
+
+def value(root, side: str, counter: str) -> str:
+    """What a ledger shows for a counter, as it stands in the page."""
+    line = root.locator(f".wbs-ledger.{side} tr").filter(
+        has=root.page.get_by_role("rowheader", name=counter, exact=True)
+    )
+    return line.locator(".v").first.inner_text()
+
+
+def where(root) -> int:
+    """The step that a stepper shows."""
+    return int(re.match(r"step (\d+)", root.locator(".wbs-where").inner_text())[1])
+
+
+def step_on(root) -> str:
+    """One step by the right arrow; gives its sentence when the page shows it."""
+    coming = where(root) + 1
+    root.page.keyboard.press("ArrowRight")
+    root.locator(".wbs-where", has_text=re.compile(rf"^step {coming} ")).wait_for()
+    return said(root)
+
+
+def read_until(root, words: str, most: int = 120) -> list[str]:
+    """Step on until a sentence holds the words; gives the sentences that were read."""
+    read = []
+    while len(read) < most:
+        read.append(step_on(root))
+        if words in read[-1]:
+            return read
+    raise AssertionError(f"{words!r} was not said in {most} steps; last: {read[-1]}")
+
+
+def tab_to(page, target, most: int = 12) -> None:
+    """Press Tab until a control has the focus: what a keyboard cannot reach is not there."""
+    for _ in range(most):
+        if target.evaluate("(node) => node === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{target} has not the focus after {most} times Tab")
+
+
+def answer(lesson, cell_id: str, unit: str, text: str) -> str:
+    """Commit and compare by keyboard: type, Enter, Tab to Compare, Space. Gives what is told."""
+    asked = lesson.show_cell(cell_id)
+    field = asked.get_by_role("textbox", name=unit)
+    field.wait_for()
+    field.fill(text)
+    field.press("Enter")
+    asked.get_by_text(f"You say {text}").wait_for()
+    tab_to(lesson.page, asked.get_by_role("button", name="Compare"))
+    lesson.page.keyboard.press("Space")
+    told = asked.get_by_role("status").filter(has_text=re.compile("Right|Not in this run"))
+    told.first.wait_for()
+    return told.first.inner_text()
+
+
+def act(lesson, cell_id: str, name: str, text: str | None = None) -> None:
+    """Act at a desk by keyboard: fill the field if there is one, Tab to the button, Space."""
+    desk = lesson.show_cell(cell_id)
+    branches = desk.get_by_label("branch").locator("option")
+    before = branches.count()
+    button = desk.get_by_role("button", name=name, exact=True)
+    button.wait_for()
+    if text is not None:
+        desk.get_by_label(re.compile("link credit")).fill(text)
+    button.focus()
+    lesson.page.keyboard.press("Space")
+    lesson.page.wait_for_function(
+        "([box, count]) => box.options.length > count",
+        arg=[desk.get_by_label("branch").element_handle(), before],
+    )
+
+
+def run_cell(lesson, cell_id: str) -> str:
+    """Run a cell with Ctrl+Enter; gives what it shows."""
+    cell = lesson.show_cell(cell_id)
+    lesson.page.keyboard.press("Escape")
+    lesson.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+    lesson.wait_idle()
+    return cell.get_by_role("status").first.inner_text()
+
+
+def test_drain_echo_and_stop_by_keyboard(lab_page, pictures):
+    """Every key step of the lesson without a mouse; what matters is read as text."""
+    lesson = lab_page
+    lesson.open(LESSON)
+    lesson.run_all()
+
+    # Drain: the sentences are read, counted and compared with the prediction.
+    root = stepper(lesson, "drain-step")
+    read_until(root, "The drain request reaches the sender")
+    assert value(root, "sender", "drain") == "true"
+    read_until(root, "gives back its unused credit")
+    jumped = value(root, "sender", "delivery-count")
+    assert value(root, "sender", "link-credit") == "0"
+    root.screenshot(path=pictures / "drained.png")
+    assert "drain is pause" in answer(lesson, "drain-brings", "messages", "0")
+    asked = lesson.show_cell("drain-brings")
+    tab_to(lesson.page, asked.get_by_role("button", name="Show me"))
+    lesson.page.keyboard.press("Space")
+    asked.get_by_text("Against the belief “drain is pause”").wait_for()
+    assert "Right" in answer(lesson, "drain-counts", "delivery-count", jumped.strip("≠"))
+
+    # Echo: it is asked, answered, and the answer asks nothing.
+    root = stepper(lesson, "stop-step")
+    read_until(root, "The receiver stops the link")
+    read_until(root, "The sender answers")
+    heard = read_until(root, "The receiver hears the state of the sender")
+    assert any("reaches the receiver" in sentence for sentence in heard)
+    last = where(root)
+    lesson.page.keyboard.press("End")
+    lesson.page.wait_for_timeout(100)
+    assert where(root) == last
+    root.screenshot(path=pictures / "stopped.png")
+    assert "Right" in answer(lesson, "stop", "messages", "0")
+    lesson.assert_quiet()
+
+
+def test_time_out_pause_and_hand_over_by_keyboard(lab_page, pictures):
+    """Sliders by arrow keys, the desk by Tab and Space, and who got what as text."""
+    lesson = lab_page
+    lesson.open(LESSON)
+    lesson.run_all()
+
+    # The time-out: arrow keys on the slider, and the line tells another ending.
+    desk = lesson.show_cell("timeout-desk")
+    told = desk.get_by_role("status").first
+    told.filter(has_text="crosses the drain").wait_for()
+    desk.locator(".bk-Figure, .bk-panel-models-layout-Column, canvas").first.wait_for()
+    desk.locator(".noUi-handle").first.focus()
+    for _ in range(25):
+        lesson.page.keyboard.press("ArrowRight")
+    told.filter(has_text="comes in time").wait_for()
+    desk.screenshot(path=pictures / "time-out.png")
+
+    # Pause and resume at the desk, then let the check judge it.
+    act(lesson, "desk", "grant", "30")
+    root = stepper(lesson, "desk")
+    for _ in range(2):
+        read_until(root, "reaches the receiver, which counts it")
+    act(lesson, "desk", "stop")
+    root = stepper(lesson, "desk")
+    read_until(root, "The receiver hears the state of the sender")
+    act(lesson, "desk", "grant", "40")
+    assert "Right" in run_cell(lesson, "check-paused")
+
+    # Hand over: both ways as lines of text, and the last word of the graceful one in the stepper.
+    cell = lesson.show_cell("graceful-step")
+    cell.get_by_text("no messages  kept").wait_for()
+    root = stepper(lesson, "graceful-step")
+    read = read_until(root, "closes the link “a” for good")
+    assert any("hears the state of the sender" in sentence for sentence in read)
+    root.screenshot(path=pictures / "handed-over.png")
+
+    # A real broker's drain: the request's step, and the answer some steps later.
+    root = stepper(lesson, "rabbit-step")
+    assert "asks for a drain" in said(root)
+    read_until(root, "gives back its unused credit", 10)
+    lesson.assert_quiet()

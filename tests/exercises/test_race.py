@@ -1,0 +1,305 @@
+"""What lesson 02 asks and checks: answers, beliefs and verdicts come from runs and searches."""
+
+import pytest
+
+from workbench.exercises import race_check, race_predict, show_me
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import judge
+from workbench.exercises.race_recall import LESSON
+from workbench.exercises.race_runs import CROSSING, ORDERS, acted, orders
+from workbench.exercises.recall import known
+from workbench.scenarios import beliefs, run
+from workbench.scenarios.link_model import (
+    FLOW_ARRIVES,
+    SEND_FLOW,
+    SEND_TRANSFER,
+    TRANSFER_ARRIVES,
+    LinkModel,
+)
+from workbench.sim.explorer import explore
+from workbench.views.panel_widget import Panel
+
+ARTICLE = {"initial_delivery_count": 20, "first_credit": 3, "grants": "6"}
+
+
+@pytest.fixture(scope="module")
+def race():
+    """The article's race before its first frame."""
+    return run("race", parameters=ARTICLE)
+
+
+def solved(asking, *args, **kwargs):
+    """The solution of a question, without its widget."""
+    return asking.question(*args, **kwargs).solve()
+
+
+# -- the race -----------------------------------------------------------------------------------
+
+
+def test_the_article_s_race_is_five_and_five_in_both_orders(race):
+    """Delivery-count 20, credit 3, a flow of 6 and one message: 20 + 6 − 21 = 5 at both ends."""
+    credits = orders(race).credits
+    assert [credits["spec", order] for order in CROSSING] == [(5, 5), (5, 5)]
+    assert credits["spec", "one after the other"] == (5, 5)
+
+
+def test_set_differs_where_the_frames_cross_and_add_everywhere(race):
+    """A wrong rule may be right as long as one frame waits for the other."""
+    both = orders(race)
+    assert both.differing("spec") == []
+    assert both.differing("set") == list(CROSSING)
+    assert both.differing("add") == list(ORDERS)
+    assert [both.credits["set", order] for order in CROSSING] == [(6, 5), (6, 5)]
+    assert str(both).count("≠ differ") == len(CROSSING) + len(ORDERS)
+
+
+@pytest.mark.parametrize(("answer", "belief"), [(8, "adds"), (6, "sets")])
+def test_a_wrong_credit_names_the_belief_behind_it(race, answer, belief):
+    """8 is 2 and 6 more, 6 is the flow as it stands; the run shows 5."""
+    solution = solved(race_predict.crossing, race)
+    assert solution.answer == 5
+    assert "20 + 6 − 21 = 5" in solution.reason
+    assert judge(answer, solution).belief == belief
+    assert judge(2, solution).belief == "the flow came too late"
+
+
+def test_which_order_is_read_off_the_runs(race):
+    """Never for spec, only crossing for set, always for add."""
+    answers = {
+        rule: solved(race_predict.which_order, race, rule).answer for rule in ("spec", "set", "add")
+    }
+    assert answers == {
+        "spec": race_predict.NONE,
+        "set": race_predict.SOME,
+        "add": race_predict.ALL,
+    }
+
+
+def test_bad_states_are_counted_by_the_search():
+    """None by the specification's rule; more than half of 383 with set."""
+    asked = race_predict.bad_states
+    assert solved(asked, 10, [3, 6], "spec").answer == race_predict.NOT_ONE
+    solution = solved(asked, 10, [3, 6], "set")
+    assert solution.answer == race_predict.MOST
+    assert "Of 383 states that can be reached 238 are bad" in solution.reason
+    assert solved(asked, 10, [6, 1], "set").answer == race_predict.FEW
+
+
+def test_one_grant_lets_every_rule_pass():
+    """That is why a test that grants once is green; a second grant tells them apart."""
+    solution = solved(race_predict.passing_rules, 10, [3])
+    assert solution.answer == 3
+    assert judge(1, solution).belief == "a test finds a wrong rule"
+    assert solved(race_predict.passing_rules, 10, [3, 6]).answer == 1
+
+
+# -- beliefs ------------------------------------------------------------------------------------
+
+
+def test_every_belief_is_a_sentence_that_can_be_chosen_and_contradicted():
+    """Seven beliefs, one truth; each wrong choice names its belief."""
+    question = race_predict.sentence.question()
+    solution = question.solve()
+    assert len(question.choices) == len(set(question.choices)) == len(beliefs.BELIEFS) + 1
+    named = {
+        judge(choice, solution).belief for choice in question.choices if choice != solution.answer
+    }
+    assert named == set(beliefs.BELIEFS)
+
+
+@pytest.mark.parametrize(("name", "moves"), [("adds", 4), ("sets", 5)])
+def test_the_sender_s_beliefs_open_the_shortest_bad_schedule(name, moves):
+    """Four moves for add and five for set, as the search finds them."""
+    found = show_me.counterexample(name)
+    assert len(found.moves) == moves
+    assert found.believed > found.actual
+
+
+def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
+    """Commit, compare, show me; another answer puts it away again."""
+    view = race_predict.crossing(race)
+    view.view.field.value = "8"
+    view.view.commit.click()
+    assert view.place.layout.display == "none"
+    view.view.compare.click()
+    assert view.belief == "adds"
+    assert view.place.layout.display is None
+    view.button.click()
+    assert "send-flow, send-flow, flow-arrives, flow-arrives" in view.told.value
+    assert "Against the belief “adds”" in view.shown.still()
+    view.view.field.value = "5"
+    view.view.commit.click()
+    view.view.compare.click()
+    assert view.belief is None
+    assert view.shown is None
+    assert view.place.layout.display == "none"
+
+
+def test_a_belief_without_a_schedule_offers_nothing(race):
+    """Some wrong answers are explained in words alone."""
+    view = race_predict.crossing(race)
+    view.view.field.value = "2"
+    view.view.commit.click()
+    view.view.compare.click()
+    assert view.prediction.verdict.belief == "the flow came too late"
+    assert view.belief is None
+    assert view.place.layout.display == "none"
+
+
+# -- checks -------------------------------------------------------------------------------------
+
+
+def crossing_desk(rule: str = "spec"):
+    """A desk on which the two frames have crossed."""
+    desk = Panel(run("race", parameters={**ARTICLE, "rule": rule}))
+    for act in ("send_flow", "send_transfer", "flow_arrives", "transfer_arrives"):
+        desk.model.cursor = desk.model.run.rows[-1].seq + 1
+        assert desk.model.act(act), desk.model.message
+    return desk
+
+
+def test_a_crossing_is_recognised_on_the_desk():
+    """Whichever branch it was made in."""
+    log = Progress()
+    verdict = race_check.crossed(crossing_desk(), log=log)
+    assert verdict.right
+    assert "both ends hold link-credit 5" in verdict.text
+    assert log.entries["02/crossed"].right
+
+
+def test_a_crossing_under_a_wrong_rule_tells_both_numbers():
+    """The check judges the crossing and says what the rule made of it."""
+    verdict = race_check.crossed(crossing_desk("set"), log=Progress())
+    assert verdict.right
+    assert "the ends differ: 6 and 5" in verdict.text
+
+
+def test_frames_that_wait_for_each_other_do_not_cross(race):
+    """One lands before the other leaves: the check says what is missing and gives hints."""
+    polite = acted(race, (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES))
+    assert not race_check.crosses(polite)
+    verdict = race_check.crossed(polite, log=Progress(), hints=1)
+    assert verdict.right is False
+    assert "Neither frame may land before the other has left" in str(verdict)
+
+
+def test_what_has_not_landed_has_not_crossed_yet(race):
+    """Both on the wire is not enough."""
+    assert not race_check.crosses(acted(race, (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES)))
+    for order in CROSSING:
+        assert race_check.crosses(acted(race, ORDERS[order]))
+
+
+def test_an_untouched_desk_is_not_judged(race):
+    """Who runs all cells at once is told what to do."""
+    log = Progress()
+    assert race_check.crossed(race, log=log).right is None
+    assert log.entries == {}
+
+
+# -- senders ------------------------------------------------------------------------------------
+
+SIZE = {"messages": 10, "grants": [3, 6]}
+STARTS = [0, 20, 2**32 - 2]
+
+
+def right(state, frame):
+    """The specification's rule."""
+    from workbench import serial
+
+    state.link_credit = frame.link_credit - serial.diff(state.delivery_count, frame.delivery_count)
+
+
+def naive(state, frame):
+    """The same without wrapping."""
+    state.link_credit = max(0, frame.delivery_count + frame.link_credit - state.delivery_count)
+
+
+def greedy(state, frame):
+    """Rule set."""
+    state.link_credit = frame.link_credit
+
+
+def idle(state, frame):
+    """Takes no credit at all."""
+    state.link_credit = 0
+
+
+def test_the_right_sender_passes_from_every_beginning():
+    """Safe and of use, in every order."""
+    log = Progress()
+    verdict = race_check.sender(right, **SIZE, starts=STARTS, log=log)
+    assert verdict.right, verdict
+    assert "states visited" in verdict.text
+    assert log.entries["02/sender"].right
+
+
+def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
+    """Five moves, and the two numbers that differ."""
+    verdict = race_check.sender(greedy, **SIZE, log=Progress())
+    assert verdict.right is False
+    assert "5 moves are enough to break it" in verdict.text
+    assert "send-flow, send-flow, flow-arrives, send-transfer, flow-arrives" in verdict.text
+
+
+def test_a_sender_that_never_sends_is_safe_and_does_not_pass():
+    """The link model alone calls it good; the check asks whether it is of any use."""
+    assert explore(LinkModel(messages=10, grants=(3, 6), rule=lambda *_: 0)).bad == 0
+    verdict = race_check.sender(idle, **SIZE, log=Progress())
+    assert verdict.right is False
+    assert "waits for ever" in verdict.text
+
+
+def test_a_naive_sender_passes_until_the_count_wraps():
+    """From 0 and 20 nothing is wrong; from 2^32 − 2 something is."""
+    assert race_check.sender(naive, **SIZE, starts=STARTS[:2], log=Progress()).right
+    verdict = race_check.sender(naive, **SIZE, starts=STARTS, log=Progress())
+    assert verdict.right is False
+    assert f"delivery_count={2**32 - 2}" in verdict.text
+
+
+def test_an_unfinished_sender_is_not_judged():
+    """Dots in the body, or a body of dots: the cell says what to do."""
+
+    def half(state, frame):
+        in_flight = ...
+        state.link_credit = frame.link_credit - in_flight
+
+    def blank(state, frame): ...
+
+    log = Progress()
+    assert race_check.sender(half, **SIZE, log=log).right is None
+    assert race_check.sender(blank, **SIZE, log=log).right is None
+    assert log.entries == {}
+
+
+def test_a_sender_that_fails_is_told_in_words():
+    """Raising, or a credit that is none: no traceback, a verdict."""
+
+    def raises(state, frame):
+        raise KeyError("credit")
+
+    def nonsense(state, frame):
+        state.link_credit = "much"
+
+    for on_flow in (raises, nonsense):
+        verdict = race_check.sender(on_flow, **SIZE, log=Progress())
+        assert verdict.right is False
+        assert verdict.text
+
+
+# -- recall -------------------------------------------------------------------------------------
+
+
+def test_lesson_02_is_asked_again_with_other_numbers():
+    """Every form has an answer worked out anew, under the name of the first asking."""
+    ours = [one for one in known("03") if one.lesson == LESSON]
+    assert len(ours) >= 3
+    for one in ours:
+        texts = set()
+        for form in (2, 3, 8):
+            question = one.make(form)
+            assert question.name == f"{LESSON}/{one.name}"
+            assert question.solve().answer is not None
+            texts.add(question.text)
+        assert len(texts) > 1

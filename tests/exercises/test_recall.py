@@ -1,0 +1,167 @@
+"""Asking again: which questions, in which form, and that answers come from fresh runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench.exercises import recall
+from workbench.exercises.progress import GUESS, SURE, Progress
+from workbench.exercises.question import Question, Solution, judge
+from workbench.exercises.recall_view import RecallView
+
+REPO = Path(__file__).resolve().parent.parent.parent
+
+
+def chosen(lesson: str, log: Progress) -> list[str]:
+    """The names of the questions that a lesson begins with."""
+    return [f"{one.lesson}/{one.name}" for one, _ in recall.choose(lesson, log)]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Two lessons with six questions whose answer is the number of the form."""
+
+    def make(name: str):
+        def maker(form: int) -> Question:
+            solution = Solution(answer=form, reason="Counted.")
+            return Question(name=name, text=f"{name}, form {form}?", solve=lambda: solution)
+
+        return maker
+
+    monkeypatch.setattr(recall, "MODULES", {"01": "none_such", "02": "none_such_either"})
+    monkeypatch.setattr(recall, "_REGISTERED", {})
+    for lesson, names in (("01", "abcd"), ("02", "xy")):
+        for name in names:
+            recall.register(lesson, name)(make(f"{lesson}/{name}"))
+
+
+# -- which questions ----------------------------------------------------------------------------
+
+
+def test_three_questions_are_asked_and_only_of_earlier_lessons(small):
+    """Lesson 02 asks about 01; lesson 03 about both; lesson 01 has nothing to ask about."""
+    log = Progress()
+    assert len(chosen("02", log)) == len(set(chosen("02", log))) == 3
+    assert {name[:2] for name in chosen("02", log)} == {"01"}
+    assert {name[:2] for name in chosen("03", log)} == {"01", "02"}
+    assert chosen("01", log) == []
+
+
+def test_the_choice_is_the_same_each_time_and_differs_between_lessons(small):
+    """No chance in it: a trainer can say what will be asked of somebody new."""
+    assert chosen("03", Progress()) == chosen("03", Progress())
+    asked = {name for lesson in ("03", "04", "05") for name in chosen(lesson, Progress())}
+    assert len(asked) > 3
+
+
+def test_sure_and_wrong_comes_first_then_wrong(small):
+    """What somebody is wrongly sure of is asked before what they guessed wrong."""
+    log = Progress()
+    log.record("01/d", 1, False, confidence=GUESS)
+    log.record("01/b", 1, False, confidence=SURE)
+    log.record("01/b", 2, True)
+    log.record("01/a", 2, True, confidence=SURE)
+    assert chosen("02", log)[:2] == ["01/b", "01/d"]
+    assert chosen("03", log)[:2] == ["01/b", "01/d"]
+
+
+def test_what_was_recalled_rightly_is_settled(small):
+    """It comes after what has not been asked again, until it is answered wrong once more."""
+    log = Progress()
+    log.record("01/b", 1, False, confidence=SURE)
+    log.record("01/b", 2, True, recalled_in="02")
+    assert "01/b" not in chosen("03", log)
+    log.record("01/b", 1, False, recalled_in="03")
+    assert "01/b" not in chosen("03", log)
+    assert chosen("04", log)[0] == "01/b"
+
+
+def test_answering_does_not_change_what_the_cell_asks(small):
+    """Whoever runs the recall's cell again meets the same questions in the same form."""
+    log = Progress()
+    log.record("01/c", 1, False, confidence=SURE)
+    before = [(one.name, form) for one, form in recall.choose("02", log)]
+    log.record("01/c", 5, True, recalled_in="02")
+    assert [(one.name, form) for one, form in recall.choose("02", log)] == before
+
+
+def test_the_next_lesson_asks_in_another_form(small):
+    """The numbers of the last time are no help."""
+    log = Progress()
+    forms = set()
+    for lesson in ("02", "03", "04"):
+        forms |= {form for one, form in recall.choose(lesson, log) if one.lesson == "01"}
+    assert len(forms) == 3
+
+
+# -- the real ones --------------------------------------------------------------------------------
+
+
+def test_a_lesson_s_questions_are_found_without_importing_the_lesson():
+    """In a fresh kernel: `recall` knows where they are."""
+    program = "from workbench.exercises import recall; print(len(recall.known('02')))"
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=REPO, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    assert int(told) >= 3
+
+
+@pytest.mark.parametrize("form", [0, 1, 7, 19, 20, 400])
+@pytest.mark.parametrize("one", recall.known("02"), ids=lambda one: one.name)
+def test_any_form_of_a_question_of_lesson_01_can_be_answered(one, form):
+    """The right answer is found right, every belief that is not right is told as wrong."""
+    question = one.make(form)
+    assert question.name == f"{one.lesson}/{one.name}"
+    solution = question.solve()
+    assert question.read(solution.answer) == solution.answer
+    assert judge(solution.answer, solution).right
+    for belief in solution.beliefs:
+        assert question.read(belief.answer) == belief.answer
+        if belief.answer != solution.answer:
+            assert judge(belief.answer, solution).belief is not None
+
+
+def test_forms_differ_in_their_numbers():
+    """Asked again, a question is not the one whose answer is remembered."""
+    for one in recall.known("02"):
+        texts = {one.make(form).text for form in range(12)}
+        assert len(texts) > 2, one.name
+
+
+def test_a_recalled_question_stands_alone():
+    """No *now*, no stepper above it: its text says what is there."""
+    for one in recall.known("02"):
+        assert not one.make(3).text.startswith("Now"), one.name
+
+
+# -- the widget -----------------------------------------------------------------------------------
+
+
+def test_a_recall_is_kept_apart_from_the_lesson_s_own_answers(small):
+    """The record says which lesson asked again, and how sure the learner was."""
+    log = Progress()
+    view = RecallView("02", log)
+    assert len(view.asked) == 3
+    first = view.asked[0]
+    assert "From lesson 01." in first.heading.value
+    first.field.value = "0"
+    first.confidence.value = SURE
+    first.commit.click()
+    assert "Press Compare" in first.line.value
+    first.compare.click()
+    (record,) = log.records
+    assert (record.lesson, record.recalled_in, record.confidence) == ("01", "02", "sure")
+    assert "You were sure here" in first.line.value
+    assert log.summary("01") == ""
+
+
+def test_a_page_without_a_kernel_keeps_the_questions(small):
+    """All three, as text."""
+    view = RecallView("02", Progress())
+    bundle = view._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert data["text/plain"].count("Predict: 01/") == 3
+    assert "No earlier lesson" in repr(RecallView("01", Progress()))

@@ -1,0 +1,172 @@
+"""The counters of the ATM paper beside AMQP's, at every row that concerns the queue's link.
+
+Kung and Morris, *Credit-Based Flow Control for ATM Networks* (IEEE Network, 1995): the node that
+sends counts the cells that it has sent (`Tx_Cnt`), the node that receives counts those that it has
+forwarded (`Fwd_Cnt`) and tells this count; with the buffer that it has set aside (`Buf_Alloc`) the
+sender reckons ``Crd_Bal = Buf_Alloc - (Tx_Cnt - Fwd_Cnt)``.
+
+So that the comparison is a check and no play on words, the paper's counters are kept here as the
+paper keeps them: by counting cells (transfers) from 0, at each end, and never by looking at
+delivery-count. Only `Buf_Alloc` comes from the flow, where it is link-credit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.trace.schema import RECEIVED, SENT, Row
+from workbench.trace.words import count
+
+from . import measure
+from .table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Both sets of counters after one row of the sender.
+
+    Attributes:
+        seq: the row.
+        kind: of its frame.
+        tx_cnt: cells sent so far.
+        fwd_cnt: cells that had arrived when the receiver sent the flow that the sender saw last.
+        buf_alloc: link-credit of that flow; None before the first.
+        delivery_count: the sender's own.
+        link_credit: the sender's own.
+    """
+
+    seq: int
+    kind: str
+    tx_cnt: int
+    fwd_cnt: int
+    buf_alloc: int | None
+    delivery_count: int
+    link_credit: int
+
+    @property
+    def crd_bal(self) -> int:
+        """``Buf_Alloc - (Tx_Cnt - Fwd_Cnt)``; may be below zero; 0 before the first flow."""
+        if self.buf_alloc is None:
+            return 0
+        return self.buf_alloc - (self.tx_cnt - self.fwd_cnt)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the paper's balance is the sender's link-credit."""
+        return self.crd_bal == self.link_credit
+
+
+class Balances:
+    """The two accounts of one link, row by row.
+
+    Args:
+        rows: of the link's sender.
+    """
+
+    def __init__(self, rows: list[Balance]) -> None:
+        self.rows = rows
+
+    @property
+    def differing(self) -> list[Balance]:
+        """The rows in which the two accounts differ."""
+        return [row for row in self.rows if not row.agrees]
+
+    @property
+    def table(self) -> Table:
+        """One line a row: the paper's counters, AMQP's, and whether they agree."""
+        return Table(
+            name="Counters of the ATM paper beside those of AMQP",
+            head=(
+                "step",
+                "frame",
+                "Tx_Cnt",
+                "Fwd_Cnt",
+                "Buf_Alloc",
+                "Crd_Bal",
+                "link-credit(snd)",
+                "delivery-count(snd)",
+                "",
+            ),
+            lines=[
+                (
+                    str(measure.step(row.seq)),
+                    row.kind,
+                    str(row.tx_cnt),
+                    str(row.fwd_cnt),
+                    "–" if row.buf_alloc is None else str(row.buf_alloc),
+                    str(row.crd_bal),
+                    str(row.link_credit),
+                    str(row.delivery_count),
+                    "=" if row.agrees else "≠",
+                )
+                for row in self.rows
+            ],
+        )
+
+    @property
+    def summary(self) -> str:
+        """Whether the paper's balance is the sender's credit in every row."""
+        differing = self.differing
+        if not differing:
+            return f"Crd_Bal = link-credit(snd) in every one of {count(len(self.rows), 'row')}."
+        steps = ", ".join(str(measure.step(row.seq)) for row in differing)
+        return (
+            f"Crd_Bal = link-credit(snd) in {len(self.rows) - len(differing)} of"
+            f" {count(len(self.rows), 'row')}; they differ at step {steps}."
+        )
+
+    def __str__(self) -> str:
+        return f"{self.table}\n{self.summary}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f'{self.table._repr_html_()}<p style="max-width:60em">{self.summary}</p>'
+
+
+def atm_counters(trace: Any, link: str | None = None) -> Balances:
+    """Keep the paper's counters along a run.
+
+    Args:
+        trace: a run or its rows, with both ends in it (a capture sees only one point).
+        link: name of the link; the first one with a ledger of its sender if None.
+    """
+    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    sent = arrived = 0
+    counted_at: dict[int | None, int] = {}  # by flow: how many cells had arrived when it left
+    fwd_cnt, buf_alloc = 0, None
+    balances: list[Balance] = []
+    for row in rows:
+        if row.link is None or (link is not None and row.link != link):
+            continue
+        link = row.link
+        fields = row.frame or {}
+        from_sender = row.from_peer == row.link_sender
+        whole = row.kind == "transfer" and not fields.get("more")
+        sent += whole and row.event == SENT
+        arrived += whole and row.event == RECEIVED
+        if row.kind == "flow" and not from_sender and fields.get("link_credit") is not None:
+            if row.event == SENT:
+                counted_at[row.frame_id] = arrived
+            elif row.event == RECEIVED:
+                fwd_cnt, buf_alloc = counted_at[row.frame_id], fields["link_credit"]
+        ledger = row.ledger or {}
+        own = row.is_frame and row.vantage == row.link_sender
+        if own and {"link_credit", "delivery_count"} <= ledger.keys():
+            balances.append(
+                Balance(
+                    seq=row.seq,
+                    kind=f"{row.kind} {row.event}",
+                    tx_cnt=sent,
+                    fwd_cnt=fwd_cnt,
+                    buf_alloc=buf_alloc,
+                    delivery_count=ledger["delivery_count"],
+                    link_credit=ledger["link_credit"],
+                )
+            )
+    return Balances(balances)
+
+
+__all__ = ["Balance", "Balances", "atm_counters"]

@@ -1,0 +1,279 @@
+"""Audit the auditor: faulty readers of a trace, and beside them what the ends themselves say.
+
+The right reader works nothing out: it takes the ledgers of the trace, which the ends or the
+observer wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.presets import Preset
+from workbench.scenarios.run import Run, run
+from workbench.trace.schema import CLIENT, OBSERVED, Row
+from workbench.trace.words import count
+
+from . import measure
+from .readers import FAULTY, Reader
+from .table import Table
+
+WRONG = "✘"
+USED_UP = "used up"
+LEDGERS = "the ledgers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What everybody says after one frame.
+
+    Attributes:
+        seq: the row.
+        kind: performative.
+        says: the frame in a few words.
+        credit: by reader, the sender's link-credit that it believes in; None if it has none yet.
+        used_up: the readers that say that this frame used up the credit.
+    """
+
+    seq: int
+    kind: str
+    says: str
+    credit: dict[str, int | None]
+    used_up: frozenset[str]
+
+    def wrong(self, reader: str) -> bool:
+        """Whether that reader disagrees with the ledgers here, in number or in words."""
+        if self.credit[reader] is None:
+            return False  # it has said nothing yet
+        same = self.credit[reader] == self.credit[LEDGERS]
+        return not same or (reader in self.used_up) != (LEDGERS in self.used_up)
+
+
+class Audit:
+    """One trace as several readers read it.
+
+    Args:
+        lines: one for each frame of the link that a reader takes in.
+        readers: names of the faulty ones.
+    """
+
+    def __init__(self, lines: Sequence[Line], readers: Sequence[str]) -> None:
+        self.lines = list(lines)
+        self.readers = tuple(readers)
+
+    def stalls(self, reader: str = LEDGERS) -> list[int]:
+        """`seq` of the rows at which that reader says that credit is used up."""
+        return [line.seq for line in self.lines if reader in line.used_up]
+
+    def noticed(self, reader: str) -> int:
+        """How many of the rows at which credit was used up that reader recognised."""
+        return len(set(self.stalls()) & set(self.stalls(reader)))
+
+    def false_alarms(self, reader: str) -> int:
+        """How often that reader says that credit was used up when it was not."""
+        return len(self.stalls(reader)) - self.noticed(reader)
+
+    def first_wrong(self, reader: str) -> int | None:
+        """`seq` of the first row at which that reader and the ledgers disagree; None if nowhere."""
+        return next((line.seq for line in self.lines if line.wrong(reader)), None)
+
+    def wrong(self, reader: str) -> int:
+        """How many frames that reader gets wrong."""
+        return sum(line.wrong(reader) for line in self.lines)
+
+    @property
+    def table(self) -> Table:
+        """Frame by frame: what each says; a cross where it differs from the ledgers."""
+        everybody = (LEDGERS, *self.readers)
+        return Table(
+            name="Link-credit of the sender as three readers see it",
+            head=("step", "frame", *everybody),
+            lines=[
+                (
+                    str(measure.step(line.seq)),
+                    line.says,
+                    *(self._cell(line, reader) for reader in everybody),
+                )
+                for line in self.lines
+            ],
+        )
+
+    def _cell(self, line: Line, reader: str) -> str:
+        value = line.credit[reader]
+        words = ["–" if value is None else str(value)]
+        if reader in line.used_up:
+            words.append(USED_UP)
+        if line.wrong(reader):
+            words.append(WRONG)
+        return " ".join(words)
+
+    @property
+    def summary(self) -> str:
+        """How often credit was used up, and how often each reader noticed."""
+        said = [
+            f"By the ledgers, credit was used up {count(len(self.stalls()), 'time')} in"
+            f" {count(len(self.lines), 'frame')}."
+        ]
+        said += [
+            f"“{reader}”: {self.score(reader)}; wrong after {count(self.wrong(reader), 'frame')}."
+            for reader in self.readers
+        ]
+        return " ".join(said)
+
+    def score(self, reader: str) -> str:
+        """How many of them it noticed, and its false alarms, in words."""
+        false = self.false_alarms(reader)
+        return f"noticed {self.noticed(reader)} of {len(self.stalls())}" + (
+            f", {count(false, 'false alarm')}" if false else ""
+        )
+
+    def __str__(self) -> str:
+        return f"{self.table}\n{self.summary}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f'{self.table._repr_html_()}<p style="max-width:60em">{self.summary}</p>'
+
+
+def _said(row: Row, fields: dict[str, Any]) -> str:
+    told = ("initial-delivery-count", "delivery-count", "link-credit", "drain", "echo", "more")
+    words = [
+        f"{name}={str(fields[name]).lower()}"
+        for name in told
+        if name in fields and not (name in ("drain", "echo") and not fields[name])
+    ]
+    by = "→" if row.from_peer == CLIENT else "←"
+    return f"{by} {row.kind}" + (f"({', '.join(words)})" if words else "")
+
+
+def audit(trace: Any, link: str | None = None) -> Audit:
+    """Let every reader read the frames of one link, as its sender or the capture point saw them.
+
+    Args:
+        trace: a run, an imported capture, or rows in order.
+        link: name of the link; the first one with a transfer if None.
+
+    Raises:
+        ValueError: if no message moved over that link.
+    """
+    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    frames = [
+        row
+        for row in rows
+        if row.link is not None
+        and row.kind in ("attach", "flow", "transfer")
+        and (row.event == OBSERVED or row.vantage == row.link_sender)
+    ]
+    if link is None:
+        link = next((row.link for row in frames if row.kind == "transfer"), None)
+    frames = [row for row in frames if row.link == link]
+    if not any(row.kind == "transfer" for row in frames):
+        raise ValueError("no message moved over that link: there is nothing to audit")
+    readers: list[Reader] = [make() for make in FAULTY]
+    lines: list[Line] = []
+    before = 0
+    for row in frames:
+        fields = {
+            name.replace("_", "-"): value
+            for name, value in (row.frame or {}).items()
+            if value is not None
+        }
+        for reader in readers:
+            reader.read(str(row.kind), fields, row.from_peer == row.link_sender)
+        truth = (row.ledger or {}).get("link_credit")
+        used_up = {reader.name for reader in readers if reader.used_up}
+        if row.kind == "transfer" and truth == 0 and before > 0:
+            used_up.add(LEDGERS)
+        before = truth if truth is not None else before
+        lines.append(
+            Line(
+                seq=row.seq,
+                kind=str(row.kind),
+                says=_said(row, fields),
+                credit={LEDGERS: truth, **{reader.name: reader.credit for reader in readers}},
+                used_up=frozenset(used_up),
+            )
+        )
+    return Audit(lines, [reader.name for reader in readers])
+
+
+def audited_run(
+    link_credit: int, *, initial_delivery_count: int = 0, preset: Preset | str = "spec"
+) -> Run:
+    """A run with everything in it that a reader can trip over.
+
+    All credit is used; a larger grant crosses a transfer on the wire; what is left is drained; and
+    then all credit of one more grant is used.
+
+    Args:
+        link_credit: of the first and the last grant; the one that crosses is twice as large.
+        initial_delivery_count: with which the sender begins.
+        preset: every other number.
+    """
+    given = {"messages": link_credit, "initial_delivery_count": initial_delivery_count}
+    played = run("credit", preset, given)
+
+    def then(name: str, **arguments: Any) -> None:
+        nonlocal played
+        played = played.act(played.rows[-1].seq, name, **arguments)
+
+    then("grant", link_credit=link_credit)
+    then("grant", link_credit=link_credit)
+    then("hold", direction="c2b")
+    then("grant", link_credit=link_credit + link_credit)
+    then("publish", count=1)
+    then("release", direction="c2b")
+    then("drain")
+    then("publish", count=link_credit)
+    then("grant", link_credit=link_credit)
+    return played
+
+
+@dataclass(frozen=True, kw_only=True)
+class Starts:
+    """The same story with different first counts.
+
+    Attributes:
+        audits: by initial delivery-count.
+    """
+
+    audits: dict[int, Audit]
+
+    @property
+    def table(self) -> Table:
+        """A row a start: how often credit was used up, and how often each reader noticed."""
+        first = next(iter(self.audits.values()))
+        return Table(
+            name="How often credit was used up, by initial delivery-count",
+            head=("initial-delivery-count", LEDGERS, *first.readers),
+            lines=[
+                (
+                    str(start),
+                    count(len(audit.stalls()), "time"),
+                    *(audit.score(reader) for reader in audit.readers),
+                )
+                for start, audit in self.audits.items()
+            ],
+        )
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def audit_starts(starts: Sequence[int], link_credit: int, preset: Preset | str = "spec") -> Starts:
+    """Audit the same story with several initial delivery-counts."""
+    return Starts(
+        audits={
+            start: audit(
+                audited_run(link_credit, initial_delivery_count=start, preset=preset),
+            )
+            for start in starts
+        }
+    )

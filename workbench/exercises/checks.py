@@ -1,0 +1,108 @@
+"""What checks share: run a model, judge what the learner made or said, and keep the outcome.
+
+A check is a function that gives a `Verdict`. `checks` makes of it what a lesson calls: the verdict
+is recorded, and hints are shown one by one for those who ask:
+
+    @checks("02", "both-orders", hints=("Look at ...", lambda desk: f"... {run_of(desk).name}"))
+    def both_orders(desk: Any) -> Verdict:
+        played = run_of(desk)
+        if not played.actions:
+            return not_yet("Act in the panel first: this run is as it began.")
+        return told(played.name, right, text)
+
+and in the notebook `check.both_orders(desk)`, or `check.both_orders(desk, hints=1)`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from workbench.scenarios.run import Run
+
+from .progress import Progress, progress, shortened
+from .question import Verdict
+
+UNANSWERED = "Put your answer in place of the ... and run this cell again."
+UNTOUCHED = "Act in the panel first: this run is as it began."
+
+# A hint of a check: a text, or worked out from what was given to the check.
+CheckHint = str | Callable[..., str]
+Judge = Callable[..., Verdict]
+
+
+def checks(
+    lesson: str, name: str, *, hints: tuple[CheckHint, ...] = ()
+) -> Callable[[Judge], Judge]:
+    """Make a check of a function that judges.
+
+    What comes of it takes two arguments more: `log`, where the outcome is kept, and `hints`, how
+    many hints to show with the verdict. The log keeps the most that were ever looked at.
+
+    Args:
+        lesson: two digits.
+        name: under which the outcome is kept.
+        hints: from a nudge to nearly the answer. A function gets what the check gets.
+    """
+
+    def make(judge: Judge) -> Judge:
+        seen: WeakKeyDictionary[Progress, int] = WeakKeyDictionary()  # hints looked at, by log
+
+        @functools.wraps(judge)
+        def check(*args: Any, log: Progress = progress, hints: int = 0, **kwargs: Any) -> Verdict:
+            verdict = judge(*args, **kwargs)
+            wanted = max(0, min(int(hints), len(ladder)))
+            shown = tuple(
+                hint if isinstance(hint, str) else hint(*args, **kwargs) for hint in ladder[:wanted]
+            )
+            most = seen[log] = max(wanted, seen.get(log, 0))
+            if verdict.right is not None:
+                log.record(
+                    f"{lesson}/{name}",
+                    verdict.answer,
+                    verdict.right,
+                    verdict.belief,
+                    hints=most,
+                )
+            return replace(verdict, hints=shown, more=_more(verdict, wanted, len(ladder)))
+
+        return check
+
+    ladder = hints
+    return make
+
+
+def _more(verdict: Verdict, shown: int, there: int) -> str:
+    if verdict.right or not there:
+        return ""
+    if shown >= there:
+        return "That was the last hint."
+    which = "a hint" if shown == 0 else "the next hint"
+    return f"For {which}, put hints={shown + 1} as the last argument and run the cell again."
+
+
+def run_of(desk: Any) -> Run:
+    """The run that a panel shows, or the run itself.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    model = getattr(desk, "model", None)
+    found = desk if model is None else model.run
+    if not hasattr(found, "rows") or not hasattr(found, "actions"):
+        raise TypeError(f"a panel or a run is wanted here, not {type(desk).__name__}")
+    run: Run = found
+    return run
+
+
+def not_yet(text: str) -> Verdict:
+    """There is nothing to judge yet; nothing is recorded."""
+    return Verdict(right=None, text=text)
+
+
+def told(answer: object, right: bool, text: str, belief: str | None = None) -> Verdict:
+    """What is told about an answer, or about a run (by its name)."""
+    return Verdict(right=right, text=text, belief=belief, answer=shortened(answer))

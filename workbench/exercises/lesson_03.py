@@ -1,0 +1,35 @@
+"""What lesson 03 asks, checks and needs: the notebook imports it by name."""
+
+from __future__ import annotations
+
+from . import drain_check as check
+from . import drain_predict as predict
+from .drain_runs import (
+    arrival,
+    drain_cases,
+    drained,
+    last,
+    outdated,
+    published,
+    rabbit_drain,
+    rabbit_stop,
+    stopped,
+)
+from .hand_runs import handovers
+from .timeout import timed_get
+
+__all__ = [
+    "arrival",
+    "check",
+    "drain_cases",
+    "drained",
+    "handovers",
+    "last",
+    "outdated",
+    "predict",
+    "published",
+    "rabbit_drain",
+    "rabbit_stop",
+    "stopped",
+    "timed_get",
+]

@@ -1,0 +1,200 @@
+"""Lines of a sender's function to be put in order; what they make is run, never compared.
+
+Whatever order the learner finds is right if the explorer finds nothing wrong with it.
+"""
+
+from __future__ import annotations
+
+import html
+import linecache
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench import serial
+from workbench.views.lattice_view import button, with_texts
+
+from .own_sender import TrialView
+from .progress import Progress, progress
+from .trial import OnFlow, Trial
+
+LESSON = "02"
+HEAD = "def on_flow(state, frame):"
+FILE = "<your lines>"
+_STYLE = "<style>.wb-lines select { font-family: var(--jp-code-font-family, monospace) }</style>"
+
+
+class OrderLines(widgets.VBox):
+    """Lines of a function to be put in order.
+
+    A line is chosen in one of the two lists, by mouse or arrow keys, and moved by buttons.
+
+    Args:
+        lines: of the function's body, as they are offered; some may not belong.
+        messages: of the link on which the result is tried.
+        grants: of that link.
+        starts: initial delivery-counts of that link to try.
+        log: where the outcome is kept.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        *,
+        messages: int,
+        grants: Sequence[int],
+        starts: Sequence[int] = (0,),
+        log: Progress = progress,
+    ) -> None:
+        self._lines = tuple(lines)
+        self._link: dict[str, Any] = {"messages": messages, "grants": tuple(grants)}
+        self._starts = tuple(starts)
+        self._log = log
+        size = {"width": "600px", "max_width": "100%"}
+        self.used = _lines([], len(lines), size)
+        self.offered = _lines(lines, len(lines), size)
+        self.take = button("▲ Put in", "the chosen line below goes to the end of the function")
+        self.drop = button("▼ Leave out", "take the chosen line out of the function")
+        self.up = button("Move up", "the chosen line of the function goes one up")
+        self.down = button("Move down", "the chosen line of the function goes one down")
+        self.reset = button("Begin again", "all lines out")
+        self.check = button("Try it", "run what the lines make in every order of frames")
+        self.check.button_style = "primary"
+        self.place = widgets.VBox()
+        row = {"flex_flow": "row wrap", "grid_gap": "4px 8px"}
+        super().__init__(
+            children=[
+                widgets.HTML(_STYLE + f"<code>{html.escape(HEAD)}</code>"),
+                self.used,
+                widgets.Box(
+                    [self.up, self.down, self.take, self.drop, self.reset, self.check], layout=row
+                ),
+                widgets.HTML("Lines to choose from; not all of them belong:"),
+                self.offered,
+                self.place,
+            ],
+            layout={"border": "1px solid #8a94a0", "padding": "6px 14px", "max_width": "62em"},
+        )
+        self.add_class("wb-lines")
+        self.take.on_click(lambda _button: self._move(self.offered, self.used))
+        self.drop.on_click(lambda _button: self._move(self.used, self.offered))
+        self.up.on_click(lambda _button: self._shift(-1))
+        self.down.on_click(lambda _button: self._shift(1))
+        self.reset.on_click(lambda _button: self._reset())
+        self.check.on_click(lambda _button: self._check())
+
+    @property
+    def source(self) -> str:
+        """The function as it stands."""
+        body = [f"    {line}" for line in self.used.options] or ["    pass"]
+        return "\n".join([HEAD, *body])
+
+    def trial(self) -> Trial:
+        """What the lines make, tried in every order; of several beginnings the first that fails."""
+        made = compiled(self.source)
+        for start in self._starts:
+            trial = Trial(made, initial_delivery_count=start, **self._link)
+            if not trial.passed:
+                break
+        return trial
+
+    # -- moving ---------------------------------------------------------------------------------
+
+    def _move(self, away: Any, to: Any) -> None:
+        if away.index is None:
+            return
+        place, lines = away.index, list(away.options)
+        line = lines.pop(place)
+        to.options = [*to.options, line]
+        to.index = len(to.options) - 1
+        away.options = lines
+        away.index = min(place, len(lines) - 1) if lines else None
+        self._clear()
+
+    def _shift(self, step: int) -> None:
+        lines, place = list(self.used.options), self.used.index
+        if place is None or not 0 <= place + step < len(lines):
+            return
+        lines[place], lines[place + step] = lines[place + step], lines[place]
+        self.used.options = lines
+        self.used.index = place + step
+        self._clear()
+
+    def _reset(self) -> None:
+        self.used.options, self.offered.options = (), self._lines
+        self.offered.index = 0
+        self._clear()
+
+    # -- trying ---------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        self._clear()
+        if not self.used.options:
+            self.place.children = (widgets.HTML("Put lines in first; then they can be tried."),)
+            return
+        trial = self.trial()
+        self._log.record(f"{LESSON}/order-lines", "; ".join(self.used.options), trial.passed)
+        view = TrialView(trial)
+        start = trial.given["initial_delivery_count"]
+        begun = [widgets.HTML(f"Beginning at delivery-count {start}:")] if start else []
+        self.place.children = (view,) if trial.passed else (*begun, view)
+
+    def _clear(self) -> None:
+        """What was tried is not what stands here any more."""
+        old, self.place.children = self.place.children, ()
+        for child in old:
+            child.close()
+
+    # -- without a kernel -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        offered = "\n".join(f"    {line}" for line in self.offered.options)
+        return f"{self.source}\n\nlines to choose from:\n{offered}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
+
+
+def _lines(lines: Sequence[str], rows: int, size: dict[str, str]) -> Any:
+    return widgets.Select(options=list(lines), rows=rows + 1, layout=size)
+
+
+def compiled(source: str) -> OnFlow:
+    """The function that lines of ours make; the lines are those of the exercise and no others."""
+    # So that a fault can be told with its line.
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    names: dict[str, Any] = {"serial": serial, "max": max, "__builtins__": {}}
+    exec(compile(source, FILE, "exec"), names)
+    made: OnFlow = names["on_flow"]
+    return made
+
+
+def on_flow_lines() -> dict[str, Any]:
+    """The lines of a right `on_flow`, out of order and with some that do not belong.
+
+    The link begins once at 0, and once where the count wraps around.
+    """
+    return {
+        "lines": (
+            "state.link_credit = max(0, left)",
+            "in_flight = state.delivery_count - frame.delivery_count",
+            "left = frame.link_credit - in_flight",
+            "state.link_credit = state.link_credit + frame.link_credit",
+            "in_flight = serial.diff(state.delivery_count, frame.delivery_count)",
+            "state.delivery_count = frame.delivery_count",
+        ),
+        "starts": (0, serial.MAX),
+    }
+
+
+def order_lines(
+    lines: Sequence[str],
+    *,
+    messages: int = 10,
+    grants: Sequence[int] = (3, 6),
+    starts: Sequence[int] = (0,),
+    log: Progress = progress,
+) -> OrderLines:
+    """Lines to be put in order; arguments as of `OrderLines`."""
+    return OrderLines(lines, messages=messages, grants=grants, starts=starts, log=log)

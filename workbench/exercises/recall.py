@@ -1,0 +1,123 @@
+"""Asking again: three questions of earlier lessons, in a fresh form, at the start of a lesson.
+
+A lesson makes its questions known to the later ones by `register`; how each is asked again, with
+other numbers, is up to the maker. Every answer is worked out by a small run of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from .progress import Progress, Record, progress
+from .question import Question
+
+QUESTIONS = 3
+
+# The module of each lesson that registers its questions; one that is not there yet asks nothing.
+MODULES = {"01": "credit_recall", "02": "race_recall", "03": "drain_recall"}
+
+# Makes the question in its n-th form; n is 0 or more, and any n must do.
+Maker = Callable[[int], Question]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recallable:
+    """A question that can be asked again.
+
+    Attributes:
+        lesson: whose it is.
+        name: of the question, without the lesson.
+        make: makes its n-th form; the question made has the name `lesson/name`.
+    """
+
+    lesson: str
+    name: str
+    make: Maker
+
+
+_REGISTERED: dict[tuple[str, str], Recallable] = {}
+
+
+def register(lesson: str, name: str) -> Callable[[Maker], Maker]:
+    """Make a question known to later lessons.
+
+    A decorator:
+
+        @register("02", "both-cross")
+        def _both_cross(form: int) -> Question:
+            played = race(grants=(form + 2, form + 5))
+            return race_predict.both_cross.question(played)
+
+    Args:
+        lesson: whose question it is.
+        name: the question's name without the lesson: wrong answers to it bring it back first.
+    """
+
+    def keep(make: Maker) -> Maker:
+        _REGISTERED[lesson, name] = Recallable(lesson=lesson, name=name, make=make)
+        return make
+
+    return keep
+
+
+def known(before: str) -> list[Recallable]:
+    """Every question of the lessons before one, in order of lesson and registration."""
+    found: list[Recallable] = []
+    for lesson, module in MODULES.items():
+        if lesson >= before:
+            continue
+        if find_spec(f"{__package__}.{module}") is not None:
+            import_module(f".{module}", __package__)
+        found += [one for one in _REGISTERED.values() if one.lesson == lesson]
+    return found
+
+
+def choose(lesson: str, log: Progress, number: int = QUESTIONS) -> list[tuple[Recallable, int]]:
+    """The questions to ask again, each with the number of its form.
+
+    First those that were answered wrong by somebody who was sure, then the other wrong ones, then
+    the rest; among equals those come first that were asked again less often, and then the earlier
+    lessons take turns, the latest first, each with another question from lesson to lesson. What is
+    answered in this recall changes nothing about it, so that the cell can be run again.
+    """
+    earlier = [one for one in log.records if one.recalled_in != lesson]
+    ranked = []
+    for of_lesson in _by_lesson(known(lesson)):
+        for place, one in enumerate(of_lesson):
+            told = [record for record in earlier if (record.lesson, record.question) == _key(one)]
+            again = sum(record.recalled_in is not None for record in told)
+            turn = (place - int(lesson)) % len(of_lesson)
+            ranked.append((_urgency(told), again, turn, one))
+    ranked.sort(key=lambda found: found[:3])
+    return [(one, int(lesson) + again) for _, again, _, one in ranked[:number]]
+
+
+def _by_lesson(found: list[Recallable]) -> list[list[Recallable]]:
+    """The questions of each lesson, the latest lesson first."""
+    lessons = sorted({one.lesson for one in found}, reverse=True)
+    return [[one for one in found if one.lesson == lesson] for lesson in lessons]
+
+
+def _key(one: Recallable) -> tuple[str, str]:
+    return one.lesson, one.name
+
+
+def _urgency(told: list[Record]) -> int:
+    """0: sure and wrong, 1: wrong, 2: not asked or right; what was recalled rightly is settled."""
+    last_right = max(
+        (place for place, one in enumerate(told) if one.recalled_in and one.right), default=-1
+    )
+    open_ones = told[last_right + 1 :]
+    if any(one.sure_and_wrong for one in open_ones):
+        return 0
+    if any(one.right is False for one in open_ones):
+        return 1
+    return 2
+
+
+def questions(lesson: str, *, log: Progress = progress, number: int = QUESTIONS) -> list[Question]:
+    """The questions that a lesson begins with, made anew."""
+    return [one.make(form) for one, form in choose(lesson, log, number)]

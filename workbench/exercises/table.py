@@ -1,0 +1,54 @@
+"""A small table that is HTML on a page and aligned text everywhere else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Words in rows and columns.
+
+    Attributes:
+        name: what a screen reader calls it.
+        head: of the columns.
+        lines: one a row, each as long as the head; the first cell names the row.
+    """
+
+    name: str
+    head: tuple[str, ...]
+    lines: Sequence[tuple[str, ...]]
+
+    def __str__(self) -> str:
+        whole = [self.head, *self.lines]
+        widths = [max(len(line[column]) for line in whole) for column in range(len(self.head))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in whole
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in self.head)
+        body = "".join(
+            "<tr>"
+            + f'<th scope="row" style="text-align:left">{html.escape(line[0])}</th>'
+            + "".join(_cell(cell) for cell in line[1:])
+            + "</tr>"
+            for line in self.lines
+        )
+        label = html.escape(self.name, quote=True)
+        return (
+            f'<table aria-label="{label}"><thead><tr>{top}</tr></thead>'
+            f"<tbody>{body}</tbody></table>"
+        )
+
+
+def _cell(text: str) -> str:
+    """Numbers stand on the right, as everywhere in notebooks, and words on the left."""
+    words = any(character.isalpha() for character in text)
+    style = ' style="text-align:left"' if words else ""
+    return f"<td{style}>{html.escape(text)}</td>"

@@ -1,0 +1,189 @@
+"""Get one message or give up: which ending comes, by runs and by reckoning (figure 2.44)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from workbench import presets
+from workbench.peers.getter import Ending
+from workbench.presets import Preset
+from workbench.scenarios.asking import (
+    GET_WITH_TIMEOUT,
+    expected_ending,
+    gets_of,
+)
+from workbench.scenarios.run import Run, run
+from workbench.trace.schema import BROKER, CLIENT, RECEIVED
+
+from . import measure
+from .table import Table
+
+IN_TIME, CROSSED, NOTHING = "in time", "crosses the drain", "nothing comes"
+WORDS = {Ending.MESSAGE: IN_TIME, Ending.LATE_MESSAGE: CROSSED, Ending.NOTHING: NOTHING}
+_SENTENCES = {
+    Ending.MESSAGE: "The message comes in time",
+    Ending.LATE_MESSAGE: "The message crosses the drain",
+    Ending.NOTHING: "Nothing comes, and the drain gives the credit back",
+}
+
+
+def ending_of(played: Run) -> str:
+    """Which of the three endings the last get of a run came to, in words."""
+    ending = gets_of(played)[-1].ending
+    return "it waits" if ending is None else WORDS[ending]
+
+
+def explained(played: Run) -> str:
+    """The ending in a sentence, with the run's own numbers."""
+    get, start = gets_of(played)[-1], played.start_seq
+    came = measure.frames(played.rows, "transfer", event=RECEIVED, from_peer=BROKER, after=start)
+    answers = measure.frames(played.rows, "flow", event=RECEIVED, from_peer=BROKER, after=start)
+    parts = []
+    if get.drained_us is not None:
+        parts.append(f"drain was sent after {_ms(get.drained_us - get.asked_us)}")
+    if came:
+        parts.append(f"the message came after {_ms(came[0].t_us - get.asked_us)}")
+    if answers:
+        said = measure.numbers(answers[0], "delivery_count")
+        parts.append(
+            f"a flow with delivery-count {said['delivery_count']} came after"
+            f" {_ms(answers[0].t_us - get.asked_us)}"
+        )
+    sentence = "It still waits" if get.ending is None else _SENTENCES[get.ending]
+    credit = measure.credit(played.rows, CLIENT)
+    return f"{sentence}: {', '.join(parts)}. The receiver's link-credit is {credit}."
+
+
+def _ms(time_us: int) -> str:
+    return f"{measure.milliseconds(time_us):g} ms"
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
+class TimedGet:
+    """A get whose message is published at a known time: its runs, and beside them the reckoning.
+
+    Attributes:
+        publish_at_us: when the message is published, counted from the receiver's flow; None: never.
+        preset: every other number.
+        timeouts_us: of the runs that are drawn.
+        latencies_us: of their wires, each way; the round trip is twice that.
+        most_us: the longest time-out that is offered.
+    """
+
+    publish_at_us: int | None
+    preset: Preset
+    timeouts_us: Sequence[int]
+    latencies_us: Sequence[int]
+    most_us: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The endings, from the longest time-out to the shortest."""
+        return tuple(WORDS.values())
+
+    def play(self, timeout_us: int, latency_us: int) -> Run:
+        """One get with that time-out over that wire."""
+        given = {
+            "mode": GET_WITH_TIMEOUT,
+            "timeout_us": timeout_us,
+            "latency_us": latency_us,
+            "publish_at_us": self.publish_at_us,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        return run("asking", self.preset, given)
+
+    def desk(self, *, timeout_us: int, latency_us: int) -> Any:
+        """Sliders, the chart of all endings, and a stepper over the run that is chosen.
+
+        Args:
+            timeout_us: chosen at first.
+            latency_us: chosen at first, each way.
+        """
+        from workbench.views.timeout_view import TimeoutView
+
+        return TimeoutView(self, timeout_us=timeout_us, latency_us=latency_us)
+
+    def told(self, played: Run) -> str:
+        """What came of a run, in one sentence."""
+        return explained(played)
+
+    @property
+    def there_us(self) -> int | None:
+        """When the message is in the queue, counted from the receiver's flow; None: never."""
+        if self.publish_at_us is None:
+            return None
+        return self.publish_at_us + self.preset.queue_enqueue_us
+
+    def limits(self, latency_us: int) -> tuple[int, int]:
+        """From which time-out on the message comes at all, and from which it comes in time.
+
+        At all: it is there when the drain arrives. In time: it has arrived when the time is over.
+        """
+        there = self.there_us
+        if there is None:
+            return self.most_us, self.most_us
+        in_time = max(there, latency_us) + self.preset.queue_deliver_us + latency_us
+        return min(max(0, there - latency_us), self.most_us), min(in_time, self.most_us)
+
+    def reckoned(self, timeout_us: int, latency_us: int) -> str:
+        """Which ending must come, without a run."""
+        ending = expected_ending(
+            timeout_us=timeout_us,
+            latency_us=latency_us,
+            there_us=self.there_us,
+            deliver_us=self.preset.queue_deliver_us,
+        )
+        return WORDS[ending]
+
+    @cached_property
+    def outcomes(self) -> dict[tuple[int, int], str]:
+        """The ending that each run came to, by (time-out, latency)."""
+        return {
+            (timeout, latency): ending_of(self.play(timeout, latency))
+            for latency in self.latencies_us
+            for timeout in self.timeouts_us
+        }
+
+    def table(self) -> Table:
+        """What the chart shows, in words: a row a round trip, a column a time-out."""
+        outcomes = self.outcomes
+        return Table(
+            name="Which ending comes, by time-out and round trip",
+            head=("round trip", *(f"time-out {_ms(timeout)}" for timeout in self.timeouts_us)),
+            lines=[
+                (
+                    _ms(latency + latency),
+                    *(outcomes[timeout, latency] for timeout in self.timeouts_us),
+                )
+                for latency in self.latencies_us
+            ],
+        )
+
+
+def timed_get(
+    *,
+    publish_at_us: int,
+    timeouts_us: Sequence[int] = (1000, 3000, 5000, 7000, 9000),
+    latencies_us: Sequence[int] = (250, 500, 1000, 1500, 2000, 3000),
+    most_us: int = 10_000,
+    preset: Preset | str = "spec",
+) -> TimedGet:
+    """A get with a time-out, whose message is published at a known time.
+
+    Args:
+        publish_at_us: counted from the receiver's flow.
+        timeouts_us: of the runs that are drawn.
+        latencies_us: of their wires, each way.
+        most_us: the longest time-out that is offered.
+        preset: every other number.
+    """
+    return TimedGet(
+        publish_at_us=publish_at_us,
+        preset=presets.get(preset) if isinstance(preset, str) else preset,
+        timeouts_us=timeouts_us,
+        latencies_us=latencies_us,
+        most_us=most_us,
+    )

@@ -1,0 +1,207 @@
+"""A learner's sender tried in every order that a small link allows, by the explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from workbench.scenarios.link_model import LinkModel
+from workbench.scenarios.rules import rule_named
+from workbench.scenarios.sandbox import GuardedRule, LearnerCodeError, guarded
+from workbench.scenarios.schedules import play_model, seq_of_move
+from workbench.sim.explorer import Bounds, Exploration, explore
+from workbench.trace.words import count
+from workbench.views.lattice_words import sentences
+from workbench.views.stepper_widget import StepperWidget, stepper
+
+from .race_runs import RULES
+
+BOUNDS = Bounds(states=100_000, octets=200_000_000)
+OnFlow = Callable[..., Any]
+
+
+class Trial:
+    """A learner's sender, tried in every order.
+
+    Args:
+        on_flow: the learner's function of `state` and `frame`.
+        messages: that the sender has.
+        grants: link-credit of the receiver's flows, in order.
+        initial_delivery_count: with which the sender begins.
+
+    Attributes:
+        found: what the explorer found; None if the function failed.
+        fault: what is wrong with the function itself, in words; else empty.
+    """
+
+    def __init__(
+        self,
+        on_flow: OnFlow,
+        *,
+        messages: int,
+        grants: Sequence[int],
+        initial_delivery_count: int = 0,
+    ) -> None:
+        self.on_flow = on_flow
+        self._given: dict[str, Any] = {
+            "messages": messages,
+            "grants": tuple(grants),
+            "initial_delivery_count": initial_delivery_count,
+        }
+        self.found: Exploration[Any, str] | None = None
+        self.fault = ""
+        self.rule: GuardedRule | None = None
+        try:
+            self.rule = guarded(on_flow)
+            self.found = explore(self.model, BOUNDS)
+        except LearnerCodeError as error:
+            self.fault = str(error)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The link: messages, grants, initial delivery-count."""
+        return dict(self._given)
+
+    @property
+    def model(self) -> LinkModel:
+        """The link with this sender."""
+        assert self.rule is not None
+        return LinkModel(rule=self.rule, **self._given)
+
+    @property
+    def grants(self) -> tuple[int, ...]:
+        """Link-credit of the receiver's flows."""
+        return tuple(self._given["grants"])
+
+    @property
+    def passed(self) -> bool:
+        """Every state was visited, none is bad, and in none does the sender wait for nothing."""
+        return self.found is not None and self.found.complete and self.breaking is None
+
+    @cached_property
+    def timid(self) -> int | None:
+        """Place of the nearest state in which the sender holds less than it was granted.
+
+        Only states with an empty wire count, for there nothing will ever tell it; and only where no
+        grant is less than one before it, for then the furthest limit is the present one.
+        """
+        if self.found is None or list(self.grants) != sorted(self.grants):
+            return None
+        for place, state in enumerate(self.found.ordered):
+            view = self.model.describe(state)
+            if view.transfers_in_flight or view.flows_in_flight:
+                continue
+            if view.snd_link_credit < view.allowed:
+                return place
+        return None
+
+    @property
+    def breaking(self) -> tuple[str, ...] | None:
+        """The shortest schedule that breaks it: too much, or else too little; None if none does."""
+        if self.found is None:
+            return None
+        if self.found.shortest is not None:
+            return self.found.shortest
+        return None if self.timid is None else self.found.schedule_to(self.timid)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        if self.fault:
+            return f"✘ {self.fault}"
+        assert self.found is not None
+        visited = count(self.found.states, "state")
+        if self.found.shortest is not None:
+            moves = self.found.shortest
+            view = self.model.describe(self.found.ordered[self.found.bad_at[0]])
+            return (
+                f"✘ {count(len(moves), 'move')} are enough to break it: {', '.join(moves)}. Then"
+                f" the sender believes in link-credit {view.snd_link_credit}, and only"
+                f" {max(0, view.allowed)} may still be sent. ({visited} visited,"
+                f" {self.found.bad:,} bad.)"
+            )
+        if not self.found.complete:
+            return f"… {self.found.stopped}; none bad so far, which proves nothing."
+        if self.timid is not None:
+            return f"✘ {self._waiting(self.timid)}"
+        grants = count(len(self.grants), "grant")
+        return f"✔ With {grants} nothing goes wrong in any order: {visited} visited, none bad."
+
+    def _waiting(self, place: int) -> str:
+        """That the sender is safe and useless, with the way to where it shows."""
+        assert self.found is not None
+        view = self.model.describe(self.found.ordered[place])
+        return (
+            "It never sends too much, and sometimes too little: after"
+            f" {', '.join(self.found.schedule_to(place))} the wire is empty, the receiver allows"
+            f" {view.allowed} more, and the sender holds {view.snd_link_credit}. It waits for ever."
+        )
+
+    @property
+    def story(self) -> list[str]:
+        """The shortest schedule that breaks it, a sentence for each move."""
+        return [] if self.breaking is None else sentences(self.model, self.breaking)
+
+    @property
+    def printed(self) -> str:
+        """The beginning of what the function has printed."""
+        return self.rule.printed if self.rule is not None else ""
+
+    # -- what a green verdict is worth ------------------------------------------------------------
+
+    @cached_property
+    def alike(self) -> tuple[str, ...]:
+        """Names of the rules with which this link can reach exactly the same states."""
+        if self.found is None:
+            return ()
+        mine = set(self.found.ordered)
+        return tuple(
+            name
+            for name in RULES
+            if set(explore(LinkModel(rule=rule_named(name).rule, **self._given), BOUNDS).ordered)
+            == mine
+        )
+
+    @property
+    def blind(self) -> bool:
+        """It passed, and other rules cannot be told from it by this link."""
+        return self.passed and len(self.alike) > 1
+
+    def further(self) -> Trial:
+        """The same sender with one grant more, twice the latest."""
+        given = {**self._given, "grants": (*self.grants, 2 * self.grants[-1])}
+        return Trial(self.on_flow, **given)
+
+    @property
+    def worth(self) -> str:
+        """What this verdict proves, in words."""
+        assert self.found is not None
+        names = ", ".join(f"“{name}”" for name in self.alike)
+        return (
+            f"The rules {names} reach exactly the same {count(self.found.states, 'state')} here."
+            " So no schedule of this link tells them apart, and a green test proves little."
+        )
+
+    # -- seeing it --------------------------------------------------------------------------------
+
+    def broken(self) -> StepperWidget | None:
+        """The shortest schedule that breaks it, played on the real broker; None if none does."""
+        moves = self.breaking
+        if moves is None:
+            return None
+        played = play_model(self.model, moves)
+        return stepper(
+            played,
+            at=seq_of_move(played, len(moves) - 1) if moves else None,
+            title="The shortest schedule that breaks your sender",
+            note="◀ goes back through the moves that lead here",
+        )
+
+    def __str__(self) -> str:
+        lines = [self.text, *self.story]
+        if self.printed:
+            lines.append(f"It printed:\n{self.printed}")
+        return "\n".join(lines)
+
+    __repr__ = __str__

@@ -1,0 +1,363 @@
+"""Sharing a run: its share code, and a run again from a share code.
+
+`trace.share` has the coding. Here a run becomes what is coded, and what was read becomes a run, as
+far as it goes: whatever is unknown, altered or not legal any more is named, left out, and the rest
+is restored. At the end the trace hash tells whether the run is the one that was shared.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench import presets
+from workbench.presets import Preset
+from workbench.trace.hash import trace_hash
+from workbench.trace.share import ShareCodeError, Shared, Value, decode, encode
+from workbench.trace.words import visible
+
+from . import registry
+from .declare import Action, ActionError, ParameterError, Scenario
+from .run import MAX_ROWS, Run
+from .run import run as play
+
+# Counts up when a change to the model lets runs go otherwise than before, so that an older code can
+# say why its run is not the same any more.
+MODEL_VERSION = 1
+
+# So many acts that are refused are left out one by one; after that the others are left out at once.
+MOST_REFUSED = 10
+STANDARD_PRESET = "spec"
+LARGEST_NUMBER = 2**53
+SHOWN_HASH = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What came of a share code.
+
+    Attributes:
+        run: the run; None if the code does not tell enough for one.
+        cursor: the step that was looked at.
+        problems: one line for everything that is not as it was shared; none if all is.
+        same: whether the trace hash is the same; None if there is none to compare with.
+    """
+
+    run: Run | None
+    cursor: int = 0
+    problems: tuple[str, ...] = ()
+    same: bool | None = None
+
+    @property
+    def summary(self) -> str:
+        """What was restored, in one or two sentences."""
+        if self.run is None:
+            return "Nothing could be restored."
+        acts = len(self.run.actions)
+        text = (
+            f"{self.run.scenario.title}; with {acts} act{'' if acts == 1 else 's'}, at step"
+            f" {self.cursor} of {len(self.run.rows)}."
+        )
+        if self.same:
+            return f"{text} It is the run that was shared: the trace hash is the same."
+        return text
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary, *(f"- {problem}" for problem in self.problems)])
+
+
+def share_code(run: Run, cursor: int | None = None) -> str:
+    """The code with which somebody else gets this run: about 2,000 characters at most.
+
+    A function of the learner's own that the run used is not in it; the code only says that there
+    was one.
+
+    Args:
+        run: a run of a scenario, with whatever was done in it.
+        cursor: the step to open it at, 0 to the number of rows; where its set-up ends if None.
+
+    Raises:
+        ShareCodeError: if it has too many acts for a short code; the text says what to do.
+        ValueError: if there is no such step.
+    """
+    if cursor is None:
+        cursor = run.start_seq + 1
+    if not 0 <= cursor <= len(run.rows):
+        raise ValueError(f"no step {cursor}; legal: 0 to {len(run.rows)}")
+    identity = run.identity()
+    return encode(
+        Shared(
+            scenario=identity["scenario"],
+            seed=identity["seed"],
+            max_rows=None if run.max_rows == MAX_ROWS else run.max_rows,
+            own_code=_own_code(run),
+            preset=identity["preset"],
+            preset_changes=identity["preset_changes"],
+            parameters=identity["parameters"],
+            acts=[
+                (after, name, {key: value for key, value in given.items() if value is not None})
+                for after, name, given in identity["actions"]
+            ],
+            cursor=cursor,
+            trace_hash=trace_hash(run.rows),
+            model=MODEL_VERSION,
+        )
+    )
+
+
+def open_code(text: str, *, code: Mapping[str, Callable[..., Any]] | None = None) -> Restored:
+    """The run of a share code, as far as it can be restored; never raises for what the text holds.
+
+    Args:
+        text: the code, as it was copied.
+        code: functions of the learner's own, by name, where the run needs them.
+    """
+    try:
+        shared = decode(text)
+    except ShareCodeError as error:
+        return Restored(run=None, problems=(_sentence(str(error)),))
+    return _Restoring(shared, code or {}).restored()
+
+
+class _Restoring:
+    """One restoring; collects what is not as it was."""
+
+    def __init__(self, shared: Shared, code: Mapping[str, Callable[..., Any]]) -> None:
+        self.shared = shared
+        self.code = code
+        self.problems = [_sentence(problem) for problem in shared.problems]
+
+    def say(self, text: object) -> None:
+        self.problems.append(_sentence(str(text)))
+
+    def restored(self) -> Restored:
+        scenario = self.scenario()
+        if scenario is None:
+            return Restored(run=None, problems=(*self.problems, *self.rest()))
+        preset = self.preset()
+        values = self.values(scenario, preset)
+        run = self.run(scenario, preset, values)
+        if run is None:
+            return Restored(run=None, problems=tuple(self.problems))
+        cursor = self.cursor(run)
+        same = self.compare(run)
+        return Restored(run=run, cursor=cursor, problems=tuple(self.problems), same=same)
+
+    # -- the parts --------------------------------------------------------------------------
+
+    def scenario(self) -> Scenario | None:
+        """The scenario by its name, or, if that is lost, the only one with these parameters."""
+        name = self.shared.scenario
+        if name in registry.names():
+            return registry.get(name)
+        if name is not None:
+            self.say(f"scenario: {_quoted(name)} is unknown; there are {_listed(registry.names())}")
+            return None
+        given = set(self.shared.parameters or ())
+        fitting = [
+            one
+            for one in map(registry.get, registry.names())
+            if given == {parameter.name for parameter in one.parameters}
+        ]
+        if len(fitting) != 1:
+            return None
+        self.say(f"scenario: taken to be {fitting[0].name}, which alone has these parameters")
+        return fitting[0]
+
+    def rest(self) -> list[str]:
+        """What a code without a scenario still says, so that a person can make the run by hand."""
+        shared = self.shared
+        found = []
+        if shared.parameters:
+            found.append(f"parameters {_pairs(shared.parameters)}")
+        if shared.acts:
+            acts = ", ".join(f"{visible(name)} after row {after}" for after, name, _ in shared.acts)
+            found.append(f"acts {acts}")
+        return [_sentence(f"the code also says: {'; '.join(found)}")] if found else []
+
+    def preset(self) -> Preset:
+        name = self.shared.preset
+        if name is None:
+            return presets.get(STANDARD_PRESET)
+        if name not in presets.names():
+            self.say(
+                f"preset: {_quoted(name)} is unknown, {STANDARD_PRESET} is taken; there are"
+                f" {_listed(presets.names())}"
+            )
+            return presets.get(STANDARD_PRESET)
+        preset = presets.get(name)
+        for key, value in self.shared.preset_changes.items():
+            known = {number.name: number.value for number in presets.describe(preset)}
+            if key not in known:
+                self.say(f"preset: it has no number {_quoted(key)}")
+            elif type(value) is not type(known[key]) or not 0 <= _size(value) <= LARGEST_NUMBER:
+                self.say(f"preset: {key} cannot be {_quoted(value)}; it stays {known[key]}")
+            else:
+                changes: dict[str, Any] = {key: value}
+                preset = replace(preset, **changes)
+        return preset
+
+    def values(self, scenario: Scenario, preset: Preset) -> dict[str, Value]:
+        """The parameters that exist and are legal; the others are named and get their defaults."""
+        known = {parameter.name: parameter for parameter in scenario.parameters}
+        values: dict[str, Value] = {}
+        for name, value in (self.shared.parameters or {}).items():
+            if name not in known:
+                self.say(f"parameters: {scenario.name} has no {_quoted(name)}")
+                continue
+            try:
+                values[name] = known[name].check(value)
+            except ParameterError as error:
+                default = known[name].default_in(preset)
+                self.say(f"parameters: {visible(error, 200)}; {default} is taken")
+        return values
+
+    # -- the run ----------------------------------------------------------------------------
+
+    def run(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:
+        start = self.playable(scenario, preset, values)
+        if start is None:
+            return None
+        acts = [
+            Action(after_seq=after, name=name, arguments=arguments)
+            for after, name, arguments in self.shared.acts or ()
+        ]
+        return self.acted(start, acts)
+
+    def play(
+        self,
+        scenario: Scenario,
+        preset: Preset,
+        values: Mapping[str, Value],
+        actions: Sequence[Action] = (),
+    ) -> Run:
+        max_rows = self.shared.max_rows
+        rows = MAX_ROWS if max_rows is None or not 0 < max_rows <= MAX_ROWS else max_rows
+        seed = self.shared.seed or 0
+        return play(scenario, preset, values, actions, seed, rows, code=self.code)
+
+    def playable(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:
+        """The run before any act; one parameter that makes it impossible gets its default."""
+        try:
+            return self.play(scenario, preset, values)
+        except Exception as error:
+            reason = visible(error, 300)
+        defaults = scenario.defaults(preset)
+        for name in values:
+            if values[name] == defaults[name]:
+                continue
+            try:
+                run = self.play(scenario, preset, {**values, name: defaults[name]})
+            except Exception:
+                continue
+            self.say(f"parameters: with {name}={values[name]} it cannot be played here: {reason}.")
+            self.say(f"parameters: {name}={defaults[name]} is taken instead")
+            return run
+        self.say(f"it cannot be played here: {reason}")
+        return None
+
+    def acted(self, start: Run, acts: list[Action]) -> Run:
+        """The run with every act that is legal in its turn."""
+        number = list(range(1, len(acts) + 1))
+        for _ in range(MOST_REFUSED):
+            reason = self.refusal(start, acts)
+            if reason is None:
+                return self.with_acts(start, acts)
+            # Acts up to the first refused one are fine, however far beyond it one looks.
+            first = bisect_right(
+                range(1, len(acts) + 1),
+                0,
+                key=lambda many: 0 if self.refusal(start, acts[:many]) is None else 1,
+            )
+            reason = self.refusal(start, acts[: first + 1]) or reason
+            refused = acts.pop(first)
+            self.say(
+                f"acts: number {number.pop(first)}, {visible(refused, 200)} after row"
+                f" {refused.after_seq}, is left out: {visible(reason, 300)}"
+            )
+        if (reason := self.refusal(start, acts)) is not None:
+            self.say(f"acts: {len(acts)} more are left out, as one of them is refused as well")
+            return start
+        return self.with_acts(start, acts)
+
+    def refusal(self, start: Run, acts: Sequence[Action]) -> str | None:
+        try:
+            self.with_acts(start, acts)
+        except ActionError as error:
+            return str(error)
+        except Exception as error:
+            return f"it fails here: {error!r}"
+        return None
+
+    def with_acts(self, start: Run, acts: Sequence[Action]) -> Run:
+        return self.play(start.scenario, start.preset, start.parameters, acts)
+
+    # -- what came of it --------------------------------------------------------------------
+
+    def cursor(self, run: Run) -> int:
+        cursor, last = self.shared.cursor, len(run.rows)
+        if cursor is None:
+            return run.start_seq + 1
+        if 0 <= cursor <= last:
+            return cursor
+        nearest = max(0, min(cursor, last))
+        self.say(f"cursor: there is no step {cursor} in this run; step {nearest} is taken")
+        return nearest
+
+    def compare(self, run: Run) -> bool | None:
+        """Whether it is the run that was shared; if not, say what may have made the difference."""
+        shared = self.shared
+        if shared.own_code and set(shared.own_code) - set(self.code):
+            self.say(
+                f"the run used code of a learner's own ({_listed(shared.own_code)}), which is never"
+                " in a share code"
+            )
+        if shared.trace_hash is None:
+            self.say("whether it is the run that was shared cannot be told without its trace hash")
+            return None
+        now = trace_hash(run.rows)
+        if now == shared.trace_hash:
+            return True
+        because = "nothing in the code tells why"
+        if shared.model != MODEL_VERSION:
+            because = (
+                f"it was made with version {shared.model} of the model, this is {MODEL_VERSION}"
+            )
+        elif self.problems:
+            because = "see the other lines"
+        self.say(
+            f"the run is not the one that was shared: its trace hash begins with"
+            f" {now[:SHOWN_HASH]}, not with {shared.trace_hash[:SHOWN_HASH]} ({because}). A hash"
+            " tells that rows differ, not which"
+        )
+        return False
+
+
+def _own_code(run: Run) -> tuple[str, ...]:
+    """Names of the learner's functions that a run used."""
+    return tuple(sorted(run.code))
+
+
+def _size(value: Value) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _quoted(value: object) -> str:
+    return f"“{visible(value, 60)}”"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(visible(name, 60) for name in names)
+
+
+def _pairs(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{visible(name)}={visible(value)}" for name, value in values.items())
+
+
+__all__ = ["MODEL_VERSION", "Restored", "ShareCodeError", "open_code", "share_code"]

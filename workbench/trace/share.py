@@ -1,0 +1,321 @@
+"""The share code: what a run is a function of, as one short text.
+
+    WB1.S<data><check>.N<data><check>.P<data><check>.A<data><check>.C<data><check>.H<data><check>
+
+A prefix with the version of this coding, then six parts, each with a letter:
+
+| part | holds |
+|---|---|
+| S | scenario, seed, row limit if it is not the usual one, names of learner's functions |
+| N | preset by name, and the numbers of it that were changed |
+| P | every parameter with its value |
+| A | the acts: rows since the act before, name, arguments |
+| C | cursor: the step that was looked at |
+| H | trace hash, and the version of the model that made it |
+
+`data` is deflated canonical JSON in base64url; `check` is the CRC-32 of letter and data, so that an
+altered code says which part is damaged, and the others can still be used. All parts are always
+there, so that a code that was cut off is noticed. A code is data: reading one executes nothing, and
+what it unpacks to is bounded. A learner's own code is never in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import unicodedata
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+PREFIX = "WB"
+VERSION = 1
+LONGEST_CODE = 2000  # characters that are given out
+LONGEST_READ = 20_000  # characters that are looked at
+LARGEST_PART = 64_000  # octets that one part may unpack to
+MOST_ACTS = 2000
+
+PARTS: Mapping[str, str] = {
+    "S": "scenario",
+    "N": "preset",
+    "P": "parameters",
+    "A": "acts",
+    "C": "cursor",
+    "H": "trace hash",
+}
+
+_HEAD = re.compile(r"WB(\d{1,4})\.", re.ASCII)
+_DATA = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_CHECK = 6  # characters of 32 bits in base64url
+_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_LARGEST = 2**63
+_LONGEST_TEXT = 1000
+_QUOTES = "`\"'<>“”„‘’«»"
+
+Value = int | bool | str | None
+Act = tuple[int, str, dict[str, Value]]
+
+
+class ShareCodeError(ValueError):
+    """A text of which nothing can be restored, or a run that has no short code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What a share code says. None stands for a part that could not be read.
+
+    Attributes:
+        scenario, seed, max_rows: of the run; `max_rows` None is the usual limit.
+        own_code: names of functions of the learner's own that the run used; not the functions.
+        preset, preset_changes: the preset's name, and its numbers that were changed.
+        parameters: every parameter by name.
+        acts: (after_seq, name, arguments) in order.
+        cursor: the step that was looked at.
+        trace_hash, model: of the rows, and the version of the model that made them.
+        problems: one line for each part that could not be read.
+    """
+
+    scenario: str | None = None
+    seed: int | None = None
+    max_rows: int | None = None
+    own_code: tuple[str, ...] = ()
+    preset: str | None = None
+    preset_changes: Mapping[str, Value] = field(default_factory=dict)
+    parameters: Mapping[str, Value] | None = None
+    acts: Sequence[Act] | None = None
+    cursor: int | None = None
+    trace_hash: str | None = None
+    model: int | None = None
+    problems: tuple[str, ...] = ()
+
+
+def encode(shared: Shared) -> str:
+    """The share code.
+
+    Raises:
+        ShareCodeError: if it would be too long; the text says what to do instead.
+    """
+    acts, before = [], 0
+    for after_seq, name, arguments in shared.acts or ():
+        acts.append([after_seq - before, name, dict(arguments)])
+        before = after_seq
+    values: dict[str, Any] = {
+        "S": [shared.scenario, shared.seed, shared.max_rows, list(shared.own_code)],
+        "N": [shared.preset, dict(shared.preset_changes)],
+        "P": dict(shared.parameters or {}),
+        "A": acts,
+        "C": shared.cursor,
+        "H": [shared.trace_hash, shared.model],
+    }
+    code = ".".join([f"{PREFIX}{VERSION}", *(_packed(tag, values[tag]) for tag in PARTS)])
+    if len(code) > LONGEST_CODE:
+        raise ShareCodeError(
+            f"with {len(acts)} acts the share code of this run has {len(code):,} characters, more"
+            f" than {LONGEST_CODE:,}. Share an earlier branch, or the run itself: as a page"
+            " (export_html) or as a trace file (workbench run ... -o)"
+        )
+    return code
+
+
+def decode(text: object) -> Shared:
+    """Read a share code, as far as it can be read.
+
+    Blanks, line breaks and quotation marks that mails and chats put in do not matter, nor does
+    what stands before the code, such as the rest of a link.
+
+    Raises:
+        ShareCodeError: if nothing of it can be read; the text says why.
+    """
+    plain = _plain(text)
+    head = _HEAD.search(plain)
+    if head is None:
+        raise ShareCodeError(f"this is no share code: one begins with {PREFIX}{VERSION}.")
+    if int(head[1]) != VERSION:
+        raise ShareCodeError(
+            f"a share code of version {int(head[1])}; this workbench reads version {VERSION}."
+            " Either a newer workbench made it, or its first characters were altered"
+        )
+    shared, problems, found = Shared(), [], set()
+    for piece in filter(None, plain[head.end() :].split(".")):
+        tag = piece[:1]
+        try:
+            value = _unpacked(piece)
+            if tag not in PARTS:
+                problems.append(f"a part {tag!r} is unknown here: a newer workbench made this code")
+                continue
+            shared = _READERS[tag](shared, value)
+            found.add(tag)
+        except ShareCodeError as error:
+            if tag in PARTS and tag not in found:
+                problems.append(f"{PARTS[tag]}: {error}")
+                found.add(tag)
+            else:
+                problems.append(f"a piece of {len(piece)} characters: {error}")
+    problems += [
+        f"{name}: this part is missing; the code was cut off or altered"
+        for tag, name in PARTS.items()
+        if tag not in found
+    ]
+    if shared == Shared():
+        raise ShareCodeError("nothing of this share code can be read: " + "; ".join(problems))
+    return replace(shared, problems=tuple(problems))
+
+
+# -- inside -------------------------------------------------------------------------------------
+
+
+def _plain(text: object) -> str:
+    """The text without what a mail or a chat may have put between its characters.
+
+    Raises:
+        ShareCodeError: if it is no text, or much too long.
+    """
+    if not isinstance(text, str):
+        raise ShareCodeError(f"a share code is a text, not {type(text).__name__}")
+    if len(text) > LONGEST_READ:
+        raise ShareCodeError(
+            f"{len(text):,} characters are too many for a share code; legal: up to {LONGEST_READ:,}"
+        )
+    return "".join(
+        character
+        for character in text
+        if character not in _QUOTES
+        and not character.isspace()
+        and unicodedata.category(character) not in ("Cf", "Cc", "Zs", "Zl", "Zp")
+    )
+
+
+def _packed(tag: str, value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    # Half of a pair of surrogates is no UTF-8; a text of a learner's may hold one.
+    data = packer.compress(text.encode("utf-8", "surrogatepass")) + packer.flush()
+    body = tag + _base64(data)
+    return body + _check(body)
+
+
+def _unpacked(piece: str) -> Any:
+    """The value of one part.
+
+    Raises:
+        ShareCodeError: if the part is damaged; the text says how that shows.
+    """
+    body, check = piece[:-_CHECK], piece[-_CHECK:]
+    if len(piece) <= _CHECK + 1 or not _DATA.fullmatch(piece):
+        raise ShareCodeError("this part is damaged: characters are missing, or do not belong here")
+    if _check(body) != check:
+        raise ShareCodeError("this part is damaged: its checksum does not fit")
+    try:
+        data = base64.urlsafe_b64decode(body[1:] + "=" * (-(len(body) - 1) % 4))
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+        octets = unpacker.decompress(data, LARGEST_PART)
+        if unpacker.unconsumed_tail or not unpacker.eof or unpacker.unused_data:
+            raise ShareCodeError(f"this part unpacks to more than {LARGEST_PART:,} octets")
+        return json.loads(octets.decode("utf-8", "surrogatepass"), parse_constant=_no_constant)
+    except ShareCodeError:
+        raise
+    except (ValueError, RecursionError, zlib.error):
+        raise ShareCodeError("this part holds nothing that a workbench wrote") from None
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _check(body: str) -> str:
+    return _base64(zlib.crc32(body.encode("ascii")).to_bytes(4, "big"))
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _malformed() -> ShareCodeError:
+    return ShareCodeError("this part is not of the form that a workbench writes")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise _malformed()
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST:
+        raise _malformed()
+    return value
+
+
+def _values(value: Any) -> dict[str, Value]:
+    if not isinstance(value, dict):
+        raise _malformed()
+    return {_text(name): _value(inner) for name, inner in value.items()}
+
+
+def _value(value: Any) -> Value:
+    if value is None or isinstance(value, bool):
+        return value
+    return _text(value) if isinstance(value, str) else _whole(value)
+
+
+def _list(value: Any, length: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) != length:
+        raise _malformed()
+    return value
+
+
+def _read_scenario(shared: Shared, value: Any) -> Shared:
+    scenario, seed, max_rows, own_code = _list(value, 4)
+    if not isinstance(own_code, list):
+        raise _malformed()
+    return replace(
+        shared,
+        scenario=_text(scenario),
+        seed=_whole(seed),
+        max_rows=None if max_rows is None else _whole(max_rows),
+        own_code=tuple(map(_text, own_code)),
+    )
+
+
+def _read_preset(shared: Shared, value: Any) -> Shared:
+    name, changes = _list(value, 2)
+    return replace(shared, preset=_text(name), preset_changes=_values(changes))
+
+
+def _read_parameters(shared: Shared, value: Any) -> Shared:
+    return replace(shared, parameters=_values(value))
+
+
+def _read_acts(shared: Shared, value: Any) -> Shared:
+    if not isinstance(value, list) or len(value) > MOST_ACTS:
+        raise _malformed()
+    acts: list[Act] = []
+    after = 0
+    for entry in value:
+        moved, name, arguments = _list(entry, 3)
+        after += _whole(moved)
+        acts.append((after, _text(name), _values(arguments)))
+    return replace(shared, acts=tuple(acts))
+
+
+def _read_cursor(shared: Shared, value: Any) -> Shared:
+    return replace(shared, cursor=_whole(value))
+
+
+def _read_hash(shared: Shared, value: Any) -> Shared:
+    digest, model = _list(value, 2)
+    if not _HASH.fullmatch(_text(digest)):
+        raise _malformed()
+    return replace(shared, trace_hash=digest, model=_whole(model))
+
+
+_READERS: Mapping[str, Callable[[Shared, Any], Shared]] = {
+    "S": _read_scenario,
+    "N": _read_preset,
+    "P": _read_parameters,
+    "A": _read_acts,
+    "C": _read_cursor,
+    "H": _read_hash,
+}

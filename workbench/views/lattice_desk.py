@@ -1,0 +1,226 @@
+"""The lattice to work with: a rule to choose, a state to choose, and its schedule in the stepper.
+
+However a state is chosen, a shortest schedule to it is played on the real broker and opens below.
+While the stepper moves, the ring in the picture moves along.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.scenarios.link_model import LinkModel
+from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
+from workbench.scenarios.rules import RULES, CreditRule, rule_named
+from workbench.scenarios.schedules import play
+from workbench.sim.explorer import Bounds, Exploration, explore
+from workbench.trace.words import count
+
+from .lattice import path_of
+from .lattice_view import LatticeView, status, with_texts
+from .lattice_words import BAD, overrun, verdict, words
+from .stepper_doc import build
+from .stepper_widget import StepperWidget
+
+# About two seconds of searching; time itself is a bound where a clock is given.
+BOUNDS = Bounds(states=200_000, seconds=5.0, octets=200_000_000)
+LONGEST = 200  # moves that are played
+CHOOSE = "Choose a state: click in the picture, or use the lists and buttons below it."
+
+
+class LatticeDesk(widgets.VBox):
+    """All schedules of one link, under one rule at a time.
+
+    Args:
+        messages: that the sender has.
+        grants: link-credit of the receiver's flows.
+        rules: names of the rules to choose from; the first is shown first.
+        initial_delivery_count: with which the sender begins.
+        first_credit: that both ends have agreed on before the first move.
+        rule_function: a learner's rule, instead of named ones.
+        path: moves of the learner's own, drawn on top.
+        now: a clock in seconds, for the bound on time.
+
+    Attributes:
+        view: the lattice of the chosen rule.
+        stepper: the schedule to the chosen state; None before one was chosen.
+    """
+
+    def __init__(
+        self,
+        *,
+        messages: int,
+        grants: Sequence[int],
+        rules: Sequence[str] = ("set", "add", "spec"),
+        initial_delivery_count: int = 0,
+        first_credit: int = 0,
+        rule_function: CreditRule | None = None,
+        path: Sequence[str] = (),
+        now: Callable[[], float] | None = None,
+    ) -> None:
+        self._given: dict[str, Any] = {
+            "messages": messages,
+            "grants": tuple(grants),
+            "initial_delivery_count": initial_delivery_count,
+            "first_credit": first_credit,
+        }
+        self._function = rule_function
+        self._path = tuple(path)
+        self._now = now
+        self._ends: list[int] = []  # steps of the stepper at which each move begins
+        names = [] if rule_function is not None else list(rules)
+        self.rule = widgets.ToggleButtons(
+            options=[(f"rule {name}", name) for name in names] or [("your rule", YOURS)],
+            tooltips=[RULES[name].doc for name in names],
+            style={"button_width": "110px"},
+        )
+        self.schedule = widgets.HTML()
+        self.place = widgets.VBox()
+        self.stepper: StepperWidget | None = None
+        self.view: LatticeView
+        super().__init__()
+        self.rule.observe(lambda _change: self._explore(), names="value")
+        self._explore()
+
+    @property
+    def found(self) -> Exploration[Any, Any]:
+        """What was explored under the chosen rule."""
+        return self.view.found
+
+    def model(self) -> LinkModel:
+        """The link under the chosen rule."""
+        rule = self._function or rule_named(self.rule.value).rule
+        return LinkModel(rule=rule, **self._given)
+
+    def _explore(self) -> None:
+        self._close_stepper()
+        found = explore(self.model(), BOUNDS, now=self._now)
+        old, self.view = (
+            getattr(self, "view", None),
+            LatticeView(found, path=self._path, on_select=self._chosen),
+        )
+        choice = [self.rule] if len(self.rule.options) > 1 else []
+        self.schedule.value = status(CHOOSE)
+        self.children = (*choice, self.view, self.schedule, self.place)
+        if old is not None:
+            old.close()
+
+    # -- the chosen state -----------------------------------------------------------------------
+
+    def _chosen(self, moves: tuple[str, ...]) -> None:
+        found, index = self.found, self.view.index or 0
+        told = ", ".join(moves) or "none: here it begins"
+        text = f"{count(len(moves), 'move')} ({told})." if moves else f"Moves: {told}."
+        if verdict(found, index) == BAD:
+            text += f" Bad. {overrun(found.model.describe(found.ordered[index]))}"  # type: ignore[attr-defined]
+        if len(moves) > LONGEST:
+            self._close_stepper()
+            text += f" More than {LONGEST} moves are not played."
+        else:
+            self._open(moves)
+        self.schedule.value = status(text)
+
+    def _open(self, moves: Sequence[str]) -> None:
+        rule = str(self.rule.value)
+        name = "your rule" if rule == YOURS else f"rule {rule}"
+        played = play(moves, rule=rule, rule_function=self._function, **self._given)
+        self._ends = [step for step, row in enumerate(played.rows) if row.event == "action"]
+        doc = build(
+            played.rows,
+            title=f"A shortest schedule to this state, {name}",
+            note="◀ goes back through the moves that lead here",
+        )
+        if self.stepper is None:
+            self.stepper = StepperWidget(doc, cursor=len(played.rows))
+            self.stepper.observe(lambda change: self._follow(change.new), names="cursor")
+            self.place.children = (self.stepper,)
+        else:
+            self.stepper.show(doc, len(played.rows))
+
+    def _follow(self, cursor: int) -> None:
+        """Put the ring where the stepper stands: after the moves that have been made there."""
+        if self.view.index is None:
+            return
+        made = bisect.bisect_left(self._ends, cursor)
+        path = path_of(self.found, self.found.schedule_to(self.view.index))
+        self.view.picture.stand(path[min(made, len(path) - 1)])
+
+    def _close_stepper(self) -> None:
+        if self.stepper is not None:
+            self.place.children = ()
+            self.stepper.close()
+            self.stepper = None
+
+    # -- without a kernel -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"Rule {self.rule.value}. {words(self.found)}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
+
+
+def lattices(
+    *,
+    messages: int = 10,
+    grants: Sequence[int] = (3, 6),
+    rules: Sequence[str] = ("set", "add", "spec"),
+    initial_delivery_count: int = 0,
+    path: Sequence[str] = (),
+) -> LatticeDesk:
+    """All schedules of a small link, to look at and to choose from.
+
+    Args:
+        messages: that the sender has.
+        grants: link-credit of the receiver's flows, in order.
+        rules: of the sender, to choose from.
+        initial_delivery_count: with which the sender begins.
+        path: moves of your own, drawn on top.
+
+    Raises:
+        ValueError: no such rule.
+    """
+    for name in rules:
+        rule_named(name)
+    return LatticeDesk(
+        messages=messages,
+        grants=grants,
+        rules=rules,
+        initial_delivery_count=initial_delivery_count,
+        path=path,
+    )
+
+
+def lattice_of(desk: Any) -> LatticeDesk:
+    """All schedules of the link of a race, with the path of the branch that is shown on top.
+
+    Args:
+        desk: a panel on the race, or a run of it.
+
+    Raises:
+        ValueError: the model has no such link; the text says what it cannot show.
+    """
+    model = getattr(desk, "model", None)
+    run = desk if model is None else model.run
+    if run.scenario.name != "race":
+        raise ValueError(f"a run of scenario race is wanted here, not of {run.scenario.name}")
+    given = run.parameters
+    plans = plans_of(str(given["grants"]))
+    if any(plan.drain or plan.echo for plan in plans) or given["other_credit"]:
+        raise ValueError("the lattice knows one link, and flows without drain and echo")
+    code = run.code.get("rule")
+    first = str(given["rule"])
+    others = [name for name in ("set", "add", "spec") if name != first]
+    move_of = {act: move for move, act in ACT_OF_MOVE.items()}
+    return LatticeDesk(
+        messages=int(given["messages"]),
+        grants=tuple(plan.link_credit for plan in plans),
+        rules=[first, *others] if code is None else (),
+        initial_delivery_count=int(given["initial_delivery_count"]),
+        first_credit=int(given["first_credit"]),
+        rule_function=code,
+        path=[move_of[action.name] for action in run.actions if action.name in move_of],
+    )

@@ -1,0 +1,171 @@
+"""A get with a time-out under two sliders, time-out and round trip: the ending, and its run."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import ipywidgets as widgets
+
+from .stepper_doc import build
+from .stepper_widget import StepperWidget
+from .timeout_chart import Area, timeout_chart
+
+# The areas' edges are drawn through so many points; they have a bend.
+_EDGE_POINTS = 40
+
+
+class Reckoning(Protocol):
+    """What this view is given: plays gets, and knows what should come of them (times in us)."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The endings: in time, crossed, nothing."""
+
+    @property
+    def timeouts_us(self) -> Sequence[int]:
+        """Of the runs that are drawn."""
+
+    @property
+    def latencies_us(self) -> Sequence[int]:
+        """Of the runs that are drawn; the round trip is twice that."""
+
+    @property
+    def most_us(self) -> int:
+        """The longest time-out that is offered."""
+
+    def play(self, timeout_us: int, latency_us: int) -> Any:
+        """A run with that time-out over that wire."""
+
+    @property
+    def outcomes(self) -> dict[tuple[int, int], str]:
+        """The ending of each run that is drawn, by (time-out, latency)."""
+
+    def limits(self, latency_us: int) -> tuple[int, int]:
+        """From which time-out on the message comes at all, and from which it comes in time."""
+
+    def told(self, played: Any) -> str:
+        """What came of a run, in one sentence."""
+
+    def table(self) -> Any:
+        """What the chart shows, in words."""
+
+
+class TimeoutView(widgets.VBox):
+    """Sliders, a chart of all endings, a line that tells this one, and a stepper over its run.
+
+    Args:
+        plan: plays the gets.
+        timeout_us, latency_us: chosen at first.
+    """
+
+    def __init__(self, plan: Reckoning, *, timeout_us: int, latency_us: int) -> None:
+        self.plan = plan
+        step = 100
+        # A little more than the slowest wire of the drawn runs, so that no mark lies on the edge.
+        self._most_latency_us = max(plan.latencies_us) * 5 // 4
+        self.timeout = _slider("time-out (µs)", timeout_us, plan.most_us, step)
+        self.latency = _slider(
+            "round trip (µs)", 2 * latency_us, 2 * self._most_latency_us, 2 * step, least=2 * step
+        )
+        self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.words = widgets.HTML(_words(plan.table()))
+        chart, self._here = self._chart()
+        self.run = plan.play(timeout_us, latency_us)
+        self.stepper = StepperWidget(self._doc(), cursor=self.run.start_seq + 1)
+        from .bokeh_widget import ChartWidget
+
+        self.figure = chart
+        super().__init__(
+            children=[
+                widgets.Box(
+                    [self.timeout, self.latency],
+                    layout={"flex_flow": "row wrap", "grid_gap": "4px 24px"},
+                ),
+                self.line,
+                ChartWidget(chart),
+                widgets.Accordion(children=[self.words], titles=("The chart in words",)),
+                self.stepper,
+            ]
+        )
+        for slider in (self.timeout, self.latency):
+            slider.observe(lambda _change: self._chosen(), names="value")
+        self._tell()
+
+    def _chart(self) -> tuple[Any, Any]:
+        plan = self.plan
+        most = self._most_latency_us
+        trips = [2 * most * number // _EDGE_POINTS for number in range(_EDGE_POINTS + 1)]
+        low = [plan.limits(trip // 2) for trip in trips]
+        right = plan.most_us
+        edges = (
+            ([_ms(in_time) for _, in_time in low], [_ms(right)] * len(low)),
+            ([_ms(crossed) for crossed, _ in low], [_ms(in_time) for _, in_time in low]),
+            ([0.0] * len(low), [_ms(crossed) for crossed, _ in low]),
+        )
+        areas = [
+            Area(name=name, low=left, high=high)
+            for name, (left, high) in zip(plan.names, edges, strict=True)
+        ]
+        runs = {
+            (_ms(timeout), _ms(2 * latency)): ending
+            for (timeout, latency), ending in plan.outcomes.items()
+        }
+        return timeout_chart(areas, [_ms(trip) for trip in trips], runs, now=self._now())
+
+    def _now(self) -> tuple[float, float]:
+        return _ms(self.timeout.value), _ms(self.latency.value)
+
+    def _chosen(self) -> None:
+        self.run = self.plan.play(self.timeout.value, self.latency.value // 2)
+        timeout, trip = self._now()
+        self._here.data = {"x": [timeout], "y": [trip]}
+        self.stepper.show(self._doc(), self.run.start_seq + 1)
+        self._tell()
+
+    def _doc(self) -> dict[str, Any]:
+        timeout, trip = self._now()
+        note = f"time-out {timeout:g} ms, round trip {trip:g} ms"
+        return build(self.run.rows, title="Get one message or give up", note=note)
+
+    def _tell(self) -> None:
+        self.line.value = (
+            '<div role="status" style="line-height:1.5;max-width:62em">'
+            f"{html.escape(self.plan.told(self.run))}</div>"
+        )
+
+    def __repr__(self) -> str:
+        timeout, trip = self._now()
+        head = f"time-out {timeout:g} ms, round trip {trip:g} ms. {self.plan.told(self.run)}"
+        return f"{head}\n\n{self.plan.table()}\n\n{self.stepper.still()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            # What stays on a page without a kernel.
+            data["text/plain"] = repr(self)
+            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
+        return bundle
+
+
+def _ms(time_us: int) -> float:
+    return time_us / 1000
+
+
+def _slider(name: str, value: int, most: int, step: int, *, least: int = 0) -> Any:
+    return widgets.IntSlider(
+        value=value,
+        min=least,
+        max=most,
+        step=step,
+        description=name,
+        continuous_update=False,
+        style={"description_width": "initial"},
+        layout={"width": "420px"},
+    )
+
+
+def _words(table: Any) -> str:
+    return str(table._repr_html_())

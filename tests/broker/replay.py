@@ -15,7 +15,8 @@ A manifest beside the capture (`NAME.manifest.json`) tells what AMQP 1.0 does no
 * `differences`: those that are known, each a pattern and the reason; they are listed in
   `docs/fidelity.md`.
 
-A capture without a manifest is played with the messages that its consumers were sent.
+A capture without a manifest is played with the messages that its consumers were sent and nobody in
+it published; a window told as 0, and opened again, stands for an alarm.
 
 Our broker answers at once; the real one needs its time, in which the client may go on. So a frame
 of ours may come some frames early, by up to EARLY_US on the capture's clock.
@@ -145,7 +146,7 @@ class Replay:
         self.real: dict[tuple[str, str], Said] = defaultdict(Said)
         self.ours: dict[tuple[str, str], Said] = defaultdict(Said)
         self._now_us = 0  # on the capture's clock
-        self._events = deque(self.manifest.get("events", ()))
+        self._events = deque(self.manifest.get("events", ()) if self.manifest else self._alarms())
 
     def run(self) -> Result:
         """Play the whole capture."""
@@ -183,18 +184,33 @@ class Replay:
             queue.fill([b"\0Su\xa0\x04%04d" % number for number in range(terms.get("ready", 0))])
 
     def _needed(self) -> dict[str, int]:
-        """Messages that consumers were sent, by queue."""
+        """Messages that consumers were sent and no publisher brought, by queue."""
         queues: dict[tuple[str, int], str] = {}
         needed: dict[str, int] = defaultdict(int)
         for row, item in zip(self.rows, self.items, strict=True):
             said = getattr(item, "performative", None)
-            if row.from_peer != "broker":
-                continue
-            if isinstance(said, Attach) and said.role is Role.SENDER and said.source is not None:
-                queues[row.connection, said.handle] = queue_name(said.source.address)
+            sent = row.from_peer == "broker"
+            if isinstance(said, Attach) and said.role is Role.SENDER:
+                terminus = said.source if sent else said.target
+                address = getattr(terminus, "address", None) or ""
+                queues[row.connection, said.handle] = queue_name(address)
             elif isinstance(said, Transfer) and not said.more:
-                needed[queues[row.connection, said.handle]] += 1
-        return needed
+                needed[queues[row.connection, said.handle]] += 1 if sent else -1
+        return {name: max(0, count) for name, count in needed.items()}
+
+    def _alarms(self) -> list[dict[str, Any]]:
+        """Alarms, as the windows tell of them."""
+        found: list[dict[str, Any]] = []
+        on, at = False, -1
+        for row, item in zip(self.rows, self.items, strict=True):
+            at += not isinstance(item, ProtocolHeader)
+            said = getattr(item, "performative", None)
+            if row.from_peer == "client" or not isinstance(said, Flow) or said.handle is not None:
+                continue
+            if on is (said.incoming_window > 0):
+                on = not on
+                found.append({"before": at, "what": "set_alarm" if on else "clear_alarm"})
+        return found
 
     def _version(self) -> str:
         for row, item in zip(self.rows, self.items, strict=True):

@@ -74,10 +74,13 @@ def test_an_alarm_that_is_missing_is_noticed() -> None:
     assert any("flow did not come" in text for text in replay.unexplained())
 
 
-def test_without_a_manifest_preset_and_messages_come_from_the_capture(tmp_path: Path) -> None:
-    """Whoever brings a capture of their own need not describe the simple ones."""
-    copy = tmp_path / B43.name
-    copy.write_bytes(B43.read_bytes())
+@pytest.mark.parametrize("capture", [A43, B43, E43, F43], ids=lambda path: path.stem[:7])
+def test_without_a_manifest_what_happened_is_read_from_the_capture(
+    tmp_path: Path, capture: Path
+) -> None:
+    """Preset, messages and alarms: whoever brings a simple capture need not describe it."""
+    copy = tmp_path / capture.name
+    copy.write_bytes(capture.read_bytes())
     replay = Replay(copy)
     replay.run()
     assert replay.preset.name == "rmq4.3"

@@ -245,6 +245,17 @@ class QueueProcess:
         self.kick()
         return reply
 
+    def _answer_requests(self) -> None:
+        """Answer whoever has got all that its credit can bring now."""
+        for name in tuple(self._owed):
+            if name not in self._consumers or name not in self._owed:  # an answer ends others
+                self._owed.pop(name, None)
+                continue
+            counters = self.queue.consumer(name)
+            if counters.link_credit == 0 or not self.queue.has_for(name):
+                del self._owed[name]
+                self._consumers[name].credit_replied(counters)
+
     def _refuses(self) -> bool:
         """Whether the consumer whose turn it is takes no message of this size, and is gone now.
 
@@ -259,17 +270,6 @@ class QueueProcess:
             return False
         consumer.refuse(message)
         return True
-
-    def _answer_requests(self) -> None:
-        """Answer whoever has got all that its credit can bring now."""
-        for name in tuple(self._owed):
-            if name not in self._consumers or name not in self._owed:  # an answer ends others
-                self._owed.pop(name, None)
-                continue
-            counters = self.queue.consumer(name)
-            if counters.link_credit == 0 or not self.queue.has_for(name):
-                del self._owed[name]
-                self._consumers[name].credit_replied(counters)
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:

@@ -135,8 +135,8 @@ class ClassicQueue:
         return tuple(self._known(consumer).unsettled)
 
     def has_for(self, consumer: str) -> bool:
-        """True if a message is ready that the consumer may have."""
-        return self._has_for(consumer)
+        """Whether a message is ready that this consumer could get."""
+        return self._oldest(consumer) is not None
 
     def next_out(self, unable: frozenset[str] = frozenset()) -> tuple[str, Stored] | None:
         """The consumer to whom a `Dispatch` would hand a message, and the message as it would go.
@@ -156,8 +156,8 @@ class ClassicQueue:
         """True if a `Dispatch` would hand out a message or give credit back."""
         for consumer in self._consumers.values():
             if consumer.link_credit > 0 and (
-                (consumer.name not in unable and self._has_for(consumer.name))
-                or (consumer.drain and not self._has_for(consumer.name))
+                (consumer.name not in unable and self.has_for(consumer.name))
+                or (consumer.drain and not self.has_for(consumer.name))
             ):
                 return True
         return False
@@ -235,7 +235,7 @@ class ClassicQueue:
         consumer.link_credit = max(0, command.link_credit - ahead)
         consumer.drain = command.drain
         effects: list[Effect] = []
-        if consumer.drain and not self._has_for(consumer.name):
+        if consumer.drain and not self.has_for(consumer.name):
             effects += self._give_credit_back(consumer)
         return self._credited(consumer), effects
 
@@ -262,7 +262,7 @@ class ClassicQueue:
     def _drained(self) -> list[Effect]:
         effects: list[Effect] = []
         for consumer in self._consumers.values():
-            if consumer.drain and consumer.link_credit > 0 and not self._has_for(consumer.name):
+            if consumer.drain and consumer.link_credit > 0 and not self.has_for(consumer.name):
                 effects += self._give_credit_back(consumer)
         return effects
 
@@ -365,9 +365,6 @@ class ClassicQueue:
             return []
         self._active = next(iter(self._consumers))
         return [Activated(consumer=self._active)]
-
-    def _has_for(self, consumer: str) -> bool:
-        return self._oldest(consumer) is not None
 
     def _oldest(self, consumer: str) -> Stored | None:
         """The oldest ready message that the consumer may have; not those it has barred."""

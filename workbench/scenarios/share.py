@@ -7,6 +7,7 @@ is restored. At the end the trace hash tells whether the run is the one that was
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -261,13 +262,10 @@ class _Restoring:
             return run
         standard = presets.get(preset.name)
         if preset != standard:
-            try:
+            with contextlib.suppress(Exception):
                 run = self.tried(scenario, standard, values)
-            except Exception:
-                run = None
-            if run is not None:
                 self.say(f"preset: with its changes it cannot be played here: {reason}.")
-                self.say(f"preset: {preset.name} as it is is taken instead")
+                self.say(f"preset: {preset.name} is taken without them")
                 return run
         self.say(f"it cannot be played here: {reason}")
         return None

@@ -232,3 +232,20 @@ def test_nothing_that_is_read_raises(text):
     found = read_text(text)
     assert found.failed is (found.problems != () and found.failed)
     assert as_text(found.records)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_damaged_octet_costs_one_record_and_no_other(place):
+    """Nine of ten lines are as good as before, and the loss is told."""
+    several = [
+        Record(lesson="01", question=f"q{number}", order=number, answer="7", right=True)
+        for number in range(10)
+    ]
+    octets = bytearray(as_text(several).encode())
+    at = octets.index(f'"q{place * 4}"'.encode())
+    octets[at + 1] = 0xFF
+    found = read_text(decoded(bytes(octets)))
+    assert not found.failed
+    kept = {record.question for record in found.records}
+    assert kept == {f"q{number}" for number in range(10)} - {f"q{place * 4}"}
+    assert any("1 of its lines" in problem for problem in found.problems)

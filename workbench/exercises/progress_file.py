@@ -18,6 +18,7 @@ confidence; it is still read. What it does not tell is null.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -101,10 +102,20 @@ def decoded(data: bytes) -> str:
     """
     if len(data) > LARGEST_FILE:
         raise ProgressError(f"too large to be a saved progress: more than {LARGEST_FILE:,} octets")
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         return data.decode("utf-8-sig")
+    # One damaged octet costs one line: whoever reads on finds that line unreadable, and no other.
+    text = "\n".join(map(_line, data.split(b"\n")))
+    if FORMAT not in text[:200]:
+        raise ProgressError("not a saved progress: no text in it")
+    return text
+
+
+def _line(octets: bytes) -> str:
+    try:
+        return octets.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ProgressError("not a saved progress: no text in it") from None
+        return "{damaged"
 
 
 def read_text(text: str) -> Found:

@@ -96,7 +96,7 @@ def _formula(played: Run) -> str:
     return f"At the sender {told}"
 
 
-@asks
+@asks_and_shows
 def which_order(race: Run, rule: str) -> Question:
     """In which orders does a wrong rule leave the two ends in disagreement?"""
 
@@ -182,7 +182,7 @@ def sentence() -> Question:
 NOT_ONE, FEW, MOST = "none", "some, but fewer than half", "half of them or more"
 
 
-@asks
+@asks_and_shows
 def bad_states(messages: int, grants: Sequence[int], rule: str) -> Question:
     """How large a part of all states is bad under a rule?
 

@@ -21,6 +21,7 @@ _HOME = {
     "progress_log": "workbench.exercises.progress_view:progress_log",
     "read_trace": "workbench.trace.files:read",
     "run": "workbench.scenarios.run:run",
+    "serve": "workbench.live:serve",
     "show": "bokeh.io:show",
     "stepper": "workbench.views.stepper_widget:stepper",
     "throughput_chart": "workbench.views.charts:throughput_chart",

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
 
 AMQP = {"amqp", "amqp091", "amqp010"}
 RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
-EVERYTHING = RUNNING | {"scenarios", "analysis", "views", "exercises", "cli", "workbench"}
+EVERYTHING = RUNNING | {"live", "scenarios", "analysis", "views", "exercises", "cli", "workbench"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "peers", "sim", "presets"},
     "trace": AMQP | {"serial"},
+    "live": {"amqp", "net", "presets", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace"},  # and of trace only what FROM_TRACE names
     "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer

@@ -29,6 +29,7 @@ _HOME = {
     "reset_lesson": "workbench.exercises.lesson_pages:reset_lesson",
     "run": "workbench.scenarios.run:run",
     "scheduler": "workbench.exercises.scheduler:scheduler",
+    "serve": "workbench.live:serve",
     "share_code": "workbench.views.share_view:share_code",
     "show": "bokeh.io:show",
     "stepper": "workbench.views.stepper_widget:stepper",

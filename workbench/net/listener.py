@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 from workbench.broker import Broker
@@ -32,7 +33,8 @@ class Listener:
         loop: the asyncio loop.
         preset: every default number of the broker; its service times are not slept away, see
             `service`.
-        tap: observer of every wire and of the broker's inside; None records nothing.
+        record: given the clock, makes the observer of every wire and of the broker's inside; None
+            records nothing.
         limits: bounds.
         users: who may log in with PLAIN, name to password.
         service: keep the preset's service times as real pauses; without it work takes as long as
@@ -51,7 +53,7 @@ class Listener:
         loop: asyncio.AbstractEventLoop,
         preset: Preset,
         *,
-        tap: Tap | None = None,
+        record: Callable[[Callable[[], int]], Tap] | None = None,
         limits: Limits | None = None,
         users: dict[str, str] | None = None,
         service: bool = False,
@@ -61,8 +63,8 @@ class Listener:
         self.loop = loop
         self.failures: list[BaseException] = []
         self.clock = LoopClock(loop, self.failures.append)
-        self.tap: Tap = tap if tap is not None else NoTap()
-        self.recording = tap is not None
+        self.tap: Tap = NoTap() if record is None else record(lambda: self.clock.now_us)
+        self.recording = record is not None
         self.limits = limits or Limits()
         more = {} if users is None else {"users": users}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]

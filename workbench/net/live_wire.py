@@ -20,11 +20,11 @@ class LiveWire(Wire):
             the wire has a latency.
     """
 
-    def send(self, end: Any, item: Any) -> Flight:
+    def send(self, end: Any, item: Any, octets: bytes | None = None) -> Flight:
         """Carry a frame: at once if nothing is in its way, else as in a virtual run."""
         lane = self._by_sender[id(end)]
         if lane.flights or lane.closed or lane.latency_us:
-            return super().send(end, item)
+            return super().send(end, item, octets)
         now_us = self._clock.now_us
         flight = Flight(
             frame_id=self._next_frame_id(),
@@ -33,6 +33,7 @@ class LiveWire(Wire):
             connection=self.connection,
             sent_us=now_us,
             arrives_us=now_us,
+            octets=octets,
         )
         self.tap.sent(end, flight)
         receiver = lane.receiver

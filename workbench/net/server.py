@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from workbench import presets
 from workbench.presets import Preset
-from workbench.sim import Tap
 
 from .limits import Limits
 from .listener import LOOPBACK, Listener, ListenError
+from .recording import Recording
 
 T = TypeVar("T")
 START_TIMEOUT_S = 10.0
@@ -34,7 +34,7 @@ class LiveBroker:
         host: address to listen on; another than loopback needs `allow_remote`, and then TLS or
             users with passwords.
         port: 0 takes a free one.
-        tap: observer; None records nothing.
+        recording: keeps the trace; None records nothing.
         limits: bounds.
         users: who may log in with PLAIN.
         tls: a server context.
@@ -53,7 +53,7 @@ class LiveBroker:
         *,
         host: str = LOOPBACK,
         port: int = 0,
-        tap: Tap | None = None,
+        recording: Recording | None = None,
         limits: Limits | None = None,
         users: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
@@ -73,6 +73,7 @@ class LiveBroker:
             preset = presets.get(preset)
         self.host = host
         self.port = 0
+        self.recording = recording
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="live-broker", daemon=True)
         self._thread.start()
@@ -82,7 +83,7 @@ class LiveBroker:
                 lambda: Listener(
                     self._loop,
                     preset,
-                    tap=tap,
+                    record=None if recording is None else recording.tap,
                     limits=limits,
                     users=None if users is None else dict(users),
                 )
@@ -112,15 +113,28 @@ class LiveBroker:
             return
         self._wait(self.listener.stop())
         self._end_thread()
+        if self.recording is not None:
+            self.recording.close()
 
     @property
     def running(self) -> bool:
         """Whether it listens."""
         return self._thread.is_alive()
 
+    def rows(self) -> list[Any]:
+        """The trace so far, or its latest part where it is long; `stepper` opens it.
+
+        Raises:
+            ListenError: if nothing is recorded.
+        """
+        if self.recording is None:
+            raise ListenError("nothing is recorded here; start the broker with a recording")
+        return self.recording.rows()
+
     def overview(self) -> dict[str, Any]:
-        """Flat picture of the listener and its broker."""
-        return self.ask(self.listener.overview)
+        """Flat picture of the listener, its broker and the recording."""
+        recorded = {} if self.recording is None else self.recording.overview()
+        return self.ask(self.listener.overview) | {f"trace.{k}": v for k, v in recorded.items()}
 
     def __enter__(self) -> LiveBroker:
         return self

@@ -93,7 +93,7 @@ class SocketEnd:
         for raw in items:
             if observer is not None:
                 self._scope = observer.see(raw.item, from_client=True)
-            wire.send(self, raw.item)
+            wire.send(self, raw.item, raw.raw)
         if error is not None:
             self._on_undecodable(error)
         self._mind_the_gate()

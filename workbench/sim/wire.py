@@ -78,6 +78,7 @@ class Flight:
         connection: name of the wire's connection.
         sent_us: when it was sent.
         arrives_us: when it arrives if nobody holds it.
+        octets: as a real peer wrote them; None where the frame never was octets.
     """
 
     frame_id: int
@@ -86,6 +87,7 @@ class Flight:
     connection: str
     sent_us: int
     arrives_us: int
+    octets: bytes | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -144,8 +146,14 @@ class Wire:
 
     # -- carrying ---------------------------------------------------------------------------
 
-    def send(self, end: End, item: Any) -> Flight:
-        """Put a frame of `end` on the wire; it arrives after the latency, behind earlier ones."""
+    def send(self, end: End, item: Any, octets: bytes | None = None) -> Flight:
+        """Put a frame of `end` on the wire; it arrives after the latency, behind earlier ones.
+
+        Args:
+            end: who sends it.
+            item: the frame as a value.
+            octets: the frame as its peer wrote it, where that is known.
+        """
         lane = self._by_sender[id(end)]
         now_us = self._clock.now_us
         lane.last_arrival_us = max(lane.last_arrival_us, now_us + lane.latency_us)
@@ -156,6 +164,7 @@ class Wire:
             connection=self.connection,
             sent_us=now_us,
             arrives_us=lane.last_arrival_us,
+            octets=octets,
         )
         lane.flights.append(flight)
         self.tap.sent(end, flight)

@@ -313,6 +313,7 @@ class Recorder:
             connection=flight.connection,
             scope=scope,
             ledger_source=end.ledger_source,
+            raw=getattr(flight, "octets", None),
             flat=flat,
             alarm=bool(self._alarms),
             unconfirmed=self._unconfirmed,

@@ -1,0 +1,172 @@
+"""The trace of a live broker: it fills while clients talk, and survives a killed process."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workbench.live import serve
+from workbench.net.recording import Spool
+from workbench.trace import files
+from workbench.views import stepper_doc
+
+proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
+
+from proton import Message  # noqa: E402  (only where the library is)
+from proton.utils import BlockingConnection  # noqa: E402
+
+TIMEOUT_S = 20
+REPO = Path(__file__).resolve().parents[2]
+
+
+def talk(broker, messages=5, **options):
+    """Send some messages and take them again."""
+    options = {"allowed_mechs": "ANONYMOUS"} | options
+    connection = BlockingConnection(broker.url, timeout=TIMEOUT_S, **options)
+    sender = connection.create_sender("q")
+    for number in range(messages):
+        sender.send(Message(body=number))
+    receiver = connection.create_receiver("q", credit=messages)
+    for _ in range(messages):
+        receiver.receive(timeout=TIMEOUT_S)
+        receiver.accept()
+    connection.close()
+
+
+def test_the_trace_fills_while_the_broker_runs_and_opens_in_the_stepper():
+    """Rows are numbered without gaps, and both ends of every frame are there."""
+    with serve() as broker:
+        talk(broker)
+        rows = broker.rows()
+        assert broker.running
+        doc = stepper_doc.build(rows)
+    assert [row.seq for row in rows] == list(range(len(rows)))
+    assert all(one.t_us <= two.t_us for one, two in itertools.pairwise(rows))
+    sent = {row.frame_id for row in rows if row.event == "sent"}
+    assert sent == {row.frame_id for row in rows if row.event == "received"}
+    assert len(doc["rows"]) == len(rows)
+
+
+def test_a_client_without_counters_is_shadowed():
+    """Proton shows no counters, so an observer works them out, and the rows say so."""
+    with serve() as broker:
+        talk(broker, messages=3)
+        rows = broker.rows()
+    own = [row for row in rows if row.vantage == "client:c1" and row.ledger]
+    assert {row.ledger_source for row in own} == {"shadow"}
+    transfers = [row for row in own if row.kind == "transfer" and row.event == "sent"]
+    assert [row.ledger["delivery_count"] for row in transfers] == [1, 2, 3]
+    assert {row.ledger_source for row in rows if row.vantage == "broker" and row.ledger} == {"own"}
+
+
+def test_rows_carry_the_octets_that_were_on_the_wire():
+    """A peer's own encodings are kept: Proton writes others than ours."""
+    with serve() as broker:
+        talk(broker)
+        rows = broker.rows()
+    frames = [row for row in rows if row.from_peer == "client" and row.event == "sent"]
+    assert all(row.frame_bytes == len(row.raw) for row in frames)
+    (begin,) = [row for row in frames if row.kind == "begin"]
+    assert begin.raw[:4] == len(begin.raw).to_bytes(4, "big")
+
+
+def test_a_password_is_not_recorded():
+    """What a client answers in SASL is zeros in the trace."""
+    with serve(users={"ann": "very-secret"}) as broker:
+        talk(broker, allowed_mechs="PLAIN", user="ann", password="very-secret")
+        rows = broker.rows()
+    inits = [row for row in rows if row.kind == "sasl-init"]
+    assert inits
+    assert not any(b"very-secret" in (row.raw or b"") for row in rows)
+    assert all(set(row.frame["initial_response"]) == {0} for row in inits)
+
+
+def test_the_folder_holds_the_whole_trace(tmp_path):
+    """After `stop` the folder reads as the trace that was in memory."""
+    with serve(trace=tmp_path, run="live-1") as broker:
+        talk(broker)
+    rows = files.read(tmp_path)
+    assert [row.seq for row in rows] == list(range(len(rows)))
+    assert len(rows) == len(broker.rows())
+    assert [row.raw for row in rows] == [row.raw for row in broker.rows()]
+
+
+def test_a_long_trace_rolls_over_into_more_files(tmp_path):
+    """A file that is full is left alone; in order of their names the files are the trace."""
+    with serve() as broker:
+        talk(broker, messages=20)
+    rows = broker.rows()
+    spool = Spool(tmp_path, "t", files.write, period_s=0.01, file_rows=50)
+    for row in rows:
+        spool.put(row)
+    spool.close()
+    assert len(list(tmp_path.glob("t-*.parquet"))) == -(-len(rows) // 50)
+    assert [row.seq for row in files.read(tmp_path)] == [row.seq for row in rows]
+
+
+def test_a_disk_that_takes_nothing_is_told_and_loses_nothing(tmp_path):
+    """While a write fails the rows wait; when it works again they are written, in order."""
+    full = True
+    written = []
+
+    def write(_path, rows):
+        if full:
+            raise OSError("no space left on device")
+        written[:] = rows
+
+    spool = Spool(tmp_path, "t", write, period_s=0.01)
+    spool.put(1)
+    deadline = time.monotonic() + TIMEOUT_S
+    while spool.problem is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "no space" in str(spool.problem)
+    spool.put(2)
+    full = False
+    spool.close()
+    assert written == [1, 2]
+    assert spool.problem is None
+
+
+KILLED = """
+import sys, time
+from workbench.live import serve
+from proton import Message
+from proton.utils import BlockingConnection
+broker = serve(trace=sys.argv[1])
+connection = BlockingConnection(broker.url, timeout=20, allowed_mechs="ANONYMOUS")
+sender = connection.create_sender("q")
+while True:
+    sender.send(Message(body="x"))
+    print(broker.overview()["trace.rows"], time.monotonic(), flush=True)
+    time.sleep(0.002)
+"""
+
+
+def test_a_killed_process_loses_a_second_at_most(tmp_path):
+    """SIGKILL in mid-traffic: every file is whole, and only the latest second may be missing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path)], cwd=REPO, stdout=subprocess.PIPE, text=True
+    )
+    began = time.monotonic()
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if time.monotonic() - began > 4:
+            break
+    os.kill(process.pid, signal.SIGKILL)
+    said += process.stdout.readlines()
+    process.stdout.close()
+    process.wait(TIMEOUT_S)
+    progress = [
+        (int(rows), float(at)) for rows, at in (line.split() for line in said if " " in line)
+    ]
+    last = progress[-1][1]
+    a_second_before = [rows for rows, at in progress if at <= last - 1.0][-1]
+    rows = files.read(tmp_path)
+    assert [row.seq for row in rows] == list(range(len(rows)))
+    assert len(rows) >= a_second_before

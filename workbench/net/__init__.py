@@ -3,8 +3,9 @@
 The broker is the one of the virtual runs; only its clock and the client's end of the wire differ.
 """
 
+from .frozen import FrozenWire, Held
 from .limits import Limits
 from .listener import Listener, ListenError
 from .server import LiveBroker
 
-__all__ = ["Limits", "ListenError", "Listener", "LiveBroker"]
+__all__ = ["FrozenWire", "Held", "Limits", "ListenError", "Listener", "LiveBroker"]

@@ -13,7 +13,8 @@ class Limits:
         connections: sockets open at once; one more is closed at once.
         handshake_s: seconds until both opens are exchanged; a slower client is closed.
         held_frames: frames that wait at a closed gate, per direction; beyond it the socket is not
-            read, and TCP holds the client.
+            read, so TCP holds the client, and the broker hands out no further message to it.
+        held_octets: the same in octets.
         write_octets: octets waiting to be written to one client; beyond it the broker sends that
             client no further message until the half is gone. What already waits is kept.
         flush_octets: octets collected before they are handed to the socket within one turn.
@@ -22,5 +23,6 @@ class Limits:
     connections: int = 1024
     handshake_s: float = 10.0
     held_frames: int = 10_000
+    held_octets: int = 16_777_216
     write_octets: int = 262_144
     flush_octets: int = 65_536

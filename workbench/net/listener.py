@@ -44,6 +44,7 @@ class Listener:
         broker: the broker.
         clock: its clock.
         connections: live ones by name.
+        freeze_new: both gates of a connection that is made from now on are closed at once.
         turned_away: clients refused because there were too many.
         failures: exceptions that a connection's code let escape; each closed that connection.
     """
@@ -69,6 +70,7 @@ class Listener:
         more = {} if users is None else {"users": users}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
         self.connections: dict[str, LiveConnection] = {}
+        self.freeze_new = False
         self.turned_away = 0
         self._names = itertools.count(1)
         self._frame_ids = itertools.count()

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.errors import DecodeError
+from workbench.amqp.framing import Frame
 from workbench.sim import Direction
 
 from .live_wire import LiveWire
@@ -35,6 +36,8 @@ class LiveConnection(asyncio.Protocol):
         self._idle: LoopTimer | None = None
         self._idle_at_us: int | None = None
         self._handshake: LoopTimer | None = None
+        self._life: LoopTimer | None = None
+        self._octets_told = 0  # octets_out when the client's idle timer was last thought of
         self.lost = False
 
     # -- what asyncio tells -----------------------------------------------------------------
@@ -60,7 +63,7 @@ class LiveConnection(asyncio.Protocol):
         self.end.take_transport(transport)
         self.broker_end = listener.broker.accept(self.name)
         self.wire = LiveWire(
-            self._clock,  # type: ignore[arg-type]  # a clock with the same face
+            self._clock,
             self.end,
             self.broker_end,
             latency_us=(0, 0),
@@ -69,10 +72,16 @@ class LiveConnection(asyncio.Protocol):
             next_frame_id=listener.next_frame_id,
         )
         self.end.connect(self.wire)
+        self.wire.on_moved = self._moved
+        self.wire.may_hear = self._may_hear
+        if listener.freeze_new:
+            self.wire.freeze()
+        listener.tap.internal(
+            t_us=self._clock.now_us, event="connect", vantage=self.end.vantage, connection=self.name
+        )
         self.broker_end.connect(self.wire)
         listener.connections[self.name] = self
-        limit_us = int(listener.limits.handshake_s * US_PER_S)
-        self._handshake = self._clock.call_later(limit_us, self._handshake_over)
+        self._await_handshake()
 
     def data_received(self, data: bytes) -> None:
         """Octets of the client."""
@@ -80,19 +89,19 @@ class LiveConnection(asyncio.Protocol):
             return
         self.end.receive(data)
         self._watch()
+        self._mind_writing()
 
     def pause_writing(self) -> None:
         """The client does not read: send it no further message."""
         if not self.lost:
             self.end.writable = False
-            self.broker_end.writable = False
+            self._mind_writing()
 
     def resume_writing(self) -> None:
         """The client reads again."""
         if not self.lost:
             self.end.writable = True
-            self.broker_end.writable = True
-            self.broker_end.kick()
+            self._mind_writing()
 
     def eof_received(self) -> bool:
         """The client will say nothing more: so the connection is over."""
@@ -103,11 +112,57 @@ class LiveConnection(asyncio.Protocol):
         if self.lost:
             return
         self.lost = True
-        for timer in (self._idle, self._handshake):
+        for timer in (self._idle, self._handshake, self._life):
             if timer is not None:
                 timer.cancel()
+        self._listener.tap.internal(
+            t_us=self._clock.now_us,
+            event="disconnect",
+            vantage=self.end.vantage,
+            connection=self.name,
+        )
         self.broker_end.lost()
         self._listener.forget(self)
+
+    # -- the gate ---------------------------------------------------------------------------
+
+    def _moved(self) -> None:
+        """A frame that had waited has arrived."""
+        if not self.lost:
+            self.end.mind_the_gate()
+            self._watch()
+            self._mind_writing()
+
+    def _mind_writing(self) -> None:
+        """No further message while the socket takes none, or too much waits at the gate."""
+        writable = self.end.writable and not self.end.too_much(Direction.BROKER_TO_CLIENT)
+        if writable is not self.broker_end.writable:
+            self.broker_end.writable = writable
+            if writable:
+                self.broker_end.kick()
+
+    def _may_hear(self, direction: Direction) -> bool:
+        if direction is Direction.BROKER_TO_CLIENT:
+            return self.end.told_open
+        return self.broker_end.amqp.opened
+
+    def _keep_alive(self) -> None:
+        """While frames to the client are held, empty ones tell it that the broker lives [2.4.5]."""
+        if self.lost:
+            return
+        direction = Direction.BROKER_TO_CLIENT
+        silent = self.end.octets_out == self._octets_told
+        if silent and not self.wire.free(direction) and self._may_hear(direction):
+            self.wire.send(self.broker_end, Frame(0))
+            self.end.flush()
+        self._octets_told = self.end.octets_out
+        self._live_on()
+
+    def _live_on(self) -> None:
+        within_us = self.broker_end.amqp.idle.speak_within_us
+        if within_us is not None:
+            # Asked so often that a silence of half the time told is never overlooked.
+            self._life = self._clock.call_later(within_us // 2, self._keep_alive, idle=True)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -120,6 +175,8 @@ class LiveConnection(asyncio.Protocol):
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
+        if self._life is None:
+            self._live_on()
         deadline = amqp.next_deadline(self._clock.now_us)
         if deadline is None or (self._idle_at_us is not None and self._idle_at_us <= deadline):
             return
@@ -130,14 +187,23 @@ class LiveConnection(asyncio.Protocol):
 
     def _deadline(self) -> None:
         self._idle_at_us = None
+        if self.broker_end.amqp.opened and not self.wire.free(Direction.CLIENT_TO_BROKER):
+            # Whoever holds the client's frames cannot blame it for silence.
+            self.broker_end.amqp.apply(Frame(0))
         events = self.broker_end.amqp.on_deadline(self._clock.now_us)
         if events:
             self.broker_end.react(events)
         self._watch()
 
+    def _await_handshake(self) -> None:
+        limit_us = int(self._listener.limits.handshake_s * US_PER_S)
+        self._handshake = self._clock.call_later(limit_us, self._handshake_over)
+
     def _handshake_over(self) -> None:
         self._handshake = None
-        if not self.broker_end.amqp.opened:
+        if not all(self.wire.free(direction) for direction in Direction):
+            self._await_handshake()  # a person holds it up, not the client
+        elif not self.broker_end.amqp.opened:
             self.drop()
 
     # -- ends -------------------------------------------------------------------------------

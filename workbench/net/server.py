@@ -16,9 +16,12 @@ from typing import Any, TypeVar
 
 from workbench import presets
 from workbench.presets import Preset
+from workbench.sim import WireError
 
+from .frozen import FrozenWire
 from .limits import Limits
 from .listener import LOOPBACK, Listener, ListenError
+from .live_connection import LiveConnection
 from .recording import Recording
 
 T = TypeVar("T")
@@ -106,6 +109,34 @@ class LiveBroker:
 
         result: T = self._wait(answer())
         return result
+
+    def wire(self, connection: str) -> FrozenWire:
+        """The wire of a connection, `c1`, `c2`, ..., to be held and let go by hand.
+
+        Raises:
+            WireError: if there is no such connection.
+        """
+
+        def find() -> LiveConnection:
+            found = self.listener.connections.get(connection)
+            if found is None:
+                there = ", ".join(self.listener.connections) or "none"
+                raise WireError(f"no connection {connection!r}; there are: {there}")
+            return found
+
+        return FrozenWire(self.ask, self.ask(find).wire)
+
+    def connections(self) -> list[str]:
+        """Names of the connections that are open, in order of opening."""
+        return self.ask(lambda: list(self.listener.connections))
+
+    def freeze_new(self, on: bool = True) -> None:
+        """Whether the gates of connections made from now on are closed from the first octet."""
+
+        def switch() -> None:
+            self.listener.freeze_new = on
+
+        self.ask(switch)
 
     def stop(self) -> None:
         """Cut every connection and end the thread; stopping twice is harmless."""

@@ -37,6 +37,7 @@ class SocketEnd:
         octets_in: octets read from the socket.
         octets_out: octets handed to the socket.
         writable: the client reads what it is sent; false while too much waits for it.
+        told_open: the client has been sent the broker's open.
     """
 
     from_peer = "client"
@@ -56,6 +57,7 @@ class SocketEnd:
         self.octets_in = 0
         self.octets_out = 0
         self.writable = True
+        self.told_open = False
         self._loop = loop
         self._limits = limits
         self._transport: asyncio.Transport | None = None
@@ -96,17 +98,26 @@ class SocketEnd:
             wire.send(self, raw.item, raw.raw)
         if error is not None:
             self._on_undecodable(error)
-        self._mind_the_gate()
+        self.mind_the_gate()
 
-    def _mind_the_gate(self) -> None:
+    def mind_the_gate(self) -> None:
         """Too many frames wait at the gate: let TCP hold the client, until they are fewer."""
         transport, wire = self._transport, self.wire
         if transport is None or wire is None or transport.is_closing():
             return
-        if len(wire.in_flight(Direction.CLIENT_TO_BROKER)) > self._limits.held_frames:
+        if self.too_much(Direction.CLIENT_TO_BROKER) or self.too_much(Direction.BROKER_TO_CLIENT):
             transport.pause_reading()
         elif not transport.is_reading():
             transport.resume_reading()
+
+    def too_much(self, direction: Direction) -> bool:
+        """Whether more waits at the gate that way than the limits allow."""
+        wire, limits = self.wire, self._limits
+        assert wire is not None, "connect the end to a wire first"
+        return (
+            wire.waiting(direction) > limits.held_frames
+            or wire.octets_waiting[direction] > limits.held_octets
+        )
 
     # -- to the socket ----------------------------------------------------------------------
 
@@ -119,6 +130,7 @@ class SocketEnd:
             # From now on the client knows how large a frame may be.
             size = item.performative.max_frame_size
             self._reader.max_frame_size = 2**32 - 1 if size is None else size
+            self.told_open = True
         if not self._chunks:
             self._loop.call_soon(self.flush)
         self._chunks.append(octets)

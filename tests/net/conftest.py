@@ -1,0 +1,116 @@
+"""A raw client: our own endpoint on a blocking socket, which can also be made to misbehave."""
+
+import contextlib
+import socket
+import time
+
+import pytest
+
+from workbench.amqp import ByteEndpoint, LinkAttaching
+from workbench.amqp.sasl import SaslClient
+from workbench.amqp.settings import ConnectionSettings
+
+TIMEOUT_S = 10
+
+
+class RawClient:
+    """A client whose every frame the test decides."""
+
+    def __init__(self, broker, **settings):
+        self.socket = socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)
+        self.received = []  # frames of the broker, as values
+        self.events = []
+        self.end = ByteEndpoint(
+            container_id="raw",
+            is_client=True,
+            settings=ConnectionSettings(**settings),
+            sasl=SaslClient(),
+            on_received=lambda raw, _events: self.received.append(raw.item),
+        )
+        self.amqp = self.end.connection
+        self.closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def flush(self):
+        """Write what the endpoint wants written."""
+        data = self.end.data_to_send()
+        if data:
+            self.socket.sendall(data)
+
+    def pump(self, until, timeout_s=TIMEOUT_S, *, strict=True):
+        """Read and answer until the condition holds; tells whether it does."""
+        deadline = time.monotonic() + timeout_s
+        self.socket.settimeout(0.02)
+        self.flush()
+        while not until() and not self.closed and time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                data = b""
+                with contextlib.suppress(ConnectionResetError):
+                    data = self.socket.recv(65536)
+                self.closed = not data
+                for event in self.end.receive_data(data):
+                    self.events.append(event)
+                    if isinstance(event, LinkAttaching):
+                        event.link.accept()
+                    else:
+                        self.amqp.answer(event)
+            with contextlib.suppress(OSError):
+                self.flush()
+        self.socket.settimeout(TIMEOUT_S)
+        assert not strict or until(), f"not within {timeout_s} s; received {self.received[-3:]}"
+        return until()
+
+    def open(self):
+        """Exchange headers, SASL and opens."""
+        self.end.start()
+        self.pump(lambda: self.amqp.opened)
+        return self
+
+    def session(self):
+        """Begin a session."""
+        session = self.amqp.begin()
+        self.pump(lambda: "begin" in self.kinds())
+        return session
+
+    def sender(self, session, address="q", name="out"):
+        """Attach a sender and wait for credit."""
+        link = session.attach_sender(name, None, address)
+        self.pump(lambda: link.credit > 0)
+        return link
+
+    def receiver(self, session, address="q", name="in"):
+        """Attach a receiver, without credit."""
+        link = session.attach_receiver(name, address, None)
+        self.pump(lambda: link.attached)
+        return link
+
+    def kinds(self):
+        """The kinds of the broker's frames so far."""
+        return [kind(item) for item in self.received]
+
+    def errors(self):
+        """Conditions of the broker's errors so far."""
+        found = [
+            getattr(getattr(item, "performative", None), "error", None) for item in self.received
+        ]
+        return [str(getattr(error.condition, "value", error.condition)) for error in found if error]
+
+
+def kind(item):
+    """Name of a frame."""
+    performative = getattr(item, "performative", None)
+    if performative is None:
+        return "heartbeat" if hasattr(item, "performative") else "protocol-header"
+    return performative.NAME
+
+
+@pytest.fixture
+def raw_client():
+    """Make raw clients; they are gone after the test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda broker, **settings: stack.enter_context(RawClient(broker, **settings))

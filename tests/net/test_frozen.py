@@ -1,0 +1,221 @@
+"""The frozen wire: a real client's frames wait for a hand, and the client stays alive meanwhile."""
+
+import threading
+import time
+
+import pytest
+
+from workbench.live import serve
+from workbench.net import Limits
+from workbench.sim import WireError
+from workbench.views import stepper_doc
+
+TIMEOUT_S = 20
+
+
+@pytest.fixture
+def broker():
+    """A recording broker on a free port."""
+    with serve() as live:
+        yield live
+
+
+def transfers(client):
+    """How many transfers the broker has sent to a raw client."""
+    return client.kinds().count("transfer")
+
+
+def consumer(broker, raw_client, messages=6):
+    """A raw client with a receiver on a queue that holds messages."""
+    client = raw_client(broker).open()
+    session = client.session()
+    sender = client.sender(session)
+    for _ in range(messages):
+        sender.send(b"\x00\x53\x75\xa0\x01x", settled=True)
+    receiver = client.receiver(session)
+    return client, receiver
+
+
+def test_held_frames_go_on_one_at_a_time_and_in_order(broker, raw_client):
+    """A closed gate keeps every frame; `step` lets the oldest through and stays closed."""
+    client, receiver = consumer(broker, raw_client)
+    wire = broker.wire("c1")
+    wire.hold("b2c")
+    receiver.grant(4)
+    client.flush()
+    held = wire.wait_held(4)
+    assert [frame.kind for frame in held[:4]] == ["transfer"] * 4
+    assert [frame.item.performative.delivery_id for frame in held[:4]] == [0, 1, 2, 3]
+    assert transfers(client) == 0
+    wire.step()
+    client.pump(lambda: transfers(client) == 1)
+    wire.step(2)
+    client.pump(lambda: transfers(client) == 3)
+    assert not client.pump(lambda: transfers(client) > 3, 0.1, strict=False)
+    wire.free_run()
+    client.pump(lambda: transfers(client) == 4)
+    assert [frame.performative.delivery_id for frame in client.received if frame_is(frame)] == [
+        0, 1, 2, 3
+    ]  # fmt: skip
+
+
+def frame_is(item, kind="transfer"):
+    """Whether an item is such a frame."""
+    performative = getattr(item, "performative", None)
+    return performative is not None and kind == performative.NAME
+
+
+def test_what_the_client_sends_waits_too_and_the_broker_knows_nothing_of_it(broker, raw_client):
+    """A grant that is held has not reached the broker: no message moves [2.6.7]."""
+    client, receiver = consumer(broker, raw_client)
+    wire = broker.wire("c1")
+    wire.hold("c2b")
+    receiver.grant(2)
+    client.flush()
+    (held,) = wire.wait_held(1)
+    assert (held.kind, held.direction) == ("flow", "c2b")
+    assert not client.pump(lambda: transfers(client) > 0, 0.1, strict=False)
+    wire.release(held.frame_id)
+    client.pump(lambda: transfers(client) == 2)
+
+
+def test_a_breakpoint_on_a_kind_stops_before_that_frame(broker, raw_client):
+    """The wire runs freely to the first such frame, and that one is held."""
+    client, receiver = consumer(broker, raw_client)
+    wire = broker.wire("c1")
+    assert wire.break_on("transfer", direction="b2c") == "a transfer broker to client"
+    receiver.grant(3)
+    client.flush()
+    assert [frame.kind for frame in wire.wait_held(3)] == ["transfer"] * 3
+    assert len(wire.stops()) >= 1
+    wire.clear_breakpoints()
+    wire.free_run()
+    client.pump(lambda: transfers(client) == 3)
+
+
+def test_a_breakpoint_on_a_counter_stops_at_the_frame_that_brings_it_there(broker, raw_client):
+    """When the broker's link-credit reaches 2, what follows is held."""
+    client, receiver = consumer(broker, raw_client)
+    wire = broker.wire("c1")
+    wire.break_on(counter="link_credit", value=2, link="in")
+    receiver.grant(5)
+    client.flush()
+    held = wire.wait_held(3)
+    # 5 -> 4 -> 3 pass; the transfer that leaves a credit of 2 is the first that waits.
+    client.pump(lambda: transfers(client) == 2)
+    assert held[0].item.performative.delivery_id == 2
+    assert [stop.why for stop in wire.stops()] == ["link_credit of link in reaches 2"]
+
+
+def test_unknown_kinds_counters_and_directions_are_told_with_those_there_are(broker, raw_client):
+    """A mistake in a breakpoint is answered with what is legal."""
+    raw_client(broker).open()
+    wire = broker.wire("c1")
+    with pytest.raises(WireError, match="transfer"):
+        wire.break_on("transfers")
+    with pytest.raises(WireError, match="link_credit"):
+        wire.break_on(counter="credit", value=1)
+    with pytest.raises(WireError, match="c2b"):
+        wire.hold("up")
+    with pytest.raises(WireError, match="there are: c1"):
+        broker.wire("c9")
+
+
+def test_heartbeats_pass_the_gate_so_that_a_patient_client_stays(broker, raw_client):
+    """Empty frames keep the connection while both gates are closed [2.4.5]."""
+    client = raw_client(broker, idle_time_out_ms=200).open()
+    session = client.session()
+    receiver = client.receiver(session)
+    wire = broker.wire("c1")
+    wire.hold()
+    receiver.grant(1)
+    began = time.monotonic()
+    client.pump(lambda: client.kinds().count("heartbeat") >= 4)
+    assert 0.2 < time.monotonic() - began < 4
+    assert [frame.kind for frame in wire.held()] == ["flow"]
+    wire.free_run()
+    client.pump(lambda: True)
+    assert broker.connections() == ["c1"]
+
+
+def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
+    """With `freeze_new` even the protocol header waits, and goes on by hand."""
+    broker.freeze_new()
+    client = raw_client(broker)
+    client.end.start()
+    client.flush()
+    deadline = time.monotonic() + TIMEOUT_S
+    while not broker.connections() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    wire = broker.wire("c1")
+    assert [frame.kind for frame in wire.wait_held(1)] == ["protocol-header"]
+    wire.free_run()
+    client.pump(lambda: client.amqp.opened)
+
+
+def test_too_many_held_frames_are_left_to_tcp(raw_client):
+    """Beyond `held_frames` the socket is not read; nothing is lost when the gate opens."""
+    with serve(limits=Limits(held_frames=50)) as broker:
+        client = raw_client(broker).open()
+        session = client.session()
+        client.sender(session)
+        wire = broker.wire("c1")
+        wire.hold("c2b")
+        for _ in range(200):
+            client.amqp.begin()
+            client.flush()
+            time.sleep(0.0005)
+        wire.wait_held(50)
+        time.sleep(0.1)
+        held = wire.held()
+        assert 50 <= len(held) < 200
+        wire.free_run()
+        client.pump(lambda: client.kinds().count("begin") == 201)
+
+
+def test_the_stepper_shows_what_was_held(broker, raw_client):
+    """Holds and releases are rows, so the trace of a frozen wire opens in the stepper."""
+    client, receiver = consumer(broker, raw_client)
+    wire = broker.wire("c1")
+    wire.hold("b2c")
+    receiver.grant(2)
+    client.flush()
+    wire.wait_held(2)
+    wire.step()
+    wire.free_run()
+    client.pump(lambda: transfers(client) == 2)
+    rows = broker.rows()
+    assert [row.event for row in rows if row.vantage == "wire"] == ["hold", "release", "release"]
+    assert stepper_doc.build(rows)["rows"]
+
+
+def test_proton_waits_for_the_hand():
+    """An unmodified client: its blocking send returns when its transfer is let through."""
+    proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
+    from proton.utils import BlockingConnection
+
+    with serve() as broker:
+        connection = BlockingConnection(
+            broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS", heartbeat=1
+        )
+        sender = connection.create_sender("q")
+        wire = broker.wire("c1")
+        wire.hold()
+        done = threading.Event()
+
+        def send():
+            sender.send(proton.Message(body="x"))
+            done.set()
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        (held,) = wire.wait_held(1)
+        assert held.kind == "transfer"
+        assert not done.wait(1.5)  # longer than the idle time-out: the client is still there
+        wire.step()
+        assert [frame.kind for frame in wire.wait_held(1, direction="b2c")] == ["disposition"]
+        assert not done.is_set()
+        wire.free_run()
+        assert done.wait(TIMEOUT_S)
+        thread.join()
+        connection.close()

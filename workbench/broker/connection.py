@@ -68,7 +68,9 @@ class BrokerConnection:
     from_peer = "broker"
     ledger_source = "own"
 
-    def __init__(self, broker: Broker, name: str, users: Mapping[str, str]) -> None:
+    def __init__(
+        self, broker: Broker, name: str, users: Mapping[str, str], anonymous: bool = True
+    ) -> None:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
@@ -84,7 +86,9 @@ class BrokerConnection:
                 max_frame_size=preset.max_frame_size, channel_max=preset.channel_max
             ),
             session_settings=session_settings(preset),
-            sasl=SaslServer(check=lambda user, password: users.get(user) == password),
+            sasl=SaslServer(
+                check=lambda user, password: users.get(user) == password, anonymous=anonymous
+            ),
         )
 
     # -- an end of a wire ---------------------------------------------------------------------

@@ -50,6 +50,9 @@ class LiveConnection(asyncio.Protocol):
         if len(listener.connections) >= listener.limits.connections:
             self.lost = True
             listener.turned_away += 1
+            listener.news.append(
+                f"a client is turned away: {listener.limits.connections} are connected, the most"
+            )
             transport.abort()
             return
         self.name = listener.next_name()
@@ -121,6 +124,7 @@ class LiveConnection(asyncio.Protocol):
             vantage=self.end.vantage,
             connection=self.name,
         )
+        self._listener.news.append(f"{self.name} is gone{self._why()}")
         self.broker_end.lost()
         self._listener.forget(self)
 
@@ -175,6 +179,7 @@ class LiveConnection(asyncio.Protocol):
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
+            self._listener.news.append(f"{self.name} is open: {self._who()}")
         if self._life is None:
             self._live_on()
         deadline = amqp.next_deadline(self._clock.now_us)
@@ -226,6 +231,20 @@ class LiveConnection(asyncio.Protocol):
         self.end.flush()
         if self._transport is not None:
             self._transport.close()
+
+    def _who(self) -> str:
+        amqp = self.broker_end.amqp
+        name = "?" if amqp.remote_open is None else amqp.remote_open.container_id
+        where = "?" if self._transport is None else self._transport.get_extra_info("peername")
+        place = f"{where[0]} port {where[1]}" if isinstance(where, tuple) else str(where)
+        return f"container {name!r}, user {amqp.user!r}, from {place}"
+
+    def _why(self) -> str:
+        error = self.broker_end.amqp.error
+        if error is None:
+            return "" if self.broker_end.amqp.ended else " without a close"
+        condition = getattr(error.condition, "value", error.condition)
+        return f": {condition}: {error.description}"
 
     def drop(self) -> None:
         """Cut the connection without a word."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.errors import DecodeError
@@ -37,6 +38,7 @@ class LiveConnection(asyncio.Protocol):
         self._idle_at_us: int | None = None
         self._handshake: LoopTimer | None = None
         self._life: LoopTimer | None = None
+        self._closing: LoopTimer | None = None
         self._octets_told = 0  # octets_out when the client's idle timer was last thought of
         self.lost = False
 
@@ -65,6 +67,10 @@ class LiveConnection(asyncio.Protocol):
         )
         self.end.take_transport(transport)
         self.broker_end = listener.broker.accept(self.name)
+        if listener.limits.idle_s:
+            amqp = self.broker_end.amqp
+            idle_ms = int(listener.limits.idle_s * 1000)
+            amqp.settings = dataclasses.replace(amqp.settings, idle_time_out_ms=idle_ms)
         self.wire = LiveWire(
             self._clock,
             self.end,
@@ -90,9 +96,13 @@ class LiveConnection(asyncio.Protocol):
         """Octets of the client."""
         if self.lost:
             return
-        self.end.receive(data)
-        self._watch()
-        self._mind_writing()
+        try:
+            self.end.receive(data)
+            self._watch()
+            self._mind_writing()
+        except Exception as error:  # a mistake of ours: it must cost this client alone
+            self._listener.failures.append(error)
+            self.drop()
 
     def pause_writing(self) -> None:
         """The client does not read: send it no further message."""
@@ -105,6 +115,7 @@ class LiveConnection(asyncio.Protocol):
         if not self.lost:
             self.end.writable = True
             self._mind_writing()
+            self.end.mind_the_gate()
 
     def eof_received(self) -> bool:
         """The client will say nothing more: so the connection is over."""
@@ -115,7 +126,7 @@ class LiveConnection(asyncio.Protocol):
         if self.lost:
             return
         self.lost = True
-        for timer in (self._idle, self._handshake, self._life):
+        for timer in (self._idle, self._handshake, self._life, self._closing):
             if timer is not None:
                 timer.cancel()
         self._listener.tap.internal(
@@ -176,6 +187,8 @@ class LiveConnection(asyncio.Protocol):
         if amqp.ended:
             self._finish()
             return
+        if amqp.failed:
+            self._cut_later()
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
@@ -229,8 +242,15 @@ class LiveConnection(asyncio.Protocol):
             self._clock.call_later(AFTER_HELD_FRAMES_US, self._finish)
             return
         self.end.flush()
+        self._cut_later()
         if self._transport is not None:
             self._transport.close()
+
+    def _cut_later(self) -> None:
+        """Give the client some time to answer and to read, and no more."""
+        if self._closing is None:
+            limit_us = int(self._listener.limits.close_s * US_PER_S)
+            self._closing = self._clock.call_later(limit_us, self.drop)
 
     def _who(self) -> str:
         amqp = self.broker_end.amqp

@@ -24,7 +24,8 @@ class Broker:
         clock: the run's clock.
         preset: every default number.
         tap: observer of the queues.
-        users: who may log in with PLAIN, name to password; ANONYMOUS is always let in.
+        users: who may log in with PLAIN, name to password.
+        anonymous: whether ANONYMOUS is let in too.
 
     Attributes:
         queues: by name, in order of declaration.
@@ -40,6 +41,7 @@ class Broker:
         preset: Preset,
         tap: Tap | None = None,
         users: Mapping[str, str] = GUEST,
+        anonymous: bool = True,
     ) -> None:
         self.preset = preset
         self.queues: dict[str, QueueProcess] = {}
@@ -49,10 +51,11 @@ class Broker:
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
         self._users = dict(users)
+        self._anonymous = anonymous
 
     def accept(self, name: str) -> BrokerConnection:
         """The broker's end for a new connection; connect it to a wire."""
-        connection = BrokerConnection(self, name, self._users)
+        connection = BrokerConnection(self, name, self._users, self._anonymous)
         self.connections[name] = connection
         return connection
 

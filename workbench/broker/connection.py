@@ -72,7 +72,9 @@ class BrokerConnection:
     from_peer = "broker"
     ledger_source = "own"
 
-    def __init__(self, broker: Broker, name: str, users: Mapping[str, str]) -> None:
+    def __init__(
+        self, broker: Broker, name: str, users: Mapping[str, str], anonymous: bool = True
+    ) -> None:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
@@ -89,7 +91,9 @@ class BrokerConnection:
             emit=self._emit,
             settings=_settings(preset),
             session_settings=self._windows.open,
-            sasl=SaslServer(check=lambda user, password: users.get(user) == password),
+            sasl=SaslServer(
+                check=lambda user, password: users.get(user) == password, anonymous=anonymous
+            ),
         )
 
     # -- an end of a wire ---------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from workbench import __version__
 
-from . import doctor, exploring, exporting, importing, lab, running, scenarios, showing
+from . import doctor, exploring, exporting, importing, lab, running, scenarios, serving, showing
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
 # In the order in which a person meets them. Each has NAME, HELP, TEXT, add_arguments and command.
@@ -24,6 +24,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     exploring,
     exporting,
     importing,
+    serving,
     doctor,
 )
 
@@ -39,6 +40,7 @@ Drive AMQP flow control by hand and see both ends, frame by frame.
   workbench explore --rule set                    every schedule of a link, the shortest bad one
   workbench export t.parquet -o t.html            a page that steps through it, without a network
   workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
+  workbench serve --trace live                    a broker on a socket, for clients of your own
 """
 
 EPILOG = """\

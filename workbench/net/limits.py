@@ -12,16 +12,23 @@ class Limits:
     Attributes:
         connections: sockets open at once; one more is closed at once.
         handshake_s: seconds until both opens are exchanged; a slower client is closed.
+        idle_s: a client that is silent for twice as long is closed; it is told of it in the open.
+            0 waits for ever.
+        close_s: seconds for a client to answer a close and to read what is still to be read; then
+            the socket is cut.
         held_frames: frames that wait at a closed gate, per direction; beyond it the socket is not
             read, so TCP holds the client, and the broker hands out no further message to it.
         held_octets: the same in octets.
         write_octets: octets waiting to be written to one client; beyond it the broker sends that
-            client no further message until the half is gone. What already waits is kept.
+            client no further message until most of it is gone. Beyond four times that its socket
+            is not read either, so that it cannot ask for ever for what it does not read.
         flush_octets: octets collected before they are handed to the socket within one turn.
     """
 
     connections: int = 1024
     handshake_s: float = 10.0
+    idle_s: float = 60.0
+    close_s: float = 5.0
     held_frames: int = 10_000
     held_octets: int = 16_777_216
     write_octets: int = 262_144

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import ssl
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from .live_connection import LiveConnection
 from .loop_clock import LoopClock
 
 LOOPBACK = "127.0.0.1"
+NEWS_KEPT = 1_000
 
 
 class ListenError(Exception):
@@ -36,7 +38,7 @@ class Listener:
         record: given the clock, makes the observer of every wire and of the broker's inside; None
             records nothing.
         limits: bounds.
-        users: who may log in with PLAIN, name to password.
+        users: who may log in, name to password, and then nobody else may; None lets ANONYMOUS in.
         service: keep the preset's service times as real pauses; without it work takes as long as
             it takes.
 
@@ -45,6 +47,7 @@ class Listener:
         clock: its clock.
         connections: live ones by name.
         freeze_new: both gates of a connection that is made from now on are closed at once.
+        news: what happened to connections, in words, for whoever runs the broker.
         turned_away: clients refused because there were too many.
         failures: exceptions that a connection's code let escape; each closed that connection.
     """
@@ -67,10 +70,11 @@ class Listener:
         self.tap: Tap = NoTap() if record is None else record(lambda: self.clock.now_us)
         self.recording = record is not None
         self.limits = limits or Limits()
-        more = {} if users is None else {"users": users}
+        more = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
         self.connections: dict[str, LiveConnection] = {}
         self.freeze_new = False
+        self.news: deque[str] = deque(maxlen=NEWS_KEPT)
         self.turned_away = 0
         self._names = itertools.count(1)
         self._frame_ids = itertools.count()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.errors import DecodeError
@@ -37,6 +38,7 @@ class LiveConnection(asyncio.Protocol):
         self._idle_at_us: int | None = None
         self._handshake: LoopTimer | None = None
         self._life: LoopTimer | None = None
+        self._closing: LoopTimer | None = None
         self._octets_told = 0  # octets_out when the client's idle timer was last thought of
         self.lost = False
 
@@ -50,6 +52,9 @@ class LiveConnection(asyncio.Protocol):
         if len(listener.connections) >= listener.limits.connections:
             self.lost = True
             listener.turned_away += 1
+            listener.news.append(
+                f"a client is turned away: {listener.limits.connections} are connected, the most"
+            )
             transport.abort()
             return
         self.name = listener.next_name()
@@ -62,6 +67,10 @@ class LiveConnection(asyncio.Protocol):
         )
         self.end.take_transport(transport)
         self.broker_end = listener.broker.accept(self.name)
+        if listener.limits.idle_s:
+            amqp = self.broker_end.amqp
+            idle_ms = int(listener.limits.idle_s * 1000)
+            amqp.settings = dataclasses.replace(amqp.settings, idle_time_out_ms=idle_ms)
         self.wire = LiveWire(
             self._clock,
             self.end,
@@ -87,9 +96,13 @@ class LiveConnection(asyncio.Protocol):
         """Octets of the client."""
         if self.lost:
             return
-        self.end.receive(data)
-        self._watch()
-        self._mind_writing()
+        try:
+            self.end.receive(data)
+            self._watch()
+            self._mind_writing()
+        except Exception as error:  # a mistake of ours: it must cost this client alone
+            self._listener.failures.append(error)
+            self.drop()
 
     def pause_writing(self) -> None:
         """The client does not read: send it no further message."""
@@ -102,6 +115,7 @@ class LiveConnection(asyncio.Protocol):
         if not self.lost:
             self.end.writable = True
             self._mind_writing()
+            self.end.mind_the_gate()
 
     def eof_received(self) -> bool:
         """The client will say nothing more: so the connection is over."""
@@ -112,7 +126,7 @@ class LiveConnection(asyncio.Protocol):
         if self.lost:
             return
         self.lost = True
-        for timer in (self._idle, self._handshake, self._life):
+        for timer in (self._idle, self._handshake, self._life, self._closing):
             if timer is not None:
                 timer.cancel()
         self._listener.tap.internal(
@@ -121,6 +135,7 @@ class LiveConnection(asyncio.Protocol):
             vantage=self.end.vantage,
             connection=self.name,
         )
+        self._listener.news.append(f"{self.name} is gone{self._why()}")
         self.broker_end.lost()
         self._listener.forget(self)
 
@@ -172,9 +187,12 @@ class LiveConnection(asyncio.Protocol):
         if amqp.ended:
             self._finish()
             return
+        if amqp.failed:
+            self._cut_later()
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
+            self._listener.news.append(f"{self.name} is open: {self._who()}")
         if self._life is None:
             self._live_on()
         deadline = amqp.next_deadline(self._clock.now_us)
@@ -224,8 +242,29 @@ class LiveConnection(asyncio.Protocol):
             self._clock.call_later(AFTER_HELD_FRAMES_US, self._finish)
             return
         self.end.flush()
+        self._cut_later()
         if self._transport is not None:
             self._transport.close()
+
+    def _cut_later(self) -> None:
+        """Give the client some time to answer and to read, and no more."""
+        if self._closing is None:
+            limit_us = int(self._listener.limits.close_s * US_PER_S)
+            self._closing = self._clock.call_later(limit_us, self.drop)
+
+    def _who(self) -> str:
+        amqp = self.broker_end.amqp
+        name = "?" if amqp.remote_open is None else amqp.remote_open.container_id
+        where = "?" if self._transport is None else self._transport.get_extra_info("peername")
+        place = f"{where[0]} port {where[1]}" if isinstance(where, tuple) else str(where)
+        return f"container {name!r}, user {amqp.user!r}, from {place}"
+
+    def _why(self) -> str:
+        error = self.broker_end.amqp.error
+        if error is None:
+            return "" if self.broker_end.amqp.ended else " without a close"
+        condition = getattr(error.condition, "value", error.condition)
+        return f": {condition}: {error.description}"
 
     def drop(self) -> None:
         """Cut the connection without a word."""

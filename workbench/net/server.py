@@ -39,7 +39,7 @@ class LiveBroker:
         port: 0 takes a free one.
         recording: keeps the trace; None records nothing.
         limits: bounds.
-        users: who may log in with PLAIN.
+        users: who may log in, name to password; nobody else may then.
         tls: a server context.
         allow_remote: listen beyond loopback.
 
@@ -77,6 +77,7 @@ class LiveBroker:
         self.host = host
         self.port = 0
         self.recording = recording
+        self._tls = tls is not None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="live-broker", daemon=True)
         self._thread.start()
@@ -99,7 +100,15 @@ class LiveBroker:
     @property
     def url(self) -> str:
         """What a client connects to."""
-        return f"amqp://{self.host}:{self.port}"
+        return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.port}"
+
+    def news(self) -> list[str]:
+        """What happened to connections since the last call, in words."""
+        fresh = []
+        with contextlib.suppress(IndexError):
+            while True:
+                fresh.append(self.listener.news.popleft())
+        return fresh
 
     def ask(self, question: Callable[[], T]) -> T:
         """Call a function on the broker's thread and wait for its result."""

@@ -21,6 +21,9 @@ from workbench.sim import Direction
 from .limits import Limits
 from .live_wire import LiveWire
 
+UNREAD_LIMIT = 4
+"""So many times `write_octets` wait for a client that does not read: then it is not read either."""
+
 
 class SocketEnd:
     """The client's end of a live wire.
@@ -105,7 +108,8 @@ class SocketEnd:
         transport, wire = self._transport, self.wire
         if transport is None or wire is None or transport.is_closing():
             return
-        if self.too_much(Direction.CLIENT_TO_BROKER) or self.too_much(Direction.BROKER_TO_CLIENT):
+        unread = transport.get_write_buffer_size() > UNREAD_LIMIT * self._limits.write_octets
+        if unread or any(self.too_much(direction) for direction in Direction):
             transport.pause_reading()
         elif not transport.is_reading():
             transport.resume_reading()

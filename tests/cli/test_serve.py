@@ -1,0 +1,131 @@
+"""`workbench serve`: it starts quickly, says where it is, and stops cleanly."""
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workbench.cli import main
+from workbench.trace import files
+
+REPO = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 30
+
+
+@contextlib.contextmanager
+def served(*argv):
+    """A `workbench serve` of its own; gives process and address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "workbench", "serve", "--port", "0", *argv],
+        cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def hello(address):
+    """Speak the AMQP header and read the answer's first octets."""
+    host, port = address.split("//")[1].split(":")
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as client:
+        client.sendall(b"AMQP\x03\x01\x00\x00")
+        return client.recv(8)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_listens_and_stops_at_a_signal(number):
+    """The address is the one line of stdout; Ctrl-C and SIGTERM end it with 0."""
+    with served() as (process, address):
+        assert address.startswith("amqp://127.0.0.1:")
+        assert hello(address) == b"AMQP\x03\x01\x00\x00"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        assert (process.returncode, out) == (0, "")
+        assert err.splitlines()[-1] == "stopped"
+        assert "Traceback" not in err
+    with pytest.raises(OSError, match="refused"):
+        hello(address)
+
+
+def test_the_trace_is_in_the_folder_when_it_has_stopped(tmp_path):
+    """What a client said is in the files, and the last line tells how many rows there are."""
+    with served("--trace", str(tmp_path / "live")) as (process, address):
+        hello(address)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    rows = files.read(tmp_path / "live")
+    assert "protocol-header" in [row.kind for row in rows]
+    assert f"{len(rows)} rows" in err.splitlines()[-1]
+
+
+def refused(capsys, *argv, code, telling):
+    """The command fails with the code and one line."""
+    assert main(["serve", *argv]) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert telling in said.err
+
+
+@pytest.fixture
+def signals():
+    """The handlers of this process, put back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
+def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
+    """Bad arguments end with 2, what the machine refuses with 1."""
+    refused(capsys, "--port", "65536", code=2, telling="65535")
+    refused(capsys, "--preset", "rmq9", code=2, telling="rmq4.3")
+    refused(capsys, "--user", "ann", code=2, telling="NAME:PASSWORD")
+    refused(capsys, "--host", "0.0.0.0", code=2, telling="--allow-remote")
+    refused(capsys, "--host", "0.0.0.0", "--allow-remote", code=2, telling="--tls or --user")
+    refused(capsys, "--tls", "no.pem", "no.key", code=1, telling="no.pem")
+    (tmp_path / "x.pem").write_text("nonsense")
+    pem = str(tmp_path / "x.pem")
+    refused(capsys, "--tls", pem, pem, code=1, telling="no certificate")
+    refused(capsys, "--trace", pem, code=1, telling="takes a folder")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused(capsys, "--port", str(port), code=1, telling=f"port {port}")
+
+
+def test_with_users_nobody_else_is_let_in():
+    """ANONYMOUS is not offered once users are given [5.3.3]."""
+    with served("--user", "ann:secret") as (_, address):
+        host, port = address.split("//")[1].split(":")
+        with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as client:
+            client.sendall(b"AMQP\x03\x01\x00\x00")
+            said = b""
+            while b"PLAIN" not in said:
+                chunk = client.recv(4096)
+                assert chunk
+                said += chunk
+    assert b"ANONYMOUS" not in said
+
+
+def test_it_starts_in_less_than_a_third_of_a_second():
+    """From `LiveBroker(...)` to a listening socket, imports aside and included."""
+    code = (
+        "import time; began = time.perf_counter();"
+        "from workbench.net import LiveBroker;"
+        "broker = LiveBroker(); print(time.perf_counter() - began); broker.stop()"
+    )
+    seconds = [
+        float(subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True,
+                             check=True, timeout=TIMEOUT_S).stdout)
+        for _ in range(3)
+    ]  # fmt: skip
+    assert min(seconds) < 0.3, seconds

@@ -191,7 +191,7 @@ class PanelView(widgets.VBox):
             ],
             titles=("Parameters of the run",),
         )
-        first = _first_acts(self.acts) if first is None else first
+        first = _first_acts(self.acts) if first is None else _known_acts(self.acts, first)
         more = [row.box for row in self.acts if row.spec.name not in first]
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
         place = widgets.HBox([self.branch, self.undo, self.share])
@@ -218,6 +218,14 @@ def _flowing(children: list[Any]) -> Any:
     """A row that goes on in the next line where the page is narrow."""
     layout = {"flex_flow": "row wrap", "grid_gap": "2px 22px", "align_items": "center"}
     return widgets.Box(children, layout=layout)
+
+
+def _known_acts(acts: Sequence[ActRow], names: Sequence[str]) -> Sequence[str]:
+    """The names, if they are acts of this scenario; else a ValueError that tells those that are."""
+    there = [row.spec.name for row in acts]
+    if isinstance(names, str) or any(name not in there for name in names):
+        raise ValueError(f"acts={names!r}: a list of names is wanted; legal: {', '.join(there)}")
+    return names
 
 
 def _first_acts(acts: Sequence[ActRow]) -> list[str]:

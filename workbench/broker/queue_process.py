@@ -246,6 +246,15 @@ class QueueProcess:
                 if credit.consumer in self._consumers:
                     self.request(credit)
 
+    def end(self) -> None:
+        """It is deleted, with all that waits in it: nothing comes of it any more."""
+        self.dead_letter = None
+        self._actor.withdraw(lambda _: True)
+        self._actor.stall()
+        self._handing_out = True  # whoever leaves it wakes nobody up
+        self.queue.apply(Purge(), self._meta())
+        self._log("note", kind="deleted")
+
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
         return {**self.queue.overview(), "mailbox": self.mailbox}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -91,6 +92,18 @@ class Broker:
             )
         return queue
 
+    def configure(self, **numbers: Any) -> None:
+        """Change numbers of the preset by name, as an operator does who changes a setting.
+
+        A session reads what concerns its publishers when it begins and keeps it: who is there
+        already notices nothing (`rabbit_amqp_session.erl:init`).
+        """
+        self.preset = replace(self.preset, **numbers)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call a function when what is due now has been done."""
+        self._clock.call_soon(call)
+
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
 
@@ -128,12 +141,12 @@ class Broker:
             **columns,
         )
 
-    def note_publisher(self, event: str, **columns: Any) -> None:
-        """A row about a link on which the broker receives: its credit waits for confirms."""
+    def note_publisher(self, event: str, kind: str, **columns: Any) -> None:
+        """A row about a link on which the broker receives: what confirms do, or their want."""
         self._tap.internal(
             t_us=self._clock.now_us,
             event=event,
-            kind="unconfirmed",
+            kind=kind,
             vantage="broker",
             link_sender="client",
             **columns,

@@ -8,7 +8,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.connection import Connection
 from workbench.amqp.delivery import OutgoingDelivery
@@ -38,6 +38,7 @@ from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Wire
 
 from .conduct import Conduct, RabbitConduct
+from .confirms import Confirms
 from .consumer_link import ConsumerLink
 from .publisher_link import PublisherLink
 from .windows import Windows
@@ -85,6 +86,8 @@ class BrokerConnection:
         conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
         self._conduct = conduct(self, preset)
         self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
+        self._begun_with: dict[Session, Preset] = {}
+        self._confirms: dict[Session, Confirms] = {}
         self.amqp = Connection(
             container_id="broker",
             is_client=False,
@@ -105,7 +108,13 @@ class BrokerConnection:
 
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; nothing is sent."""
-        return self.amqp.apply(item)
+        events = self.amqp.apply(item)
+        for event in events:
+            if isinstance(event, DeliveryReceived):
+                host = self._hosts.get(event.link)
+                if isinstance(host, PublisherLink):
+                    host.arrived()
+        return events
 
     def react(self, events: Iterable[Event]) -> None:
         """Do what the frame asks for."""
@@ -126,6 +135,7 @@ class BrokerConnection:
     def _handle(self, event: Event) -> None:
         match event:
             case SessionBegun(session=session, by_peer=True):
+                self._begun_with[session] = self._broker.preset
                 self._windows.begin(
                     session,
                     closed=bool(self._broker.alarms),
@@ -180,7 +190,15 @@ class BrokerConnection:
                 max_message_size=self._preset.max_message_size or None,
                 credit_overrun=CreditOverrun.DETACH,
             )
-            self._host(link, PublisherLink(link, queue, self._preset, self.credit_held)).attach()
+            publisher = PublisherLink(
+                link,
+                queue,
+                self._numbers_of(link.session),
+                self.credit_held,
+                self._confirms_of(link.session),
+                self.confirmed,
+            )
+            self._host(link, publisher).attach()
 
     def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
@@ -194,6 +212,18 @@ class BrokerConnection:
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
         host.attach(settled)
+
+    def _numbers_of(self, session: Session) -> Preset:
+        """The preset as it was when the session began: RabbitMQ's sessions read it then."""
+        return self._begun_with.get(session, self._preset)
+
+    def _confirms_of(self, session: Session) -> Confirms | None:
+        """What gathers the session's confirms, where the preset gathers any."""
+        if not self._preset.gathers_confirms:
+            return None
+        if session not in self._confirms:
+            self._confirms[session] = Confirms(session, self._broker.soon)
+        return self._confirms[session]
 
     def _host(self, link: Link, host: PublisherLink) -> PublisherLink:
         self._hosts[link] = host
@@ -280,15 +310,24 @@ class BrokerConnection:
             credit=count,
         )
 
-    def credit_held(self, link: ReceiverLink, held: bool, unconfirmed: int) -> None:
+    def credit_held(self, link: ReceiverLink, held: bool) -> None:
         """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
+        self._note_publisher(link, "block" if held else "unblock", "unconfirmed")
+
+    def confirmed(self, link: ReceiverLink, count: int) -> None:
+        """Messages count no more as unconfirmed, and no frame about the link says so."""
+        self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
+
+    def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
         self._broker.note_publisher(
-            "block" if held else "unblock",
+            event,
+            kind,
             connection=self.name,
             session=link.session.ordinal,
             link=link.name,
             attach_no=link.attach_no,
-            ledger={**link.ledger(), "unconfirmed": unconfirmed},
+            ledger=link.ledger(),
+            **columns,
         )
 
     def crashed(self, session: Session, why: str) -> None:
@@ -300,6 +339,10 @@ class BrokerConnection:
     def _forget_gone(self) -> None:
         for link in [link for link in self._hosts if not link.attached]:
             self.forget(link)
+        if len(self._begun_with) > len(self.amqp.sessions):
+            for session in set(self._begun_with).difference(self.amqp.sessions):
+                del self._begun_with[session]
+                self._confirms.pop(session, None)
 
     def forget(self, link: Link) -> None:
         """A link is over: what it held goes back."""

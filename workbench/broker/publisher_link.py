@@ -4,6 +4,9 @@ The broker grants a number from its preset, and grants it again when no more tha
 left. Under RabbitMQ's presets there is a second condition: fewer messages than the number granted
 may wait for their queue's confirm, those that were sent settled included. So a queue that stalls
 holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_link_credit`).
+
+A message counts as unconfirmed from its last frame on until the session has worked off the queue's
+confirm (see `confirms`).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.receiver import ReceiverLink
 from workbench.presets import Preset
 
+from .confirms import Confirms
 from .queue_process import QueueProcess
 
 
@@ -25,6 +29,8 @@ class PublisherLink:
         queue: that takes the messages.
         preset: how much is granted, and when.
         held: told when credit begins to be withheld for want of confirms, and when that ends.
+        confirms: gathers what the session tells its publishers; None: each is told alone.
+        noted: told how many were confirmed where no frame of this link says so.
     """
 
     def __init__(
@@ -32,16 +38,20 @@ class PublisherLink:
         link: ReceiverLink,
         queue: QueueProcess,
         preset: Preset,
-        held: Callable[[ReceiverLink, bool, int], None],
+        held: Callable[[ReceiverLink, bool], None],
+        confirms: Confirms | None = None,
+        noted: Callable[[ReceiverLink, int], None] | None = None,
     ) -> None:
         self.link = link
         self.queue = queue
         self._credit = preset.publisher_credit
         self._regrant_at = preset.credit_regrant_at
         self._gated = preset.confirms_gate_credit
-        self._unconfirmed = 0
         self._held = False
         self._tell_held = held
+        self._confirms = confirms
+        self._noted = noted
+        link.unconfirmed = 0
 
     def attach(self) -> None:
         """Let the publisher begin."""
@@ -51,9 +61,12 @@ class PublisherLink:
         """The link is gone; what it sent stays in the queue, confirms have nobody to go to."""
         return 0
 
+    def arrived(self) -> None:
+        """A message is complete: it counts from here on, settled or not."""
+        self.link.unconfirmed = self.unconfirmed + 1
+
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
-        self._unconfirmed += 1
         self.queue.publish(
             delivery.payload,
             delivery.message_format or 0,
@@ -64,12 +77,12 @@ class PublisherLink:
     @property
     def unconfirmed(self) -> int:
         """Messages that no queue has confirmed yet, settled ones included."""
-        return self._unconfirmed
+        return self.link.unconfirmed or 0
 
     @property
     def withheld(self) -> bool:
         """Credit is not granted because too many messages wait for their queue's confirm."""
-        return self._gated and self._unconfirmed >= self._credit
+        return self._gated and self.unconfirmed >= self._credit
 
     def maybe_grant(self) -> None:
         """Grant again when little is left, unless too many wait for their confirm."""
@@ -79,12 +92,15 @@ class PublisherLink:
         held = due and self.withheld
         if held is not self._held:
             self._held = held
-            self._tell_held(self.link, held, self._unconfirmed)
+            self._tell_held(self.link, held)
         if due and not held:
             self.link.grant(self._credit)
 
     def _confirm(self, delivery: IncomingDelivery) -> None:
-        self._unconfirmed -= 1
+        if self._confirms is not None:
+            self._confirms.add(self, delivery)
+            return
+        self.confirmed([delivery], told=not delivery.settled)
         if not self.link.attached:
             return
         if not delivery.settled:
@@ -92,10 +108,16 @@ class PublisherLink:
         if self._gated:
             self.maybe_grant()
 
+    def confirmed(self, deliveries: list[IncomingDelivery], *, told: bool) -> None:
+        """These count no more; `told`: a frame that is about this link says so."""
+        self.link.unconfirmed = self.unconfirmed - len(deliveries)
+        if self._noted is not None and not told and self.link.attached:
+            self._noted(self.link, len(deliveries))
+
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and what the queue has not yet taken."""
         return {
             **self.link.overview(),
             "queue": self.queue.name,
-            "unconfirmed": self._unconfirmed,
+            "unconfirmed": self.unconfirmed,
         }

@@ -79,6 +79,11 @@ class RabbitMq43(Preset):
     confirms_gate_credit: bool = _other(
         "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
     )
+    gathers_confirms: bool = _other(
+        "gathers_confirms",
+        True,
+        "rabbit_amqp_session.erl:noreply_coalesce; capture rmq43_a: 170 outcomes in 8 frames",
+    )
     max_queue_credit: int = _other(
         "max_queue_credit", 256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue, QueueArguments
+from workbench.queues import QueueArguments, make_queue
 from workbench.sim import NoTap, Tap, VirtualClock
 
 from .connection import BrokerConnection
@@ -85,7 +85,7 @@ class Broker:
                 arguments = QueueArguments(single_active_consumer=single_active_consumer)
             queue = self.queues[name] = QueueProcess(
                 self._clock,
-                ClassicQueue(name, arguments),
+                make_queue(name, arguments, self._clock.now_us),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self._tap,

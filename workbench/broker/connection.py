@@ -8,6 +8,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.connection import Connection
@@ -40,6 +41,7 @@ from workbench.sim import Wire
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
 from .consumer_link import ConsumerLink
+from .consumer_terms import fault_in, filter_in_force
 from .publisher_link import PublisherLink
 from .windows import Windows
 
@@ -179,6 +181,10 @@ class BrokerConnection:
         assert terminus.address is not None
         queue = self._broker.declare(terminus.address)
         if isinstance(link, SenderLink):
+            fault = fault_in(terminus, queue.arguments)
+            if fault is not None:
+                self._conduct.refused(link, fault)
+                return
             host = self._conduct.consumer(
                 self._consumer_name(link), link, queue, self._broker.credit_rule
             )
@@ -204,10 +210,14 @@ class BrokerConnection:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
+        terms = self._conduct.source_terms(link)
+        in_force = filter_in_force(link.source, queue.arguments)
+        if in_force is not None:
+            terms["source"] = replace(terms["source"], filter=in_force)
         link.accept(
             handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
-            **self._conduct.source_terms(link),
+            **terms,
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue, QueueArguments
+from workbench.queues import QueueArguments, make_queue
 from workbench.sim import NoTap, Tap, VirtualClock
 
 from .addresses import queue_name
@@ -93,13 +93,15 @@ class Broker:
         return self.nodes.delete(queue_name(address))
 
     def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
-        return QueueProcess(
+        process = QueueProcess(
             self._clock,
-            ClassicQueue(name, arguments),
+            make_queue(name, arguments, self._clock.now_us),
             enqueue_us=self.preset.queue_enqueue_us,
             deliver_us=self.preset.queue_deliver_us,
             tap=self._tap,
         )
+        process.gone = lambda: self.nodes.expired(process)
+        return process
 
     def _queue_deleted(self, queue: QueueProcess) -> None:
         for connection in list(self.connections.values()):

@@ -8,6 +8,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.connection import Connection
@@ -39,6 +40,7 @@ from workbench.sim import Wire
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
 from .consumer_link import ConsumerLink
+from .consumer_terms import fault_in, filter_in_force
 from .destinations import Destination
 from .link_pairs import LinkPairs
 from .management_link import ManagementError, Requests, Responses, is_management
@@ -189,6 +191,10 @@ class BrokerConnection:
         try:
             if isinstance(link, SenderLink):
                 queue = self._termini.consumed(link)
+                fault = fault_in(link.source, queue.arguments)
+                if fault is not None:
+                    self._conduct.refused(link, fault)
+                    return
                 host = self._conduct.consumer(
                     self._consumer_name(link), link, queue, self._broker.credit_rule
                 )
@@ -237,6 +243,10 @@ class BrokerConnection:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
+        terms = self._conduct.source_terms(link, host.queue.name)
+        in_force = filter_in_force(link.source, queue.arguments)
+        if in_force is not None:
+            terms["source"] = replace(terms["source"], filter=in_force)
         link.accept(
             handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,

@@ -72,7 +72,9 @@ class Nodes:
     ) -> QueueProcess:
         """The queue of that name; made if there is none."""
         queue = self.queues.get(name)
-        if queue is None:
+        if queue is not None:
+            queue.touch()
+        else:
             queue = self.queues[name] = self._make(name, arguments or QueueArguments())
             self.terms[name] = terms
         return queue
@@ -122,6 +124,11 @@ class Nodes:
             return
         if not queue.queue.consumers():
             self.delete(name)
+
+    def expired(self, queue: QueueProcess) -> None:
+        """Nobody has used a queue for as long as it was declared to wait."""
+        if self.queues.get(queue.name) is queue:
+            self.delete(queue.name)
 
     def connection_over(self, connection: str) -> None:
         """A connection has ended: the queues that belong to it go."""

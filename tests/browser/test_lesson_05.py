@@ -41,7 +41,7 @@ def test_the_meter_follows_the_stepper_and_names_one_brake(lab_page, pictures):
     assert lesson.failed_cells() == {}
 
     root = stepper(lesson, "stall-step")
-    read_until(root, "publishes", 40)
+    read_until(root, "sends message", 40)
     gauge = meter(lesson, "stall-step")
     before = line(gauge, "link credit")[0]
     for _ in range(6):

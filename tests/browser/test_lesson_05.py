@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .test_lesson_03 import act, answer, read_until, run_cell, step_on, stepper, tab_to, where
+from .test_lesson_03 import act, answer, read_until, run_cell, step_on, stepper, where
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -92,5 +92,4 @@ def test_the_desk_by_keyboard(lab_page, pictures):
     lesson.page.locator(".wbm[data-theme=dark]").first.wait_for(state="attached")
     lesson.show_cell("desk").screenshot(path=pictures / "dark.png")
     assert where(stepper(lesson, "desk")) > 0
-    tab_to(lesson.page, desk.get_by_role("button", name="undo"), 40)
     lesson.assert_quiet()

@@ -90,6 +90,8 @@ function render({ model, el }) {
   const watcher = new MutationObserver(theme);
   watcher.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   select.addEventListener("change", () => { model.set("link", Number(select.value)); model.save_changes(); draw(); });
+  // A key here is for this list, not for the notebook's cells.
+  root.addEventListener("keydown", (event) => event.stopPropagation());
   model.on("change:doc", build);
   model.on("change:cursor", draw);
   model.on("change:link", draw);

@@ -370,7 +370,8 @@ class Session:
         Args:
             link: whose deliveries these are; None if they are of several links.
             role: of this end.
-            first, last: delivery-ids.
+            first: delivery-id.
+            last: delivery-id.
             **fields: of the frame, `settled` among them.
         """
         fields["settled"] = fields["settled"] or None

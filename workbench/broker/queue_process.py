@@ -80,6 +80,7 @@ class QueueProcess:
     ) -> None:
         self.dead_letter = dead_letter
         self.gone = gone
+        self._ended = False
         self._timer: Timer | None = None  # for what is too old
         self._looks_first = _has_limits(queue.arguments)
         self.queue = queue
@@ -235,6 +236,19 @@ class QueueProcess:
                 if credit.consumer in self._consumers:
                     self.request(credit)
 
+    def end(self) -> None:
+        """It is deleted, with all that waits in it: nothing comes of it any more."""
+        self.dead_letter = self.gone = None
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._actor.withdraw(lambda _: True)
+        self._actor.stall()
+        self._handing_out = True  # whoever leaves it wakes nobody up
+        self.queue.apply(Purge(), self._meta())
+        self._log("note", kind="deleted")
+
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
         return {**self.queue.overview(), "mailbox": self.mailbox}
@@ -271,6 +285,8 @@ class QueueProcess:
 
     def _set_timer(self) -> None:
         """Look again when the next message, or the queue, is too old."""
+        if self._ended:
+            return
         deadline, timer = self.queue.deadline_us(), self._timer
         if timer is not None:
             if timer.t_us == deadline and not timer.done:

@@ -261,6 +261,14 @@ class Preset:
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
     )
 
+    addresses_v1: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; the specification leaves addresses to the node",
+        doc="under RabbitMQ's conduct, addresses of its version 1 are taken too: `q` and `/queue/q`"
+        " name a queue, and make it",
+    )
+
     @property
     def credit_regrant_at(self) -> int:
         """Credit at which a publisher is granted again."""

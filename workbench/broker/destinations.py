@@ -24,7 +24,7 @@ from workbench.queues import Origin
 
 from .addresses import AddressError, Where, target
 from .nodes import Nodes
-from .publication import Settled
+from .publication import Settled, rejection
 from .queue_process import QueueProcess
 from .routing import RoutingError
 
@@ -76,7 +76,10 @@ class QueueDestination:
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """Into the queue."""
         self._queue.publish(
-            delivery.payload, delivery.message_format or 0, confirmed=lambda: done(ACCEPTED)
+            delivery.payload,
+            delivery.message_format or 0,
+            confirmed=lambda: done(ACCEPTED),
+            rejected=lambda reason: done(rejection(self.name, reason)),
         )
 
     def ends_with(self, queue: QueueProcess) -> bool:

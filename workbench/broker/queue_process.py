@@ -11,6 +11,7 @@ One message is handed out per clock event. Between any two a person may act.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from workbench.queues import (
@@ -37,6 +38,7 @@ from workbench.queues import (
     Purge,
     Queue,
     QueueArguments,
+    QueueError,
     Reject,
     Rejected,
     Release,
@@ -47,10 +49,10 @@ from workbench.queues import (
     Touch,
 )
 from workbench.sim import Actor, Tap, VirtualClock
-from workbench.sim.clock import Timer
 
 from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
+from .queue_timer import QueueTimer
 
 _NOBODY: frozenset[str] = frozenset()
 
@@ -80,8 +82,6 @@ class QueueProcess:
     ) -> None:
         self.dead_letter = dead_letter
         self.gone = gone
-        self._ended = False
-        self._timer: Timer | None = None  # for what is too old
         self._looks_first = _has_limits(queue.arguments)
         self.queue = queue
         self.enqueue_us = enqueue_us
@@ -95,7 +95,8 @@ class QueueProcess:
         self._actor: Actor[Publish | HandOut] = Actor(
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
-        self._set_timer()
+        self._timer = QueueTimer(clock, self._time_is_up)
+        self._timer.set(queue.deadline_us())
 
     @property
     def name(self) -> str:
@@ -239,14 +240,12 @@ class QueueProcess:
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
         self.dead_letter = self.gone = None
-        self._ended = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
         self._actor.withdraw(lambda _: True)
         self._actor.stall()
         self._handing_out = True  # whoever leaves it wakes nobody up
-        self.queue.apply(Purge(), self._meta())
+        with suppress(QueueError):  # a stream is not purged, nobody reads it any more
+            self.queue.apply(Purge(), self._meta())
         self._log("note", kind="deleted")
 
     def overview(self) -> dict[str, int | str]:
@@ -280,26 +279,10 @@ class QueueProcess:
                 consumer.noticed()
         self._answer_requests()
         self.kick()
-        self._set_timer()
+        self._timer.set(self.queue.deadline_us())
         return reply
 
-    def _set_timer(self) -> None:
-        """Look again when the next message, or the queue, is too old."""
-        if self._ended:
-            return
-        deadline, timer = self.queue.deadline_us(), self._timer
-        if timer is not None:
-            if timer.t_us == deadline and not timer.done:
-                return
-            timer.cancel()
-            self._timer = None
-        if deadline is not None:
-            # Idle, as a heartbeat: a run in which nothing else happens rests.
-            at = max(deadline, self._clock.now_us)
-            self._timer = self._clock.call_at(at, self._time_is_up, idle=True)
-
     def _time_is_up(self) -> None:
-        self._timer = None
         if not self._actor.stalled:  # a process that hangs looks at no timer
             self._command(Expire())
 

@@ -363,7 +363,15 @@ def test_two_consumers_read_the_same_stream(preset) -> None:
 @ALL
 @pytest.mark.parametrize(
     ("place", "first"),
-    [("first", 0), ("last", 4), ("next", 5), (2, 2), (Timestamp(0), 0), ("1h", 0)],
+    [
+        ("first", 0),
+        ("last", 4),
+        ("next", 5),
+        (2, 2),
+        (Timestamp(0), 0),
+        (Timestamp(3_600_000), 5),
+        ("1h", 0),
+    ],
 )
 def test_a_stream_is_read_from_where_the_filter_says(preset, place, first) -> None:
     """The filter comes back in the answer: it is in force."""
@@ -452,8 +460,9 @@ def test_a_classic_queue_does_not_apply_an_offset(preset) -> None:
     rig = rig_of(preset)
     client, session = rig.raw()
     send(rig, rig.sender(session), "0")
-    link = rig.receiver(session, at("next"))
-    assert client.frames(Attach)[-1].source.filter is None
+    for place in ("next", "nowhere"):
+        link = rig.receiver(session, at(place), name=place)
+        assert client.frames(Attach)[-1].source.filter is None
     link.grant(1)
     rig.rest()
     assert got(link) == ["0"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from workbench.queues import (
     Activated,
@@ -83,6 +82,7 @@ class QueueProcess:
         self.dead_letter = dead_letter
         self.gone = gone
         self._looks_first = _has_limits(queue.arguments)
+        self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
@@ -134,14 +134,11 @@ class QueueProcess:
                 `confirmed` is called then too, so that somebody who counts gets an answer.
             origin: how it came here; None: straight to the queue.
         """
-        message = Enqueue(
-            payload=payload,
-            message_format=message_format,
-            origin=origin or Origin(routing_keys=(self.name,)),
-            # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
-            ttl_ms=None if origin and origin.deaths else time_to_live_ms(payload, message_format),
+        # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
+        ttl_ms = None if origin and origin.deaths else time_to_live_ms(payload, message_format)
+        self._actor.post(
+            Publish(payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected)
         )
-        self._actor.post(Publish(message, confirmed, rejected))
 
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -260,10 +257,10 @@ class QueueProcess:
     def _handle(self, message: Publish | HandOut) -> None:
         if isinstance(message, Publish):
             unable = _NOBODY
-            if self._looks_first or message.message.ttl_ms == 0:
+            if self._looks_first or message.ttl_ms == 0:
                 self._refuses()
                 unable = self._unable()
-            self._command(replace(message.message, publish=message, unable=unable))
+            self._command(message.command(unable))
         else:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
@@ -279,7 +276,9 @@ class QueueProcess:
                 consumer.noticed()
         self._answer_requests()
         self.kick()
-        self._timer.set(self.queue.deadline_us())
+        deadline = self.queue.deadline_us()
+        if deadline is not None or self._timer.armed:
+            self._timer.set(deadline)
         return reply
 
     def _time_is_up(self) -> None:

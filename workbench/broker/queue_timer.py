@@ -25,6 +25,11 @@ class QueueTimer:
         self._timer: Timer | None = None
         self._over = False
 
+    @property
+    def armed(self) -> bool:
+        """Whether a call is to come."""
+        return self._timer is not None
+
     def set(self, deadline_us: int | None) -> None:
         """Call at that time, or at once if it has passed; None: not at all."""
         timer = self._timer

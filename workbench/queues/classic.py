@@ -151,8 +151,7 @@ class ClassicQueue:
                 continue
             message = self._oldest(consumer.name)
             if message is not None:
-                taken = replace(message, acquired_count=message.acquired_count + 1)
-                return consumer.name, taken
+                return consumer.name, message.handed_out()
         return None
 
     def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:

@@ -47,7 +47,7 @@ from workbench.queues import (
     Start,
     Touch,
 )
-from workbench.sim import Actor, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
@@ -88,6 +88,7 @@ class QueueProcess:
         self.deliver_us = deliver_us
         self._clock = clock
         self._tap = tap
+        self._unseen = type(tap) is NoTap
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
@@ -362,6 +363,8 @@ class QueueProcess:
     def _log(
         self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
     ) -> None:
+        if self._unseen:
+            return
         self._tap.internal(
             t_us=self._clock.now_us,
             event=event,

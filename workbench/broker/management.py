@@ -25,6 +25,7 @@ from workbench.amqp.messaging import (
     encode_message,
 )
 from workbench.amqp.values import Array, UInt, ULong
+from workbench.queues import QueueError
 
 from .routing import Binding, Routing, RoutingError
 
@@ -201,7 +202,11 @@ class Management:
     def _purge_queue(self, name: str, **_: Any) -> Response:
         if self._host.queue_info(name) is None:
             return Response(NOT_FOUND, f"no queue {name!r} in vhost {self._vhost!r}")
-        return Response(OK, {"message_count": ULong(self._host.purge_queue(name))})
+        try:
+            count = self._host.purge_queue(name)
+        except QueueError as error:
+            raise BadRequestError(str(error)) from None
+        return Response(OK, {"message_count": ULong(count)})
 
     def _queue_map(self, info: QueueInfo) -> dict[str, Any]:
         return {

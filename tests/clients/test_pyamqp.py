@@ -16,16 +16,16 @@ from tests.clients.conftest import MESSAGES, PRESETS, TIMEOUT_S
 
 pytest.importorskip("azure.servicebus._pyamqp", reason="needs azure-servicebus")
 
-from azure.servicebus._pyamqp._connection import Connection  # noqa: E402
-from azure.servicebus._pyamqp.constants import (  # noqa: E402
+from azure.servicebus._pyamqp._connection import Connection
+from azure.servicebus._pyamqp.constants import (
     LinkState,
     SenderSettleMode,
     SessionState,
 )
-from azure.servicebus._pyamqp.error import AMQPConnectionError  # noqa: E402
-from azure.servicebus._pyamqp.message import Message  # noqa: E402
-from azure.servicebus._pyamqp.outcomes import Accepted  # noqa: E402
-from azure.servicebus._pyamqp.sasl import SASLAnonymousCredential  # noqa: E402
+from azure.servicebus._pyamqp.error import AMQPConnectionError
+from azure.servicebus._pyamqp.message import Message
+from azure.servicebus._pyamqp.outcomes import Accepted
+from azure.servicebus._pyamqp.sasl import SASLAnonymousCredential
 
 CREDIT = 100
 IN_FLIGHT = 80  # unsettled sends at once: its list of them is searched for every disposition
@@ -123,8 +123,11 @@ class Client:
 
             return note
 
+        def room():
+            return link.current_link_credit > 0 and waiting < IN_FLIGHT
+
         for number in numbers:
-            self.until(lambda: link.current_link_credit > 0 and waiting < IN_FLIGHT)
+            self.until(room)
             waiting += 1
             message = Message(data=[b"%d" % number])
             link.send_transfer(message, on_send_complete=settled(number))

@@ -60,7 +60,7 @@ def rhea(modules):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-            )  # fmt: skip
+            )
         )
         return running[-1]
 

@@ -12,6 +12,7 @@ from workbench.sim import NoTap, Tap, VirtualClock
 
 from .addresses import queue_name
 from .connection import BrokerConnection
+from .dead_letters import DeadLetters
 from .nodes import Nodes
 from .queue_process import QueueProcess
 
@@ -53,6 +54,7 @@ class Broker:
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
+        self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
         self._users = dict(users)
         self._anonymous = anonymous
 
@@ -100,6 +102,7 @@ class Broker:
             deliver_us=self.preset.queue_deliver_us,
             tap=self._tap,
         )
+        process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.nodes.expired(process)
         return process
 

@@ -13,7 +13,6 @@ from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.messaging import (
     Accepted,
-    ApplicationProperties,
     MessageAnnotations,
     Properties,
     Section,
@@ -24,6 +23,7 @@ from workbench.queues import Origin
 
 from .addresses import AddressError, Where, target
 from .nodes import Nodes
+from .payload import headers_in
 from .publication import Settled
 from .queue_process import QueueProcess
 from .routing import RoutingError
@@ -140,13 +140,16 @@ class _Message:
         self.message_format = delivery.message_format or 0
         self._read: list[Section] | None = None
 
-    def _section(self, kind: type[Any]) -> Any:
+    def _sections(self) -> list[Section]:
         if self._read is None:
             try:
                 self._read = decode_message(self.payload)
             except DecodeError:
                 self._read = []
-        return next((one for one in self._read if isinstance(one, kind)), None)
+        return self._read
+
+    def _section(self, kind: type[Any]) -> Any:
+        return next((one for one in self._sections() if isinstance(one, kind)), None)
 
     @property
     def properties(self) -> Properties:
@@ -154,9 +157,7 @@ class _Message:
         return found if isinstance(found, Properties) else Properties()
 
     def headers(self) -> Mapping[str, Any]:
-        found = self._section(ApplicationProperties)
-        value = None if found is None else found.value
-        return value if isinstance(value, dict) else {}
+        return headers_in(self._sections())
 
     def more_keys(self) -> list[str]:
         """Further routing keys, which a publisher may put into the annotation x-cc."""

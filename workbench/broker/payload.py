@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from workbench.amqp.errors import DecodeError
 from workbench.amqp.messaging import (
+    ApplicationProperties,
     Header,
     MessageAnnotations,
     Section,
@@ -27,6 +30,13 @@ def time_to_live_ms(payload: bytes, message_format: int = 0) -> int | None:
     except DecodeError:
         return None
     return header.ttl if isinstance(header, Header) else None
+
+
+def headers_in(sections: Iterable[Section]) -> Mapping[str, Any]:
+    """The application-properties, which headers exchanges look at; empty if there are none."""
+    found = next((one for one in sections if isinstance(one, ApplicationProperties)), None)
+    value = None if found is None else found.value
+    return {str(name): one for name, one in value.items()} if isinstance(value, dict) else {}
 
 
 def redelivered(message: Stored) -> bytes:
@@ -51,6 +61,19 @@ def redelivered(message: Stored) -> bytes:
     if message.annotations:
         sections = _with_annotations(sections, dict(message.annotations))
     return encode_message(sections)
+
+
+def dead_letter(message: Stored, annotations: dict[object, object]) -> bytes:
+    """The payload to publish again: annotated, and without its own ttl, lest it expires again."""
+    if message.message_format != 0:
+        return message.payload
+    try:
+        sections = decode_message(message.payload)
+    except DecodeError:
+        return message.payload
+    if sections and isinstance(sections[0], Header) and sections[0].ttl is not None:
+        sections[0] = replace(sections[0], ttl=None)
+    return encode_message(_with_annotations(sections, {**message.annotations, **annotations}))
 
 
 def _with_header(sections: list[Section], again: bool, failed: int) -> list[Section]:

@@ -130,7 +130,7 @@ def _with_alarms(edges: DataFrame, trace: DataFrame) -> DataFrame:
 
 
 def _dealt(edges: DataFrame, rows: DataFrame) -> DataFrame:
-    """The edges of a session's window as rows of each of its links, but for the one that made it."""
+    """The edges of a session's window as rows of its links, without the one that made it."""
     links = (
         rows.where(F.col("link").isNotNull())
         .groupBy(*LINK)

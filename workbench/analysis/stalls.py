@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PROMPT_US", "stalls"]
 
 PROMPT_US = 20_000
-"""A sender that waited answers a grant at once: its machine's time and a round trip, not seconds."""
+"""A sender that waited answers a grant at once: a round trip and its machine's time."""
 ORDER = ("seq", "tie")
 _UNKNOWN, _NONE, _SOME = 1, 0, 2
 

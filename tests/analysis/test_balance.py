@@ -1,7 +1,6 @@
 """One hot link does not make one hot task, read from Spark's own task metrics."""
 
 import dataclasses
-import itertools
 
 import pytest
 from pyspark.sql import Window
@@ -10,11 +9,22 @@ from pyspark.sql import functions as F
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
+from workbench.analysis.session import SCAN_TASKS
 from workbench.analysis.stalls import stalls
 from workbench.scenarios.run import run
 from workbench.trace import files
 
 PARTS = 20
+
+
+@pytest.fixture(autouse=True)
+def as_a_session_of_ours(spark):
+    """Scans are cut as `session` sets it; the other tests ask for fewer, quicker tasks."""
+    name = "spark.sql.files.minPartitionNum"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(SCAN_TASKS))
+    yield
+    spark.conf.set(name, before)
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +68,6 @@ def largest_task(spark, work):
 def done(df):
     """Work a DataFrame out and keep nothing."""
     df.write.format("noop").mode("overwrite").save()
-
-
-numbers = itertools.count()
 
 
 @pytest.mark.parametrize("question", [credit, stalls])

@@ -31,7 +31,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     def transform(trace: DataFrame) -> DataFrame:
         rows = counted(in_cells(link_rows(trace), chunks))
         rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
-        rows = latest(rows, {"row": F.struct("t_us", "left", "count")})
+        rows = latest(rows, chunks, {"row": F.struct("t_us", "left", "count")})
         then = F.col("before_row")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
         first = (F.col("kind") == "transfer") & F.coalesce(

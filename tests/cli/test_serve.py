@@ -89,6 +89,7 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     """Bad arguments end with 2, what the machine refuses with 1."""
     refused(capsys, "--port", "65536", code=2, telling="65535")
     refused(capsys, "--preset", "rmq9", code=2, telling="rmq4.3")
+    refused(capsys, "--config", "max_link_credit=5", code=2, telling="begins with rmq")
     refused(capsys, "--user", "ann", code=2, telling="NAME:PASSWORD")
     refused(capsys, "--host", "0.0.0.0", code=2, telling="--allow-remote")
     refused(capsys, "--host", "0.0.0.0", "--allow-remote", code=2, telling="--tls or --user")
@@ -114,18 +115,3 @@ def test_with_users_nobody_else_is_let_in():
                 assert chunk
                 said += chunk
     assert b"ANONYMOUS" not in said
-
-
-def test_it_starts_in_less_than_a_third_of_a_second():
-    """From `LiveBroker(...)` to a listening socket, imports aside and included."""
-    code = (
-        "import time; began = time.perf_counter();"
-        "from workbench.net import LiveBroker;"
-        "broker = LiveBroker(); print(time.perf_counter() - began); broker.stop()"
-    )
-    seconds = [
-        float(subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True,
-                             check=True, timeout=TIMEOUT_S).stdout)
-        for _ in range(3)
-    ]  # fmt: skip
-    assert min(seconds) < 0.3, seconds

@@ -8,6 +8,7 @@ from workbench.amqp.sender import SenderLink
 from workbench.broker.consumer_link import ConsumerLink
 from workbench.exercises import drain_check, drain_predict, measure
 from workbench.exercises.drain_runs import (
+    DrainCases,
     arrival,
     drain_cases,
     drained,
@@ -190,6 +191,15 @@ def test_the_table_shows_none_some_and_too_many():
     assert lines[2]["the sender's flow"].startswith("none")
     assert cases._repr_html_().count("<tr>") == 4
     assert str(cases).splitlines()[1].startswith("no messages")
+
+
+def test_a_drain_that_was_cut_off_says_so():
+    """A run that reached its row limit has no last flow to tell of."""
+    whole = drain_cases((3,), link_credit=10).runs[3]
+    cut = run(
+        whole.scenario, whole.preset, whole.parameters, whole.actions, max_rows=len(whole.rows) - 2
+    )
+    assert "cut: stopped at " in str(DrainCases({3: cut}, 10))
 
 
 def test_the_table_counts_across_the_wrap_around():

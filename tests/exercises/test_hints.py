@@ -182,6 +182,22 @@ def test_a_check_takes_a_run_or_a_panel():
         run_of(3)
 
 
+@checks("01", "of-the-race", scenarios=("race",))
+def of_the_race(desk):
+    """Is it any run of the race?"""
+    return told(run_of(desk).name, True, "It is.")
+
+
+def test_a_check_that_gets_another_lesson_s_desk_says_which_one_it_wants():
+    """It is a slip, not an answer: nothing is recorded, nothing fails."""
+    log = Progress()
+    verdict = of_the_race(run("credit"), log=log)
+    assert verdict.right is None
+    assert 'a panel or a run of the scenario "race"; this one shows "credit"' in str(verdict)
+    assert log.records == []
+    assert of_the_race(run("race"), log=log).right is True
+
+
 def test_the_hints_of_lesson_01_are_worked_out_from_the_run():
     """They name steps and times of the learner's own run, and never the answer."""
     queue = run("credit", parameters={"messages": 60})

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from workbench import presets
 from workbench.peers import proton_peer
 from workbench.scenarios import ActionError, run, share
+from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.share import ShareCodeError, open_code, share_code
 from workbench.trace.hash import trace_hash
 from workbench.trace.share import decode, encode
@@ -340,3 +342,13 @@ def test_a_code_that_was_cut_off_is_reported(length):
     """At any place."""
     code = share_code(run("credit"), 20)
     assert open_code(code[: length % len(code)]).problems
+
+
+def test_a_seed_below_zero_is_not_legal_and_a_code_with_one_gets_zero():
+    """Chance is seeded with a count; nothing may stand for another seed in silence."""
+    with pytest.raises(ParameterError, match="seed -1 is not legal; legal: 0 or more"):
+        run("credit", seed=-1)
+    restored = open_code(encode(replace(decode(share_code(run("credit"))), seed=-1)))
+    assert restored.run is not None
+    assert restored.run.seed == 0
+    assert any("-1 is no seed" in problem for problem in restored.problems)

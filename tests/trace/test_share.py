@@ -250,6 +250,13 @@ def test_a_code_pasted_twice_is_still_read():
     assert groups(read) == groups(SHARED)
 
 
+def test_two_different_copies_of_a_part_are_reported():
+    """Whoever glued two codes together is told which of them counts."""
+    read = decode(f"{CODE}.{part('C', 7)}")
+    assert read.problems == ("cursor: there are two of it; the first one is taken",)
+    assert replace(read, problems=()) == SHARED
+
+
 def test_a_run_with_very_many_acts_is_told_what_to_do():
     """About 2,000 characters is what a chat lets pass."""
     acts = tuple((at * 17, "grant", {"link_credit": at * at * 7919 % 99_991}) for at in range(400))

@@ -165,6 +165,13 @@ def test_frames_in_flight_are_offered_to_hold(desk):
     assert [number for _, number in frames.options] == [None]
 
 
+@pytest.mark.parametrize("names", [["grant", "nosuch"], "grant"])
+def test_an_act_that_the_scenario_does_not_have_is_not_left_out_in_silence(names):
+    """The message lists those that it has."""
+    with pytest.raises(ValueError, match=r"a list of names is wanted; legal: grant, "):
+        panel(play("credit"), acts=names)
+
+
 def test_a_panel_leaves_a_still_behind(desk):
     """A page without a kernel shows the text of the step."""
     bundle = desk._repr_mimebundle_()

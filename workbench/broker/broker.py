@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue
+from workbench.queues import QueueArguments, make_queue
 from workbench.sim import NoTap, Tap, VirtualClock
 
+from .addresses import queue_name
 from .connection import BrokerConnection
+from .nodes import Nodes
 from .queue_process import QueueProcess
 
-QUEUES_PREFIX = "/queues/"
 GUEST: Mapping[str, str] = {"guest": "guest"}
 
 
@@ -28,6 +29,7 @@ class Broker:
         anonymous: whether ANONYMOUS is let in too.
 
     Attributes:
+        nodes: queues, exchanges and bindings.
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
@@ -44,7 +46,8 @@ class Broker:
         anonymous: bool = True,
     ) -> None:
         self.preset = preset
-        self.queues: dict[str, QueueProcess] = {}
+        self.nodes = Nodes(self._make_queue, self._queue_deleted)
+        self.queues = self.nodes.queues
         self.connections: dict[str, BrokerConnection] = {}
         self.alarms: list[str] = []
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
@@ -63,24 +66,58 @@ class Broker:
         """The queue that an address names, `q` or `/queues/q`, or None."""
         return self.queues.get(queue_name(address))
 
-    def declare(self, address: str, *, single_active_consumer: bool = False) -> QueueProcess:
+    def declare(
+        self,
+        address: str,
+        arguments: QueueArguments | None = None,
+        *,
+        single_active_consumer: bool = False,
+    ) -> QueueProcess:
         """The queue that an address names; made if there is none.
 
         Args:
             address: `q` or `/queues/q`.
-            single_active_consumer: if it is made, one consumer at a time gets its messages.
+            arguments: if it is made, what kind of queue it is.
+            single_active_consumer: short for arguments that say just this.
         """
-        name = queue_name(address)
-        queue = self.queues.get(name)
-        if queue is None:
-            queue = self.queues[name] = QueueProcess(
-                self._clock,
-                ClassicQueue(name, single_active=single_active_consumer),
-                enqueue_us=self.preset.queue_enqueue_us,
-                deliver_us=self.preset.queue_deliver_us,
-                tap=self._tap,
-            )
-        return queue
+        if arguments is None:
+            arguments = QueueArguments(single_active_consumer=single_active_consumer)
+        return self.nodes.declare(queue_name(address), arguments)
+
+    def delete(self, address: str) -> int:
+        """Delete a queue, and end the links to it; returns how many messages were ready.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self.nodes.delete(queue_name(address))
+
+    def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
+        process = QueueProcess(
+            self._clock,
+            make_queue(name, arguments, self._clock.now_us),
+            enqueue_us=self.preset.queue_enqueue_us,
+            deliver_us=self.preset.queue_deliver_us,
+            tap=self._tap,
+        )
+        process.gone = lambda: self.nodes.expired(process)
+        return process
+
+    def _queue_deleted(self, queue: QueueProcess) -> None:
+        for connection in list(self.connections.values()):
+            connection.queue_deleted(queue)
+
+    def configure(self, **numbers: Any) -> None:
+        """Change numbers of the preset by name, as an operator does who changes a setting.
+
+        A session reads what concerns its publishers when it begins and keeps it: who is there
+        already notices nothing (`rabbit_amqp_session.erl:init`).
+        """
+        self.preset = replace(self.preset, **numbers)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call a function when what is due now has been done."""
+        self._clock.call_soon(call)
 
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
@@ -119,12 +156,12 @@ class Broker:
             **columns,
         )
 
-    def note_publisher(self, event: str, **columns: Any) -> None:
-        """A row about a link on which the broker receives: its credit waits for confirms."""
+    def note_publisher(self, event: str, kind: str, **columns: Any) -> None:
+        """A row about a link on which the broker receives: what confirms do, or their want."""
         self._tap.internal(
             t_us=self._clock.now_us,
             event=event,
-            kind="unconfirmed",
+            kind=kind,
             vantage="broker",
             link_sender="client",
             **columns,
@@ -160,10 +197,3 @@ class Broker:
             for key, value in connection.overview().items():
                 picture[f"{connection.name}.{key}"] = value
         return picture
-
-
-def queue_name(address: str) -> str:
-    """The queue's name in an address: the address itself, or what follows `/queues/`, decoded."""
-    if address.startswith(QUEUES_PREFIX):
-        return unquote(address[len(QUEUES_PREFIX) :])
-    return address

@@ -35,7 +35,7 @@ Judge = Callable[..., Verdict]
 
 
 def checks(
-    lesson: str, name: str, *, hints: tuple[CheckHint, ...] = ()
+    lesson: str, name: str, *, scenarios: tuple[str, ...] = (), hints: tuple[CheckHint, ...] = ()
 ) -> Callable[[Judge], Judge]:
     """Make a check of a function that judges.
 
@@ -45,6 +45,8 @@ def checks(
     Args:
         lesson: two digits.
         name: under which the outcome is kept.
+        scenarios: whose panel or run the first argument must be; none if that is not one. With
+            anything else the learner is told what is wanted, and nothing is recorded.
         hints: from a nudge to nearly the answer. A function gets what the check gets.
     """
 
@@ -53,6 +55,8 @@ def checks(
 
         @functools.wraps(judge)
         def check(*args: Any, log: Progress = progress, hints: int = 0, **kwargs: Any) -> Verdict:
+            if scenarios and (wrong := _other_desk(args, scenarios)):
+                return not_yet(wrong)
             verdict = judge(*args, **kwargs)
             wanted = max(0, min(int(hints), len(ladder)))
             shown = tuple(
@@ -73,6 +77,15 @@ def checks(
 
     ladder = hints
     return make
+
+
+def _other_desk(args: tuple[Any, ...], scenarios: tuple[str, ...]) -> str:
+    """What to say of a run that this check cannot judge; nothing if it can."""
+    shown = run_of(args[0]).scenario.name if args else None
+    if shown is None or shown in scenarios:
+        return ""
+    wanted = " or ".join(f'"{name}"' for name in scenarios)
+    return f'This check wants a panel or a run of the scenario {wanted}; this one shows "{shown}".'
 
 
 def _more(verdict: Verdict, shown: int, there: int) -> str:

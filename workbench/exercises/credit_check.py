@@ -33,6 +33,7 @@ def _flying(desk: Any) -> str:
 @checks(
     LESSON,
     "late-arrivals",
+    scenarios=("credit",),
     hints=(
         "What is on the wire when the receiver changes its mind cannot be called back.",
         _flying,
@@ -80,6 +81,7 @@ def late_arrivals(desk: Any) -> Verdict:
 @checks(
     LESSON,
     "never-more-than",
+    scenarios=("credit",),
     hints=(
         "Credit that is used up may be granted again, as often as you like.",
         lambda desk, link_credit: (

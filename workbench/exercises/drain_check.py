@@ -22,6 +22,7 @@ from .timeout import CROSSED, IN_TIME, TimedGet, ending_of, explained
 @checks(
     LESSON,
     "gave-back",
+    scenarios=("credit", "asking"),
     hints=(
         "A drain gives back what finds no message. So which number must be the larger one, credit"
         " or what is ready?",
@@ -68,6 +69,7 @@ def gave_back(desk: Any) -> Verdict:
 @checks(
     LESSON,
     "paused",
+    scenarios=("credit", "asking"),
     hints=(
         "The receiver knows that it is quiet when the sender's flow, the answer to its echo, has"
         " come. Step to that flow before you grant again.",
@@ -122,6 +124,7 @@ def _pause(played: Run) -> tuple[bool, str]:
 @checks(
     LESSON,
     "urgent-first",
+    scenarios=("two_queues",),
     hints=(
         "While the ordinary queue's link has no credit, nothing comes from it.",
         "Grant the urgent link enough for its whole queue, go to the end, and grant the other one"

@@ -145,8 +145,14 @@ class DrainCases:
             str(serial.diff(after, before) - sent),
             f"{before} → {after}",
             str(measure.credit(played.rows, BROKER)),
-            words or "none: no credit was left to give back",
+            self._ending(played, words),
         )
+
+    @staticmethod
+    def _ending(played: Run, words: str) -> str:
+        if not played.rested:
+            return f"cut: {played.note}"
+        return words or "none: no credit was left to give back"
 
     def __str__(self) -> str:
         return str(self.table)

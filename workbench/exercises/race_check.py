@@ -47,6 +47,7 @@ def crosses(run: Run) -> bool:
 @checks(
     LESSON,
     "crossed",
+    scenarios=("race",),
     hints=(
         "Neither frame may land before the other has left.",
         "Send flow, send transfer; only then let them arrive.",

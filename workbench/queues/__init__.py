@@ -1,5 +1,6 @@
 """Queues as state machines: commands in, a reply and effects out."""
 
+from .arguments import QueueArgumentError, QueueArguments
 from .base import (
     Activated,
     Checkout,
@@ -8,6 +9,7 @@ from .base import (
     Count,
     Credit,
     Credited,
+    DeadLettered,
     Deliver,
     DetachConsumer,
     Dispatch,
@@ -15,19 +17,27 @@ from .base import (
     Dropped,
     Effect,
     Enqueue,
+    Expire,
+    Gone,
     Meta,
     Modify,
+    Origin,
     Purge,
     Queue,
     QueueError,
     Reject,
+    Rejected,
     Release,
     Reply,
     Requeued,
     Settle,
+    Start,
     Stored,
+    Touch,
 )
 from .classic import ClassicQueue
+from .kinds import make_queue
+from .stream import StreamQueue
 
 __all__ = [
     "Activated",
@@ -38,6 +48,7 @@ __all__ = [
     "Count",
     "Credit",
     "Credited",
+    "DeadLettered",
     "Deliver",
     "DetachConsumer",
     "Dispatch",
@@ -45,15 +56,25 @@ __all__ = [
     "Dropped",
     "Effect",
     "Enqueue",
+    "Expire",
+    "Gone",
     "Meta",
     "Modify",
+    "Origin",
     "Purge",
     "Queue",
+    "QueueArgumentError",
+    "QueueArguments",
     "QueueError",
     "Reject",
+    "Rejected",
     "Release",
     "Reply",
     "Requeued",
     "Settle",
+    "Start",
     "Stored",
+    "StreamQueue",
+    "Touch",
+    "make_queue",
 ]

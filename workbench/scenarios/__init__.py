@@ -5,6 +5,7 @@ from .branches import Branches
 from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
+from .publishers import PUBLISHERS
 from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
@@ -16,6 +17,7 @@ __all__ = [
     "CREDIT",
     "HANDOVER",
     "MAX_ROWS",
+    "PUBLISHERS",
     "RACE",
     "TWO_QUEUES",
     "Action",

@@ -19,7 +19,7 @@ from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
-from .declare import Action, ActionError, ActionSpec, Scenario, Value
+from .declare import Action, ActionError, ActionSpec, ParameterError, Scenario, Value
 from .world import World
 
 MAX_ROWS = 100_000
@@ -312,6 +312,8 @@ def run(
         scenario = scenario_named(scenario)
     if isinstance(preset, str):
         preset = presets.get(preset)
+    if seed < 0:
+        raise ParameterError(f"seed {seed} is not legal; legal: 0 or more")
     # Arguments that are left out are filled in, as `Run.act` does: an act is written in one way.
     full = [
         replace(

@@ -218,6 +218,8 @@ class _Restoring:
     # -- the run ----------------------------------------------------------------------------
 
     def run(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:
+        if (self.shared.seed or 0) < 0:
+            self.say(f"scenario: {self.shared.seed} is no seed; 0 is taken")
         start = self.playable(scenario, preset, values)
         if start is None:
             return None
@@ -236,7 +238,7 @@ class _Restoring:
     ) -> Run:
         max_rows = self.shared.max_rows
         rows = MAX_ROWS if max_rows is None or not 0 < max_rows <= MAX_ROWS else max_rows
-        seed = self.shared.seed or 0
+        seed = max(self.shared.seed or 0, 0)
         return play(scenario, preset, values, actions, seed, rows, code=self.code)
 
     def playable(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:

@@ -138,6 +138,7 @@ def decode(text: object) -> Shared:
             " Either a newer workbench made it, or its first characters were altered"
         )
     shared, problems, found = Shared(), [], set()
+    read: dict[str, str] = {}
     for piece in filter(None, plain[head.end() :].split(".")):
         tag = piece[:1]
         try:
@@ -145,7 +146,12 @@ def decode(text: object) -> Shared:
             if tag not in PARTS:
                 problems.append(f"a part {tag!r} is unknown here: a newer workbench made this code")
                 continue
+            if tag in read:
+                if read[tag] != piece:
+                    problems.append(f"{PARTS[tag]}: there are two of it; the first one is taken")
+                continue
             shared = _READERS[tag](shared, value)
+            read[tag] = piece
             found.add(tag)
         except ShareCodeError as error:
             if tag in PARTS and tag not in found:

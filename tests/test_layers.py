@@ -17,7 +17,16 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
 
 AMQP = {"amqp", "amqp091", "amqp010"}
 RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
-EVERYTHING = RUNNING | {"live", "scenarios", "analysis", "views", "exercises", "cli", "workbench"}
+EVERYTHING = RUNNING | {
+    "live",
+    "folds",
+    "scenarios",
+    "analysis",
+    "views",
+    "exercises",
+    "cli",
+    "workbench",
+}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
@@ -31,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "peers", "sim", "presets"},
     "trace": AMQP | {"serial"},
+    "folds": {"serial", "trace"},
     "live": {"amqp", "net", "presets", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace"},  # and of trace only what FROM_TRACE names

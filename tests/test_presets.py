@@ -53,3 +53,56 @@ def test_the_specifications_own_limits_hold() -> None:
         assert preset.client_max_frame_size >= 512
         assert 0 <= preset.initial_delivery_count <= presets.UINT_MAX
         assert 0 <= preset.initial_next_outgoing_id <= presets.UINT_MAX
+
+
+# -- RabbitMQ's own settings ----------------------------------------------------------------------
+
+
+def test_a_setting_has_rabbitmq_s_default_under_rabbitmq_s_name() -> None:
+    """The table of the settings that a person finds in RabbitMQ's configuration."""
+    for name in ("rmq4.0", "rmq4.3"):
+        assert presets.settings_of(presets.get(name)) == {
+            "max_link_credit": 170,
+            "max_incoming_window": 400,
+            "max_queue_credit": 256,
+            "frame_max": 131072,
+            "max_message_size": 16777216,
+            "session_max_per_connection": 64,
+            "link_max_per_session": 256,
+            "heartbeat": 60,
+        }
+
+
+@pytest.mark.parametrize("name", presets.SETTINGS)
+def test_a_setting_that_is_changed_is_changed_and_nothing_else(name: str) -> None:
+    """Each by itself; what is shown is what was set."""
+    preset = presets.get("rmq4.3")
+    value = presets.SETTINGS[name].least + 1000
+    shown = presets.settings_of(presets.configured(preset, {f"rabbit.{name}": value}))
+    assert shown == presets.settings_of(preset) | {name: value}
+
+
+def test_thresholds_follow_their_setting() -> None:
+    """Half of it, rounded down, as RabbitMQ divides."""
+    preset = presets.configured(
+        presets.get("rmq4.3"), {"max_link_credit": 11, "max_incoming_window": 9}
+    )
+    assert preset.credit_regrant_at == 5
+    assert preset.window_regrant_at == 4
+    assert preset.alarm_margin == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "telling"),
+    [
+        ("spec", {"max_link_credit": 1}, "which preset spec is not"),
+        ("rmq4.3", {"max_credit": 1}, "no setting 'max_credit' here; legal: max_link_credit"),
+        ("rmq4.3", {"max_link_credit": 0}, "max_link_credit is 0; legal: 1 to 2147483647 messages"),
+        ("rmq4.3", {"heartbeat": True}, "heartbeat is True; legal: 0 to 65535 s"),
+        ("rmq4.3", {"frame_max": 511}, "frame_max is 511; legal: 512"),
+    ],
+)
+def test_a_setting_that_cannot_be_says_what_can(name, settings, telling) -> None:
+    """One line, and no preset."""
+    with pytest.raises(ValueError, match=telling):
+        presets.configured(presets.get(name), settings)

@@ -103,6 +103,16 @@ def test_the_same_command_gives_the_same_trace(capsys, folder):
     assert files.read("a.parquet") == files.read("b.parquet")
 
 
+def test_a_setting_of_rabbitmq_s_is_what_the_broker_grants(capsys, folder):
+    """By the name that RabbitMQ's configuration has for it."""
+    lines(
+        capsys, "run", "race", "--preset", "rmq4.3", "--config", "session_max_per_connection=7",
+        "-o", "t.parquet",
+    )  # fmt: skip
+    opens = [row for row in files.read("t.parquet") if row.kind == "open"]
+    assert {row.frame["channel_max"] for row in opens if row.from_peer == "broker"} == {6}
+
+
 def test_an_act_may_name_the_row_after_which_it_happens(capsys, folder):
     """Two acts: the second in the middle of what the first one caused."""
     lines(
@@ -132,6 +142,18 @@ def test_an_existing_output_is_replaced(capsys, folder):
             2,
             "no preset 'spex'; did you mean spec",
         ),
+        (
+            ["credit", "--preset", "rmq4.3", "--config", "max_credit=3", "-o", "t.parquet"],
+            2,
+            "no setting 'max_credit' here; legal: max_link_credit",
+        ),
+        (["credit", "--config", "max_link_credit=3", "-o", "t.parquet"], 2, "begins with rmq"),
+        (
+            ["credit", "--config", "max_link_credit", "-o", "t.parquet"],
+            2,
+            "write it as NAME=NUMBER",
+        ),
+        (["credit", "--config", "frame_max=" + "9" * 5000, "-o", "t.parquet"], 2, "NAME=NUMBER"),
         (["credit", "--set", "mesages=3", "-o", "t.parquet"], 2, "did you mean messages"),
         (["credit", "--set", "messages", "-o", "t.parquet"], 2, "write it as name=value"),
         (["credit", "--set", "messages=-1", "-o", "t.parquet"], 2, "legal: 0 to 100000 messages"),

@@ -89,6 +89,7 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     """Bad arguments end with 2, what the machine refuses with 1."""
     refused(capsys, "--port", "65536", code=2, telling="65535")
     refused(capsys, "--preset", "rmq9", code=2, telling="rmq4.3")
+    refused(capsys, "--config", "max_link_credit=5", code=2, telling="begins with rmq")
     refused(capsys, "--user", "ann", code=2, telling="NAME:PASSWORD")
     refused(capsys, "--host", "0.0.0.0", code=2, telling="--allow-remote")
     refused(capsys, "--host", "0.0.0.0", "--allow-remote", code=2, telling="--tls or --user")

@@ -14,6 +14,7 @@ from workbench.queues import (
     Dispatch,
     Drained,
     Enqueue,
+    QueueArguments,
     Requeued,
     Settle,
 )
@@ -21,7 +22,7 @@ from workbench.queues import (
 
 def queue_with(messages, *consumers):
     """A queue with messages and consumers attached in that order."""
-    queue = ClassicQueue("q", single_active=True)
+    queue = ClassicQueue("q", QueueArguments(single_active_consumer=True))
     for number in range(messages):
         queue.apply(Enqueue(payload=b"%d" % number))
     for name in consumers:
@@ -106,7 +107,7 @@ class SingleActive(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.queue = ClassicQueue("q", single_active=True)
+        self.queue = ClassicQueue("q", QueueArguments(single_active_consumer=True))
         self.ready: list[int] = []
         self.line: list[str] = []
         self.held: dict[str, list[int]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue
+from workbench.queues import ClassicQueue, QueueArguments
 from workbench.sim import NoTap, Tap, VirtualClock
 
 from .connection import BrokerConnection
@@ -63,19 +63,28 @@ class Broker:
         """The queue that an address names, `q` or `/queues/q`, or None."""
         return self.queues.get(queue_name(address))
 
-    def declare(self, address: str, *, single_active_consumer: bool = False) -> QueueProcess:
+    def declare(
+        self,
+        address: str,
+        arguments: QueueArguments | None = None,
+        *,
+        single_active_consumer: bool = False,
+    ) -> QueueProcess:
         """The queue that an address names; made if there is none.
 
         Args:
             address: `q` or `/queues/q`.
-            single_active_consumer: if it is made, one consumer at a time gets its messages.
+            arguments: if it is made, what kind of queue it is.
+            single_active_consumer: short for arguments that say just this.
         """
         name = queue_name(address)
         queue = self.queues.get(name)
         if queue is None:
+            if arguments is None:
+                arguments = QueueArguments(single_active_consumer=single_active_consumer)
             queue = self.queues[name] = QueueProcess(
                 self._clock,
-                ClassicQueue(name, single_active=single_active_consumer),
+                ClassicQueue(name, arguments),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self._tap,

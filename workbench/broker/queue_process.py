@@ -11,7 +11,7 @@ One message is handed out per clock event. Between any two a person may act.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from workbench.queues import (
@@ -23,6 +23,7 @@ from workbench.queues import (
     Count,
     Credit,
     Credited,
+    DeadLettered,
     Deliver,
     DetachConsumer,
     Dispatch,
@@ -32,8 +33,11 @@ from workbench.queues import (
     Enqueue,
     Meta,
     Modify,
+    Origin,
     Purge,
+    QueueArguments,
     Reject,
+    Rejected,
     Release,
     Reply,
     Requeued,
@@ -76,11 +80,18 @@ class Consumer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Publish:
-    """In the mailbox: a message to be taken in, and whom to tell."""
+    """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
 
-    payload: bytes
-    message_format: int
+    message: Enqueue
     confirmed: Callable[[], None] | None
+    rejected: Callable[[str], None] | None
+
+    def refused(self, reason: str) -> None:
+        """The queue does not take it."""
+        if self.rejected is not None:
+            self.rejected(reason)
+        elif self.confirmed is not None:
+            self.confirmed()
 
 
 class _HandOut:
@@ -98,6 +109,7 @@ class QueueProcess:
         queue: the state machine.
         enqueue_us, deliver_us: service time of taking one message in, and of handing one out.
         tap: observer of what happens inside.
+        dead_letter: publishes a dead letter to its exchange; None: it is gone.
     """
 
     def __init__(
@@ -108,7 +120,9 @@ class QueueProcess:
         enqueue_us: int,
         deliver_us: int,
         tap: Tap,
+        dead_letter: Callable[[DeadLettered], None] | None = None,
     ) -> None:
+        self.dead_letter = dead_letter
         self.queue = queue
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
@@ -128,6 +142,11 @@ class QueueProcess:
         return self.queue.name
 
     @property
+    def arguments(self) -> QueueArguments:
+        """How the queue was declared."""
+        return self.queue.arguments
+
+    @property
     def mailbox(self) -> int:
         """Messages and hand-outs that wait for the process."""
         return self._actor.depth
@@ -139,9 +158,26 @@ class QueueProcess:
         payload: bytes,
         message_format: int = 0,
         confirmed: Callable[[], None] | None = None,
+        *,
+        rejected: Callable[[str], None] | None = None,
+        origin: Origin | None = None,
     ) -> None:
-        """Post a message to the queue; `confirmed` is called when the queue has taken it."""
-        self._actor.post(_Publish(payload, message_format, confirmed))
+        """Post a message to the queue.
+
+        Args:
+            payload: the message, encoded.
+            message_format: how [2.8.11].
+            confirmed: called when the queue has taken it.
+            rejected: called with the reason if the queue does not take it; if there is none,
+                `confirmed` is called then too, so that somebody who counts gets an answer.
+            origin: how it came here; None: straight to the queue.
+        """
+        message = Enqueue(
+            payload=payload,
+            message_format=message_format,
+            origin=origin or Origin(routing_keys=(self.name,)),
+        )
+        self._actor.post(_Publish(message, confirmed, rejected))
 
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -221,13 +257,7 @@ class QueueProcess:
 
     def _handle(self, message: _Publish | _HandOut) -> None:
         if isinstance(message, _Publish):
-            self._command(
-                Enqueue(
-                    payload=message.payload,
-                    message_format=message.message_format,
-                    publish=message.confirmed,
-                )
-            )
+            self._command(replace(message.message, publish=message))
         else:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
@@ -278,10 +308,18 @@ class QueueProcess:
                 self._consumers[name].deliver(effect)
             case Drained(consumer=name):
                 self._consumers[name].drained(effect)
-            case Confirm(publish=confirmed):
+            case Confirm(publish=publish):
                 self._log("enqueue")
-                if confirmed is not None:
-                    confirmed()
+                if isinstance(publish, _Publish) and publish.confirmed is not None:
+                    publish.confirmed()
+            case Rejected(publish=publish, reason=reason):
+                self._log("drop", kind="publish", extra={"reason": reason})
+                if isinstance(publish, _Publish):
+                    publish.refused(reason)
+            case DeadLettered(reason=reason, exchange=exchange):
+                self._log("drop", kind="dead-letter", extra={"reason": reason, "to": exchange})
+                if self.dead_letter is not None:
+                    self.dead_letter(effect)
             case Dropped(reason=reason):
                 self._log("drop", extra={"reason": reason})
             case Requeued(count=count):

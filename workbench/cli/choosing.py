@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .console import WRONG_USAGE, CommandError, one_line, suggestion
+
+if TYPE_CHECKING:
+    import argparse
 
 YES = ("true", "yes", "on", "1")
 NO = ("false", "no", "off", "0")
@@ -46,6 +50,43 @@ def preset_named(name: str) -> Any:
             f"no preset {_shown(name)}{suggestion(name, presets.names())}", WRONG_USAGE
         )
     return presets.get(name)
+
+
+def preset_configured(name: str, texts: Iterable[str]) -> Any:
+    """The preset of that name, with `NAME=VALUE` settings of RabbitMQ's changed.
+
+    Raises:
+        CommandError: if there is no such preset or setting, or the value is not legal.
+    """
+    from workbench import presets
+
+    preset = preset_named(name)
+    changed: dict[str, int] = {}
+    for text in texts:
+        setting, equals, value = text.partition("=")
+        if not equals or not re.fullmatch(r"\s*[0-9]{1,12}\s*", value):
+            raise CommandError(
+                f"--config {_shown(text)}: write it as NAME=NUMBER, with one of"
+                f" {', '.join(presets.SETTINGS)}",
+                WRONG_USAGE,
+            )
+        changed[setting.strip()] = int(value)
+    try:
+        return presets.configured(preset, changed)
+    except ValueError as error:
+        raise CommandError(f"--config: {error}", WRONG_USAGE) from None
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """The option that changes settings of RabbitMQ's."""
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a setting of RabbitMQ's by its own name, such as max_link_credit=50; may be given"
+        " several times",
+    )
 
 
 def settings(texts: Iterable[str], parameters: Iterable[Any], owner: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .choosing import preset_named, scenario_named, settings
+from .choosing import add_config, preset_configured, scenario_named, settings
 from .console import WRONG_USAGE, CommandError, Progress, say, suggestion
 from .places import output_file
 
@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenario", metavar="SCENARIO", nargs="?", help="what to play, such as credit"
     )
     parser.add_argument("--preset", metavar="P", help=f"default numbers ({STANDARD_PRESET})")
+    add_config(parser)
     parser.add_argument(
         "--set",
         action="append",
@@ -106,7 +107,7 @@ def as_said(arguments: argparse.Namespace) -> Any:
     if arguments.strict:
         raise CommandError("--strict is for --code", WRONG_USAGE)
     scenario = scenario_named(arguments.scenario)
-    preset = preset_named(arguments.preset or STANDARD_PRESET)
+    preset = preset_configured(arguments.preset or STANDARD_PRESET, arguments.config)
     values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
     with Progress(f"playing {scenario.name}"):
         try:
@@ -129,7 +130,8 @@ def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
     from workbench.scenarios.share import open_code
     from workbench.trace.share import LONGEST_READ
 
-    if arguments.scenario or arguments.preset or arguments.settings or arguments.acts:
+    said = (arguments.scenario, arguments.preset, arguments.settings, arguments.acts)
+    if any(said) or arguments.config:
         raise CommandError(
             "a share code says scenario, preset, parameters and acts itself: leave them out",
             WRONG_USAGE,

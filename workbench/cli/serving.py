@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .choosing import preset_named
+from .choosing import add_config, preset_configured
 from .console import WRONG_USAGE, CommandError, say
 
 NAME = "serve"
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)"
     )
     parser.add_argument("--preset", default="spec", metavar="P", help="default numbers (spec)")
+    add_config(parser)
     parser.add_argument("--trace", metavar="DIR", help="keep the trace in this folder")
     parser.add_argument(
         "--user",
@@ -101,7 +102,7 @@ def _start(arguments: argparse.Namespace) -> Any:
     if not 0 <= port <= 65535:
         raise CommandError(f"--port {port}: legal: 0 to 65535", WRONG_USAGE)
     _check_reach(arguments)
-    preset = preset_named(arguments.preset)
+    preset = preset_configured(arguments.preset, arguments.config)
     users = dict(_user(text) for text in arguments.users) or None
     options: dict[str, Any] = {
         "host": arguments.host,

@@ -15,21 +15,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from .configuration import SETTINGS, Setting, configured, settings_of
 from .rabbitmq import RabbitMq40, RabbitMq43
 from .specification import INT_MAX, RABBITMQ, SPEC, UINT_MAX, Preset
 
 __all__ = [
     "INT_MAX",
     "RABBITMQ",
+    "SETTINGS",
     "SPEC",
     "UINT_MAX",
     "Number",
     "Preset",
     "RabbitMq40",
     "RabbitMq43",
+    "Setting",
+    "configured",
     "describe",
     "get",
     "names",
+    "settings_of",
 ]
 
 

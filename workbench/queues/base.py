@@ -27,6 +27,24 @@ class Meta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """How a message came to its queue.
+
+    Attributes:
+        exchange: that it was published to; `""` is the default exchange.
+        routing_keys: that it was published with; a dead letter keeps them.
+        deaths: what whoever routes dead letters wants to remember of earlier ones.
+    """
+
+    exchange: str = ""
+    routing_keys: tuple[str, ...] = ()
+    deaths: tuple[Any, ...] = ()
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """A message as the queue keeps it.
 
@@ -37,6 +55,9 @@ class Stored:
         acquired_count: how often it was handed to a consumer.
         annotations: message annotations that a modified outcome asked to merge [3.4.5].
         barred: consumers that said undeliverable-here.
+        origin: how it came to the queue.
+        t_us: when it was taken in.
+        expires_us: when it is too old to be handed out; None is never.
     """
 
     message_id: int
@@ -46,6 +67,9 @@ class Stored:
     acquired_count: int = 0
     annotations: Mapping[Any, Any] = field(default_factory=dict)
     barred: frozenset[str] = frozenset()
+    origin: Origin = NOWHERE
+    t_us: int = 0
+    expires_us: int | None = None
 
 
 # -- commands -------------------------------------------------------------------------------
@@ -53,11 +77,18 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enqueue:
-    """Append a message; `publish` comes back in the `Confirm` effect."""
+    """Append a message; `publish` comes back in the `Confirm` effect, or in `Rejected`.
+
+    Attributes:
+        ttl_ms: how long the message may wait by its own header [3.2.1]; None: as the queue says.
+        origin: how it came to the queue; kept with the message.
+    """
 
     payload: bytes
     message_format: int = 0
     publish: Any = None
+    ttl_ms: int | None = None
+    origin: Origin = NOWHERE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +247,30 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """The queue does not take the message of that `Enqueue`; `reason` says why (`maxlen`)."""
+
+    publish: Any
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLettered:
+    """A message has left the queue and is to be published again, to an exchange.
+
+    Attributes:
+        reason: `expired`, `maxlen`, `rejected` or `delivery_limit`.
+        exchange: the queue's dead-letter exchange; `""` is the default exchange.
+        routing_keys: with which keys: the queue's one, or those that the message came with.
+    """
+
+    message: Stored
+    reason: str
+    exchange: str
+    routing_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Activated:
     """On a queue with a single active consumer this one is it from now on."""
 
@@ -230,7 +285,7 @@ class Requeued:
     count: int
 
 
-Effect = Deliver | Confirm | Drained | Dropped | Activated | Requeued
+Effect = Deliver | Confirm | Rejected | Drained | Dropped | DeadLettered | Activated | Requeued
 
 
 class Queue(Protocol):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from workbench import serial
 
+from .arguments import NO_ARGUMENTS, QueueArguments
 from .base import (
     Activated,
     Checkout,
@@ -72,14 +73,13 @@ class _Consumer:
 class ClassicQueue:
     """Commands in, effects out; see `workbench.queues.base` for both.
 
-    Args:
-        name: of the queue.
-        single_active: one consumer at a time gets messages.
+    Args: its name, and how it was declared.
     """
 
-    def __init__(self, name: str, *, single_active: bool = False) -> None:
+    def __init__(self, name: str, arguments: QueueArguments = NO_ARGUMENTS) -> None:
         self.name = name
-        self.single_active = single_active
+        self.arguments = arguments
+        self.single_active = arguments.single_active_consumer
         self._active: str | None = None
         self._fresh: deque[Stored] = deque()  # never handed out, in order
         # What came back. Every fresh message is younger than any of these, because fresh ones are
@@ -306,9 +306,9 @@ class ClassicQueue:
             self._active = None
         effects: list[Effect] = []
         if consumer.unsettled:
-            effects.append(Requeued(consumer=consumer.name, count=len(consumer.unsettled)))
-        effects += self._activate()
-        return Count(count=len(consumer.unsettled)), effects + self._drained()
+            effects = [Requeued(consumer=consumer.name, count=len(consumer.unsettled))]
+        effects += [*self._activate(), *self._drained()]
+        return Count(count=len(consumer.unsettled)), effects
 
     def _purge(self) -> tuple[Reply, list[Effect]]:
         gone = [message for _, message in sorted(self._returned)] + list(self._fresh)

@@ -1,0 +1,69 @@
+"""Runs of every scenario, with acts, and all captures: what the questions are asked of."""
+
+from functools import cache
+from pathlib import Path
+
+from workbench.scenarios import registry
+from workbench.scenarios.run import run
+from workbench.trace.importer import import_capture
+
+CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
+
+
+def acted(name, preset, parameters, *acts):
+    """A run with acts, each at the end of what the one before has led to."""
+    played = run(name, preset, parameters)
+    for act, arguments in acts:
+        played = played.act(len(played.rows) - 1, act, **arguments)
+    return played.rows
+
+
+@cache
+def scenario_rows():
+    """By name: every scenario as it stands, and some driven further."""
+    found = {name: run(name).rows for name in registry.names()}
+    for preset in ("spec", "rmq4.0", "rmq4.3"):
+        found[f"drained {preset}"] = acted(
+            "credit",
+            preset,
+            {"messages": 4, "initial_delivery_count": 2**32 - 2},
+            ("grant", {"link_credit": 2}),
+            ("publish", {"count": 2}),
+            ("grant", {"link_credit": 50}),
+            ("drain", {}),
+            ("grant", {"link_credit": 1}),
+            ("publish", {"count": 3}),
+        )
+        found[f"publisher {preset}"] = acted(
+            "credit",
+            preset,
+            {"messages": 0, "publisher": "visible"},
+            ("publish", {"count": 200}),
+            ("grant", {"link_credit": 150}),
+            ("stop", {}),
+        )
+    found["race"] = run("race").act_each(
+        ["send_flow", "flow_arrives", "send_transfer", "send_flow", "transfer_arrives",
+         "flow_arrives"]
+    ).rows  # fmt: skip
+    found["huge credit given back"] = acted(
+        "credit", "spec", {"messages": 3, "initial_delivery_count": 20},
+        ("grant", {"link_credit": 2**32 - 1}), ("drain", {}), ("grant", {"link_credit": 5}),
+    )  # fmt: skip
+    return found
+
+
+@cache
+def capture_rows():
+    """All captures of real brokers, in one list; each is a run."""
+    return import_capture(sorted(CAPTURES.glob("*.pcapng"))).rows
+
+
+def all_rows():
+    """All of them in one trace, each a run of its own."""
+    import dataclasses
+
+    rows = []
+    for name, found in scenario_rows().items():
+        rows += [dataclasses.replace(row, run=name) for row in found]
+    return rows + list(capture_rows())

@@ -1,0 +1,37 @@
+"""Both counters of every link, from the wire alone."""
+
+import pytest
+
+from workbench.analysis.chunks import Chunks
+from workbench.analysis.credit import credit
+
+from .runs import all_rows
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return all_rows()
+
+
+@pytest.fixture(scope="module")
+def trace(as_trace, rows):
+    return as_trace(rows).cache()
+
+
+def ledgers(rows):
+    """The counters that each row of a link was recorded with."""
+    return {
+        (row.run, row.seq): ((row.ledger or {}).get("delivery_count"), row.ledger["link_credit"])
+        for row in rows
+        if row.is_frame and row.link and row.ledger and "link_credit" in row.ledger
+    }
+
+
+@pytest.mark.parametrize("chunk", [5, 64, 1 << 20])
+def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunk):
+    """Own, shadow and observed counters follow from the frames, however the trace is cut."""
+    answer = credit(Chunks(rows=chunk, tasks=3))(trace).collect()
+    found = {(row.run, row.seq): (row.delivery_count, row.link_credit) for row in answer}
+    recorded = ledgers(rows)
+    assert len(answer) == len(found)
+    assert {key: found[key] for key in recorded} == recorded

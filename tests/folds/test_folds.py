@@ -1,0 +1,226 @@
+"""The plain folds: their answers on runs whose policy is known, and on captures with a note."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import folds
+from workbench.folds.counters import Counters
+from workbench.folds.vantage import ends, percentile
+from workbench.scenarios import run, schedules
+from workbench.scenarios.link_model import LinkModel
+from workbench.scenarios.rules import rule_named
+from workbench.sim.explorer import explore
+from workbench.trace.importer import import_capture
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
+
+
+def capture(name):
+    """The rows of a committed capture."""
+    return import_capture(CAPTURES / f"{name}.pcapng").rows
+
+
+def only(answer, **wanted):
+    """The one row of an answer with these values."""
+    (row,) = [row for row in answer if all(row[key] == value for key, value in wanted.items())]
+    return row
+
+
+def acted(name, *acts, **parameters):
+    """A run in which each act is done when the one before has come to rest."""
+    played = run(name, parameters=parameters)
+    for act, arguments in acts:
+        played = played.act(played.rows[-1].seq, act, **arguments)
+    return played
+
+
+# -- grants ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule"),
+    [
+        ("one-at-a-time", "one-at-a-time"),
+        ("batch-then-wait", "batch"),
+        ("top-up-at-half", "at-half"),
+    ],
+)
+def test_the_rule_by_which_a_receiver_tops_up_is_inferred(policy, rule):
+    """The policy is the run's; the fold sees the wire alone."""
+    played = run("credit", parameters={"policy": policy, "n": 6, "messages": 60})
+    link = only(folds.grants(played.rows), link_sender="broker")
+    assert link["rule"] == rule
+    assert link["messages"] == 60
+    assert link["known"]
+
+
+def test_a_receiver_that_waits_for_all_n_needs_more_credit_and_is_told_so():
+    """While it waits for the next grant the sender stands at zero."""
+    played = run("credit", parameters={"policy": "batch-then-wait", "n": 5, "messages": 50})
+    link = only(folds.grants(played.rows), link_sender="broker")
+    assert (link["granted"], link["left"]) == (5, 0)
+    assert link["zero_us"] > 0
+    assert link["credit_needed"] > 5
+    assert link["advice"] == "raise"
+
+
+def test_the_publisher_s_grants_of_rabbitmq_are_topped_up_at_half():
+    """170 at first, and 170 again at 85: what the capture's note says."""
+    link = only(folds.grants(capture("rmq43_a_publisher_grants")), link="snd-0-/queues/cap_a")
+    assert (link["rule"], link["granted"], link["left"]) == ("at-half", 170, 85)
+
+
+def test_a_flow_that_lowers_credit_is_no_grant():
+    """A stop says link-credit 0."""
+    played = acted("credit", ("grant", {"link_credit": 4}), ("stop", {}), messages=2)
+    assert only(folds.grants(played.rows), link_sender="broker")["grants"] == 1
+
+
+# -- windows --------------------------------------------------------------------------------------
+
+
+def test_a_window_of_three_frames_closes_in_the_middle_of_a_message():
+    """The note of the capture: 3 frames, a pause of 0.4 s, 8 more."""
+    answer = folds.windows(capture("rmq43_e_large_message_split"))
+    there = only(answer, sender="broker")
+    assert (there["frames"], there["messages"], there["frames_per_message"]) == (11, 1, 11.0)
+    assert (there["closed_times"], there["window_least"]) == (1, 0)
+    assert 350_000 < there["closed_us"] < 450_000
+    assert only(answer, sender="client")["frames"] == 13
+
+
+def test_an_alarm_closes_the_window_of_the_publishing_direction_alone():
+    """The consumer goes on; a session begun meanwhile is closed from the start."""
+    answer = folds.windows(capture("rmq43_f_memory_alarm"))
+    assert only(answer, connection="c1", sender="client")["closed_times"] == 1
+    assert only(answer, connection="c1", sender="broker")["closed_times"] == 0
+    begun = only(answer, connection="c2", sender="client")
+    assert (begun["window_first"], begun["closed_times"]) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["credit", "race", "asking", "handover", "two_queues"])
+def test_the_window_is_what_the_ledgers_of_our_own_ends_say(name):
+    """Another way to the same number: the sender's own counter in the trace."""
+    rows = run(name).rows
+    compared = 0
+    for end in ends(rows):
+        assert end.own
+        for step in Counters(end).steps():
+            ledger = step.row.ledger or {}
+            window = None if step.session is None else step.session.left
+            if window is not None and "remote_incoming_window" in ledger:
+                assert window == ledger["remote_incoming_window"], step.row
+                compared += 1
+            if step.link is not None and "link_credit" in ledger and step.link.credit is not None:
+                assert step.link.credit == ledger["link_credit"], step.row
+                compared += 1
+    assert compared > 0
+
+
+# -- latency --------------------------------------------------------------------------------------
+
+
+def test_a_drain_and_an_echo_are_timed_from_the_receiver_s_side():
+    """Two latencies of the wire, whatever the queue holds."""
+    played = acted("credit", ("grant", {"link_credit": 4}), ("echo", {}), ("drain", {}), messages=2)
+    for measure in ("drain", "echo"):
+        row = only(folds.latency(played.rows), measure=measure)
+        assert (row["count"], row["unanswered"]) == (1, 0)
+        assert row["p50_us"] == row["max_us"] == 2 * played.preset.wire_latency_us
+
+
+def test_settlement_counts_what_was_never_settled():
+    """Ten were settled in the capture, fifteen not."""
+    row = only(folds.latency(capture("rmq43_b_consumer_credit")), measure="settlement")
+    assert (row["count"], row["unanswered"]) == (10, 15)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1), st.sampled_from([10, 50, 90, 99]))
+@settings(derandomize=True)
+def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(values, percent):
+    """Nearest rank, from its definition."""
+    found = percentile(values, percent)
+    assert found in values
+    assert sum(one <= found for one in values) * 100 >= percent * len(values)
+    below = [one for one in values if one < found]
+    assert len(below) * 100 < percent * len(values)
+
+
+# -- throughput -----------------------------------------------------------------------------------
+
+
+def test_every_message_is_in_one_window():
+    """Windows share nothing and leave nothing out; a link alone is fair to itself."""
+    played = run("credit", parameters={"policy": "one-at-a-time", "messages": 20})
+    answer = folds.throughput(played.rows, window_us=3000)
+    rows = [row for row in answer if row["link_sender"] == "broker"]
+    assert sum(row["messages"] for row in rows) == 20
+    assert [row["window_start_us"] % 3000 for row in rows] == [0] * len(rows)
+    assert {row["jain"] for row in rows} <= {None, 1.0}
+
+
+def test_two_links_that_get_the_same_are_fair_and_one_that_gets_all_is_not():
+    """Jain's index is 1 for equal shares and 1/n where one of n gets everything."""
+    played = acted("two_queues", ("grant", {"queue": "bulk", "link_credit": 3}))
+    answer = [row for row in folds.throughput(played.rows, 10**9) if row["messages"]]
+    assert {row["link"] for row in answer} == {"bulk"}
+    assert answer[0]["jain"] == 0.5
+
+
+def test_a_window_without_length_is_refused():
+    """One line that says what is legal."""
+    with pytest.raises(ValueError, match="a window of 0 µs has no length; legal: 1 or more"):
+        folds.throughput([], 0)
+
+
+# -- violations -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcapng")), ids=lambda path: path.stem)
+def test_what_real_peers_broke_is_what_the_captures_notes_say(path):
+    """Only the alarm captures have one: a transfer sent in spite of window 0."""
+    found = [(row["what"], row["clause"]) for row in folds.violations(import_capture(path).rows)]
+    if "memory_alarm" in path.stem:
+        assert found == [("beyond-window", "2.5.6")]
+    else:
+        assert found == []
+
+
+def test_a_sender_that_adds_credit_is_caught_and_one_that_works_by_the_rule_is_not():
+    """The explorer's shortest bad schedule of one; any whole schedule of the other."""
+    whats = {}
+    for rule in ("spec", "add"):
+        model = LinkModel(messages=6, grants=(2, 2), rule=rule_named(rule).rule)
+        found = explore(model)
+        sends = ["send-transfer"] * 3  # with what the schedule has led it to believe
+        moves = [*found.shortest, *sends] if found.shortest else found.path_to(found.ordered[-1])
+        whats[rule] = {
+            row["what"] for row in folds.violations(schedules.play_model(model, moves, rule).rows)
+        }
+    assert whats == {"spec": set(), "add": {"beyond-credit"}}
+
+
+# -- compare --------------------------------------------------------------------------------------
+
+
+def test_a_trace_differs_from_itself_by_nothing():
+    """No difference, ratio 1, no effect."""
+    rows = run("credit", parameters={"policy": "one-at-a-time", "messages": 20}).rows
+    for row in folds.compare(rows, rows):
+        assert row["difference"] in (0.0, None)
+        assert row["ratio"] in (1.0, None)
+        assert row["effect"] in (0.0, None)
+
+
+def test_a_policy_that_waits_more_has_longer_gaps():
+    """More grants at once, fewer waits: the mean gap shrinks, and so the effect is below zero."""
+    few, many = (
+        run("credit", parameters={"policy": "batch-then-wait", "n": n, "messages": 40}).rows
+        for n in (1, 20)
+    )
+    gap = only(folds.compare(few, many), measure="gap_us")
+    assert gap["right"] < gap["left"]
+    assert gap["effect"] < 0

@@ -1,0 +1,83 @@
+"""How questions are put together: steps in a row, and a schema at each end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, ParamSpec
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from .errors import AnalysisError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Transformer", "chain", "typed"]
+
+Transformer = Callable[["DataFrame"], "DataFrame"]
+P = ParamSpec("P")
+
+
+def chain(*steps: Transformer) -> Transformer:
+    """One transformer that does these steps, the first first."""
+    return lambda df: reduce(lambda so_far, step: step(so_far), steps, df)
+
+
+def typed(
+    needs: T.StructType, gives: T.StructType
+) -> Callable[[Callable[P, Transformer]], Callable[P, Transformer]]:
+    """Checks what a question gets and what it gives, and puts its columns in order.
+
+    The columns it gets may be more than it needs. Nullability is not compared: Spark forgets it.
+
+    Raises:
+        AnalysisError: when the question is asked of a DataFrame that lacks a column, or has one of
+            another type; the text names the question and the column.
+    """
+
+    def decorate(factory: Callable[P, Transformer]) -> Callable[P, Transformer]:
+        name = factory.__name__
+
+        @wraps(factory)
+        def made(*args: P.args, **kwargs: P.kwargs) -> Transformer:
+            transform = factory(*args, **kwargs)
+
+            def checked(df: DataFrame) -> DataFrame:
+                _check(name, "needs", needs, df.schema)
+                answer = transform(df)
+                _check(name, "gives", gives, answer.schema)
+                return answer.select([F.col(column) for column in gives.names])
+
+            return checked
+
+        return made
+
+    return decorate
+
+
+def _check(name: str, verb: str, wanted: T.StructType, found: T.StructType) -> None:
+    there = {column.name: column.dataType for column in found}
+    missing = [column.name for column in wanted if column.name not in there]
+    if missing:
+        raise AnalysisError(
+            f"{name} {verb} the columns {', '.join(missing)}; there are: {', '.join(there)}"
+        )
+    for column in wanted:
+        if not _same(there[column.name], column.dataType):
+            raise AnalysisError(
+                f"{name} {verb} {column.name} as {column.dataType.simpleString()[:60]}, "
+                f"and it is {there[column.name].simpleString()[:60]}"
+            )
+
+
+def _same(found: T.DataType, wanted: T.DataType) -> bool:
+    if isinstance(wanted, T.StructType) and isinstance(found, T.StructType):
+        theirs = {inner.name: inner.dataType for inner in found}
+        return all(
+            inner.name in theirs and _same(theirs[inner.name], inner.dataType) for inner in wanted
+        )
+    if isinstance(wanted, T.ArrayType) and isinstance(found, T.ArrayType):
+        return _same(found.elementType, wanted.elementType)
+    return bool(found == wanted)

@@ -1,0 +1,47 @@
+"""What are both counters of every link at every row, from the fields on the wire alone?
+
+A link's sender counts deliveries and lives on a limit: delivery-count plus link-credit of the
+receiver's last flow [AMQP 1.0, 2.6.7]. Serial numbers wrap, a message of several transfers counts
+once, a drain moves the count, an attach begins anew, and what happened before the trace begins is
+not known until an end states it. In a trace of both ends each row tells the counters of the end
+that logged it; in a capture, the sender's entitlement at the place where it was made.
+
+One shuffle: rows go to tasks by chunk of the trace, never by link (`chunks`, `counting`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from .chunks import Chunks, in_cells
+from .compose import Transformer, chain, typed
+from .counting import counted
+from .links import link_rows
+from .schemas import CREDIT, TRACE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["credit"]
+
+
+@typed(TRACE, CREDIT)
+def credit(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for every frame that concerns a link.
+
+    Args:
+        chunks: how the trace is cut; see `reading.open_trace`.
+    """
+    return chain(link_rows, lambda rows: in_cells(rows, chunks), counted, _named)
+
+
+def _named(rows: DataFrame) -> DataFrame:
+    return rows.withColumns(
+        {
+            "delivery_count": F.col("count"),
+            "link_credit": F.col("left"),
+            "known": F.col("count").isNotNull() & F.col("left").isNotNull(),
+        }
+    )

@@ -1,0 +1,83 @@
+"""The schemas of traces and answers as Spark has them, from `trace.schema` and never inferred."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import types as T
+
+from workbench.trace.schema import COLUMNS
+
+if TYPE_CHECKING:
+    from workbench.trace.schema import Field
+
+__all__ = ["CREDIT", "KEY", "STALLS", "TRACE", "spark_type"]
+
+_WORDS: dict[str, T.DataType] = {
+    "string": T.StringType(),
+    "int64": T.LongType(),
+    "int32": T.IntegerType(),
+    "bool": T.BooleanType(),
+    "binary": T.BinaryType(),
+    "list<string>": T.ArrayType(T.StringType()),
+}
+
+
+def spark_type(column: Field) -> T.DataType:
+    """Spark's type of a column or of a field in one."""
+    if column.fields:
+        return T.StructType(
+            [T.StructField(inner.name, spark_type(inner), True) for inner in column.fields]
+        )
+    return _WORDS[column.type]
+
+
+TRACE = T.StructType(
+    [
+        T.StructField(column.name, spark_type(column), column.nullable, {"doc": column.doc})
+        for column in COLUMNS
+    ]
+)
+"""A trace: `data/README.md` field by field."""
+
+
+def _answer(*columns: tuple[str, T.DataType, str]) -> T.StructType:
+    return T.StructType(
+        [T.StructField(name, kind, True, {"doc": doc}) for name, kind, doc in columns]
+    )
+
+
+_TEXT, _LONG, _INT, _BOOL = T.StringType(), T.LongType(), T.IntegerType(), T.BooleanType()
+
+LINK_KEY: tuple[tuple[str, T.DataType, str], ...] = (
+    ("run", _TEXT, "which run, branch or capture"),
+    ("connection", _TEXT, "c1, c2, ..."),
+    ("session", _INT, "ordinal of the session on its connection"),
+    ("link", _TEXT, "the link's name; null where no attach of it is in the trace"),
+    ("link_sender", _TEXT, "which peer sends messages over it"),
+    ("attach_no", _INT, "1, 2, ... each time it is attached again"),
+)
+_ROW_KEY = (
+    *LINK_KEY,
+    ("seq", _LONG, "the row of the trace"),
+    ("frame_id", _LONG, "its frame"),
+    ("end", _TEXT, "whose counters: sender or receiver"),
+)
+KEY: tuple[str, ...] = tuple(name for name, _, _ in _ROW_KEY)
+"""Columns that say which row of which link an answer speaks of."""
+
+CREDIT = _answer(
+    *_ROW_KEY,
+    ("delivery_count", _LONG, "that end's delivery-count after the frame, 0 to 2^32-1"),
+    ("link_credit", _LONG, "that end's link-credit after the frame, floored at 0"),
+    ("known", _BOOL, "both counters can be known from the frames in the trace"),
+)
+STALLS = _answer(
+    *_ROW_KEY,
+    ("brake", _TEXT, "what held the sender"),
+    ("start_us", _LONG, "since when, microseconds since the run's start"),
+    ("end_us", _LONG, "until when; the run's last row if nothing released it"),
+    ("messages_waiting", _LONG, "messages that waited at least"),
+    ("release_frame_id", _LONG, "the frame that released it; null if none did"),
+    ("evidence", _TEXT, "how it is known that messages waited: available, later-frames, internal"),
+)

@@ -1,0 +1,14 @@
+"""The questions of `data/README.md` as plain folds over rows: no Spark, no Java, nothing clever.
+
+For small traces, and as a second opinion on the Spark queries of `analysis`: both are written from
+the definitions in `data/README.md`, and neither from the other.
+"""
+
+from .compare import compare
+from .grants import grants
+from .latency import latency
+from .throughput import throughput
+from .violations import violations
+from .windows import windows
+
+__all__ = ["compare", "grants", "latency", "throughput", "violations", "windows"]

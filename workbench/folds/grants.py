@@ -1,0 +1,161 @@
+"""`grants`: how each receiver tops up; see `data/README.md`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench import serial
+from workbench.trace.schema import Row
+
+from .counters import Counters
+from .latency import answers
+from .spells import Spells, over
+from .vantage import End, LinkKey, from_receiver, percentile
+
+FITS = 4, 5  # a rule fits if four fifths of the grants agree with it
+STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
+
+
+def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """One row per link, in order of its key."""
+    rows = list(rows)
+    trips = answers(rows, "grant")
+    found = []
+    for end, receivers in from_receiver(rows):
+        links: dict[LinkKey, _Grants] = {}
+        for step in Counters(receivers).steps():
+            if step.link is not None and step.grants:
+                one = links.setdefault(step.link.key, _Grants())
+                one.grant(
+                    step.row.t_us, step.link.limit.upper, step.credit_before, step.link.credit
+                )
+        _at_zero(end, links)
+        for key, one in links.items():
+            found.append({**key._asdict(), **one.answer(trips.get(key, ()))})
+    return sorted(found, key=_order)
+
+
+def _order(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(str(row[name]) for name in LinkKey._fields)
+
+
+def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
+    """What the sender knows: its messages, and when it had no credit."""
+    for step in Counters(end).steps():
+        row = step.row
+        if row.kind == "close":
+            over(row.t_us, (one.zero for one in links.values()))
+        if row.kind == "end":
+            over(row.t_us, (one.zero for key, one in links.items() if key.session == row.session))
+        if step.link is None:
+            continue
+        one = links.setdefault(step.link.key, _Grants())
+        one.known |= row.kind == "attach" and row.from_peer == end.peer
+        one.messages += step.begins
+        if row.kind == "transfer":
+            one.last_transfer = row.t_us
+        credit = step.link.credit
+        if step.grants and one.first_heard is None:
+            one.first_heard = row.t_us
+        if one.first_heard is not None:
+            one.zero.note(row.t_us, None if credit is None else credit == 0)
+        if row.kind == "detach":
+            one.zero.finish(row.t_us)
+    if end.rows:
+        over(end.rows[-1].t_us, (one.zero for one in links.values()))
+
+
+class _Grants:
+    """What is gathered of one link."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.known = False
+        self.first_heard: int | None = None  # when the sender heard of its first grant
+        self.last_transfer: int | None = None
+        self.times: list[int] = []
+        self.uppers: list[int | None] = []
+        self.before: list[int | None] = []
+        self.after: list[int | None] = []
+        self.zero = Spells()
+
+    def grant(self, t_us: int, upper: int | None, before: int | None, after: int | None) -> None:
+        self.times.append(t_us)
+        self.uppers.append(upper)
+        self.before.append(before)
+        self.after.append(after)
+
+    @property
+    def intervals(self) -> list[int]:
+        return [later - sooner for sooner, later in zip(self.times, self.times[1:], strict=False)]
+
+    def rule(self) -> str:
+        """The rule that the grants after the first agree with."""
+        if len(self.times) < 2:
+            return ("none", "once")[len(self.times)]
+        moves = [
+            None if a is None or b is None else serial.diff(b, a)
+            for a, b in zip(self.uppers, self.uppers[1:], strict=False)
+        ]
+        left = self.before[1:]
+        halves = [
+            here is not None and had is not None and 0 < here <= had / 2
+            for here, had in zip(left, self.after, strict=False)
+        ]
+        if _fits([move == 1 for move in moves]):
+            return "one-at-a-time"
+        if _fits([here == 0 for here in left]):
+            return "batch"
+        if _fits(halves):
+            return "at-half"
+        intervals = self.intervals
+        low, typical, high = (percentile(intervals, percent) or 0 for percent in (10, 50, 90))
+        if len(intervals) >= 3 and (high - low) * STEADY <= typical:
+            return "fixed-timer"
+        return "other"
+
+    def rate(self) -> float | None:
+        """Messages per second while there was credit."""
+        if self.first_heard is None or self.last_transfer is None:
+            return None
+        start, end = self.first_heard, self.last_transfer
+        open_us = end - start - self.zero.within(start, end)
+        return self.messages * 1e6 / open_us if open_us > 0 else None
+
+    def answer(self, trips: Sequence[int]) -> dict[str, Any]:
+        """The columns."""
+        granted = percentile([one for one in self.after if one is not None], 50)
+        rate, trip = self.rate(), percentile(trips, 50)
+        interval = percentile(self.intervals, 50)
+        needed = None
+        if rate is not None and trip is not None:
+            needed = math.ceil(rate * (trip + (interval or 0)) / 1e6)
+        advice = "unknown"
+        if self.known and self.times:
+            if self.zero.total_us == 0:
+                advice = "enough"
+            elif needed is not None and granted is not None:
+                advice = "enough" if granted >= needed else "raise"
+        return {
+            "grants": len(self.times),
+            "messages": self.messages,
+            "grants_per_message": len(self.times) / self.messages if self.messages else None,
+            "granted": granted,
+            "left": percentile([one for one in self.before[1:] if one is not None], 50),
+            "interval_us": interval,
+            "rule": self.rule(),
+            "zero_times": self.zero.times,
+            "zero_us": self.zero.total_us,
+            "rate": rate,
+            "round_trip_us": trip,
+            "credit_needed": needed,
+            "advice": advice,
+            "known": self.known,
+        }
+
+
+def _fits(agree: Sequence[bool]) -> bool:
+    part, whole = FITS
+    return sum(agree) * whole >= len(agree) * part

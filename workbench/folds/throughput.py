@@ -1,0 +1,120 @@
+"""`throughput`: rates by link over tumbling windows; see `data/README.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.trace.schema import Row
+
+from .counters import Counters
+from .spells import Spells, over
+from .vantage import LinkKey, ends, is_set, link_key, once
+
+WINDOW_US = 1_000_000
+
+_Connection = tuple[str, str, str | None]
+
+
+def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str, Any]]:
+    """One row per window and link, in order of run, window and link.
+
+    Args:
+        rows: of a trace.
+        window_us: length of a window in microseconds, 1 or more.
+
+    Raises:
+        ValueError: if the window has no length.
+    """
+    if window_us < 1:
+        raise ValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
+    rows = list(rows)
+    blocked = _blocked(rows)
+    links = _counted(once(rows), window_us)
+    queues: dict[LinkKey, str] = {}
+    for row in rows:
+        key = link_key(row)
+        if key is not None and row.queue is not None:
+            queues.setdefault(key, row.queue)
+    together: dict[tuple[_Connection, int], list[int]] = {}
+    for key, counts in links.items():
+        for window, (messages, _, _) in counts.items():
+            together.setdefault((_connection(key), window), []).append(messages)
+    found = []
+    for key, counts in links.items():
+        for window, (messages, frames, octets) in sorted(counts.items()):
+            all_messages = together[_connection(key), window]
+            total = sum(all_messages)
+            squares = sum(one * one for one in all_messages)
+            start = window * window_us
+            spells = blocked.get(key)
+            found.append(
+                {
+                    "window_start_us": start,
+                    **key._asdict(),
+                    "queue": queues.get(key),
+                    "messages": messages,
+                    "frames": frames,
+                    "body_bytes": octets,
+                    "rate": messages * 1e6 / window_us,
+                    "share": messages / total if total else None,
+                    "jain": total * total / (len(all_messages) * squares) if squares else None,
+                    "blocked_us": spells.within(start, start + window_us) if spells else 0,
+                }
+            )
+    return sorted(
+        found,
+        key=lambda row: (
+            row["run"],
+            row["window_start_us"],
+            *(str(row[name]) for name in LinkKey._fields),
+        ),
+    )
+
+
+def _connection(key: LinkKey) -> _Connection:
+    return key.run, key.connection, key.link_sender
+
+
+def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, list[int]]]:
+    """Messages, frames and octets by link and window, with the empty windows between."""
+    found: dict[LinkKey, dict[int, list[int]]] = {}
+    inside: set[LinkKey] = set()
+    for row in rows:
+        key = link_key(row)
+        if key is None:
+            continue
+        windows = found.setdefault(key, {})
+        window = row.t_us // window_us
+        for between in range(max(windows, default=window), window + 1):
+            windows.setdefault(between, [0, 0, 0])
+        if row.kind == "transfer" and row.from_peer == key.link_sender:
+            counts = windows[window]
+            counts[0] += key not in inside
+            counts[1] += 1
+            counts[2] += row.body_bytes or 0
+            goes_on = is_set(row, "more") and not is_set(row, "aborted")
+            (inside.add if goes_on else inside.discard)(key)
+    return found
+
+
+def _blocked(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
+    """When each link had credit while its session's window was closed."""
+    found: dict[LinkKey, Spells] = {}
+    for end in ends(rows):
+        counters = Counters(end)
+        for step in counters.steps():
+            row = step.row
+            for key, link in counters.links.items():
+                spells = found.setdefault(key, Spells())
+                if row.kind == "close" or (row.kind == "end" and row.session == key.session):
+                    spells.finish(row.t_us)
+                elif row.session == key.session:
+                    limit = counters.sessions.get(key.session)
+                    shut = limit is not None and limit.left == 0
+                    spells.note(row.t_us, shut and bool(link.credit))
+                    if row.kind == "detach" and link_key(row) == key:
+                        spells.finish(row.t_us)
+        if end.rows:
+            over(end.rows[-1].t_us, (found[key] for key in counters.links))
+    return found

@@ -1,0 +1,122 @@
+"""Which rows tell what an end of a connection knows, and what a row is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+
+PEERS = (CLIENT, BROKER)
+_RANK = {OBSERVED: 0, SENT: 1, RECEIVED: 2}
+
+
+class LinkKey(NamedTuple):
+    """A link, as `data/README.md` names one."""
+
+    run: str
+    connection: str
+    session: int | None
+    link: str
+    link_sender: str | None
+    attach_no: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The rows that tell what one end of a connection knows.
+
+    Attributes:
+        run, connection: of the connection.
+        peer: whose view it is, `client` or `broker`.
+        own: False if another end's rows, or a capture's, stand in.
+        rows: in order.
+    """
+
+    run: str
+    connection: str
+    peer: str
+    own: bool
+    rows: Sequence[Row]
+
+
+def other(peer: str) -> str:
+    """The end at the other side of the connection."""
+    return BROKER if peer == CLIENT else CLIENT
+
+
+def link_key(row: Row) -> LinkKey | None:
+    """The link that a row concerns, or None."""
+    if row.link is None or row.connection is None:
+        return None
+    return LinkKey(row.run, row.connection, row.session, row.link, row.link_sender, row.attach_no)
+
+
+def value(row: Row, name: str) -> int | None:
+    """A number on the wire; None where the frame did not carry it."""
+    found = (row.frame or {}).get(name)
+    return None if found is None else int(found)
+
+
+def is_set(row: Row, name: str) -> bool:
+    """Whether a flag is on the wire and true."""
+    return bool((row.frame or {}).get(name))
+
+
+def frames(rows: Iterable[Row]) -> list[Row]:
+    """The rows of AMQP 1.0 frames on a connection, in order."""
+    return [
+        row
+        for row in rows
+        if row.is_frame and row.protocol == AMQP_1_0 and row.connection is not None
+    ]
+
+
+def once(rows: Iterable[Row]) -> list[Row]:
+    """One row for each frame: the observed one, else the sent one, else the received one."""
+    best: dict[tuple[str, int | None], Row] = {}
+    for row in frames(rows):
+        known = best.get((row.run, row.frame_id))
+        if known is None or _RANK[row.event] < _RANK[known.event]:
+            best[row.run, row.frame_id] = row
+    return sorted(best.values(), key=lambda row: (row.run, row.seq))
+
+
+def ends(rows: Iterable[Row]) -> list[End]:
+    """Both ends of every connection, each with its own rows, or with those that stand in."""
+    connections: dict[tuple[str, str], list[Row]] = {}
+    for row in frames(rows):
+        connections.setdefault((row.run, str(row.connection)), []).append(row)
+    found = []
+    for (run, connection), its in sorted(connections.items()):
+        for peer in PEERS:
+            own = [row for row in its if row.event != OBSERVED and _logged_by(row) == peer]
+            stand_in = [row for row in its if row.event == OBSERVED] or its
+            found.append(
+                End(run=run, connection=connection, peer=peer, own=bool(own), rows=own or stand_in)
+            )
+    return found
+
+
+def from_receiver(rows: Iterable[Row]) -> list[tuple[End, End]]:
+    """Each end, and what it sends as the other end's rows tell it: (sender's, receiver's)."""
+    by_peer = {(end.run, end.connection, end.peer): end for end in ends(rows)}
+    return [
+        (end, replace(by_peer[run, connection, other(peer)], peer=peer, own=False))
+        for (run, connection, peer), end in by_peer.items()
+    ]
+
+
+def _logged_by(row: Row) -> str:
+    author = str(row.from_peer)
+    return author if row.event == SENT else other(author)
+
+
+def percentile(values: Iterable[int], percent: int) -> int | None:
+    """The nearest-rank percentile; None of nothing."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]

@@ -1,0 +1,148 @@
+"""`violations`: frames that break a rule, with the clause; see `data/README.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from workbench import serial
+from workbench.trace.schema import Row
+
+from .counters import Counters
+from .vantage import End, LinkKey, ends, is_set, link_key, other, value
+
+CLAUSES = {
+    "beyond-credit": "2.6.7",
+    "beyond-window": "2.5.6",
+    "delivery-id-missing": "2.7.5",
+    "delivery-id-order": "2.6.12",
+    "id-never-sent": "2.5.6",
+    "handle-unknown": "2.6.2",
+    "no-answer": "2.7.4",
+}
+_NO_LINK = dict.fromkeys(LinkKey._fields[3:])
+
+
+def violations(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """One row for each frame and each rule that it breaks, in order of run and seq."""
+    found: list[dict[str, Any]] = []
+    for end in ends(rows):
+        found += _transfers(end)
+        found += _ids(end)
+        found += _handles(end)
+        found += _unanswered(end)
+    return sorted(found, key=lambda row: (row["run"], row["seq"], row["what"]))
+
+
+def _breach(
+    row: Row,
+    what: str,
+    expected: int | None = None,
+    found: int | None = None,
+    certain: bool = True,
+) -> dict[str, Any]:
+    key = link_key(row)
+    link = _NO_LINK if key is None else {name: getattr(key, name) for name in _NO_LINK}
+    return {
+        "run": row.run,
+        "connection": row.connection,
+        "session": row.session,
+        **link,
+        "seq": row.seq,
+        "frame_id": row.frame_id,
+        "from_peer": row.from_peer,
+        "what": what,
+        "clause": CLAUSES[what],
+        "expected": expected,
+        "found": found,
+        "certain": certain,
+    }
+
+
+def _transfers(end: End) -> Iterator[dict[str, Any]]:
+    """What the end's transfers overrun, and how they are numbered."""
+    last_id: dict[int | None, int] = {}
+    for step in Counters(end).steps():
+        row = step.row
+        if row.kind != "transfer" or row.from_peer != end.peer or step.link is None:
+            continue
+        if _over(step.window_stood, step.window_allowed):
+            sure = end.own or _over(step.window_stood, step.window_furthest)
+            yield _breach(row, "beyond-window", step.window_allowed, step.window_stood, sure)
+        if not step.begins:
+            continue
+        if _over(step.stood, step.allowed):
+            sure = end.own or _over(step.stood, step.furthest)
+            yield _breach(row, "beyond-credit", step.allowed, step.stood, sure)
+        yield from _numbered(row, last_id)
+
+
+def _over(stood: int | None, allowed: int | None) -> bool:
+    return stood is not None and allowed is not None and serial.diff(allowed, stood) <= 0
+
+
+def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:
+    number = value(row, "delivery_id")
+    if number is None:
+        yield _breach(row, "delivery-id-missing")
+        return
+    before = last_id.get(row.session)
+    if before is not None and number != serial.add(before, 1):
+        yield _breach(row, "delivery-id-order", serial.add(before, 1), number)
+    last_id[row.session] = number
+
+
+def _ids(end: End) -> Iterator[dict[str, Any]]:
+    """Flows of the other end that speak of frames which this one has not sent."""
+    for step in Counters(end).steps():
+        row: Row = step.row
+        told = value(row, "next_incoming_id")
+        if row.kind != "flow" or row.from_peer == end.peer or told is None:
+            continue
+        if step.window_stood is not None and serial.diff(told, step.window_stood) > 0:
+            yield _breach(row, "id-never-sent", step.window_stood, told)
+
+
+def _handles(end: End) -> Iterator[dict[str, Any]]:
+    """Frames of the end whose handle stands for no link."""
+    standing: dict[int | None, set[int]] = {}
+    for row in end.rows:
+        if row.from_peer != end.peer:
+            continue
+        handle = value(row, "handle")
+        if row.kind == "begin":
+            standing[row.session] = set()
+        elif row.session in standing and handle is not None:
+            there = standing[row.session]
+            if row.kind == "attach":
+                there.add(handle)
+            elif row.kind in ("flow", "transfer", "detach"):
+                if handle not in there:
+                    yield _breach(row, "handle-unknown", found=handle)
+                if row.kind == "detach":
+                    there.discard(handle)
+
+
+def _unanswered(end: End) -> Iterator[dict[str, Any]]:
+    """Flows of the end that ask, and are passed over."""
+    asking: dict[LinkKey, list[Row]] = {}
+    passed: dict[tuple[str, int], Row] = {}
+    draining: dict[LinkKey, bool] = {}
+    for row in end.rows:
+        key = link_key(row)
+        if row.from_peer == end.peer and row.kind == "flow" and key is not None:
+            begins = key.link_sender != end.peer and is_set(row, "drain")
+            asks = is_set(row, "echo") or (begins and not draining.get(key, False))
+            if key.link_sender != end.peer:
+                draining[key] = begins
+            if asks:
+                asking.setdefault(key, []).append(row)
+        elif row.from_peer == other(end.peer):
+            if row.kind == "flow" and key in asking:
+                for answered in asking.pop(key):
+                    passed.pop((answered.run, answered.seq), None)
+            elif row.kind != "transfer":
+                for link, requests in asking.items():
+                    if link.session == row.session:
+                        passed.update({(one.run, one.seq): one for one in requests})
+    yield from (_breach(row, "no-answer") for row in passed.values())

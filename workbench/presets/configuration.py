@@ -1,0 +1,125 @@
+"""RabbitMQ's own settings, by the names that its configuration has for them.
+
+In `advanced.config` they stand under the application `rabbit`; a setting given here makes a changed
+copy of a preset. A threshold that RabbitMQ works out of a setting follows it: credit is granted
+again at half of `max_link_credit`, the window opens at half of `max_incoming_window`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from .specification import INT_MAX, RABBITMQ, UINT_MAX, Preset
+
+_LARGEST_CREDIT = INT_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A setting of RabbitMQ's.
+
+    Attributes:
+        name: under the application `rabbit`.
+        unit: what it counts.
+        least, most: the legal range.
+        changes: the preset's fields that follow from a value.
+        shown: the setting's value in a preset.
+    """
+
+    name: str
+    unit: str
+    least: int
+    most: int
+    changes: Callable[[int], Mapping[str, int]]
+    shown: Callable[[Preset], int]
+
+
+def _plain(name: str, field: str, unit: str, least: int, most: int) -> Setting:
+    return Setting(
+        name=name,
+        unit=unit,
+        least=least,
+        most=most,
+        changes=lambda value: {field: value},
+        shown=lambda preset: int(getattr(preset, field)),
+    )
+
+
+def _one_less(name: str, field: str, unit: str, most: int) -> Setting:
+    """A number of things whose highest number is one less."""
+    return Setting(
+        name=name,
+        unit=unit,
+        least=1,
+        most=most,
+        changes=lambda value: {field: value - 1},
+        shown=lambda preset: int(getattr(preset, field)) + 1,
+    )
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        _plain("max_link_credit", "publisher_credit", "messages", 1, _LARGEST_CREDIT),
+        Setting(
+            name="max_incoming_window",
+            unit="transfer frames",
+            least=1,
+            most=_LARGEST_CREDIT,
+            changes=lambda value: {"incoming_window": value, "alarm_margin": value},
+            shown=lambda preset: preset.incoming_window,
+        ),
+        _plain("max_queue_credit", "max_queue_credit", "messages", 1, _LARGEST_CREDIT),
+        _plain("frame_max", "max_frame_size", "octets", 512, UINT_MAX),
+        _plain("max_message_size", "max_message_size", "octets", 1, UINT_MAX),
+        _one_less("session_max_per_connection", "channel_max", "sessions", 65536),
+        _one_less("link_max_per_session", "handle_max", "links", UINT_MAX),
+        Setting(
+            name="heartbeat",
+            unit="s",
+            least=0,
+            most=65535,
+            changes=lambda value: {"idle_time_out_ms": value * 500},
+            shown=lambda preset: preset.idle_time_out_ms // 500,
+        ),
+    )
+}
+
+
+def configured(preset: Preset, settings: Mapping[str, int]) -> Preset:
+    """A copy of a RabbitMQ preset with some of its settings changed.
+
+    Args:
+        preset: `rmq4.0` or `rmq4.3`, or a copy.
+        settings: values by RabbitMQ's name, with or without `rabbit.` before it.
+
+    Raises:
+        ValueError: for a preset that is not RabbitMQ's, an unknown name, or a value out of range;
+            the text says what is legal.
+    """
+    if settings and preset.conduct != RABBITMQ:
+        raise ValueError(
+            f"{', '.join(settings)}: settings of RabbitMQ, which preset {preset.name} is not;"
+            " legal: a preset whose name begins with rmq"
+        )
+    changes: dict[str, int] = {}
+    for given, value in settings.items():
+        name = given.removeprefix("rabbit.")
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise ValueError(
+                f"RabbitMQ has no setting {given!r} here; legal: {', '.join(SETTINGS)}"
+            )
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not setting.least <= value <= setting.most:
+            raise ValueError(
+                f"{name} is {value!r}; legal: {setting.least} to {setting.most} {setting.unit}"
+            )
+        changes.update(setting.changes(value))
+    return replace(preset, **changes)  # type: ignore[arg-type]
+
+
+def settings_of(preset: Preset) -> dict[str, int]:
+    """Every setting with its value in a preset."""
+    return {name: setting.shown(preset) for name, setting in SETTINGS.items()}

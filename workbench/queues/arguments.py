@@ -1,0 +1,247 @@
+"""How a queue is declared: RabbitMQ's x-arguments as a value.
+
+`QueueArguments` has one field for each argument that changes what the queue does here. Which
+argument belongs to which type of queue, and what its value may be, is as in
+`rabbit_amqqueue.erl:check_declare_arguments` and the `capabilities` of each type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
+QUEUE_TYPES = (CLASSIC, QUORUM, STREAM)
+
+DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX = "drop-head", "reject-publish", "reject-publish-dlx"
+OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
+
+MS_OF_UNIT = {"s": 1000, "m": 60_000, "h": 3_600_000, "D": 86_400_000}
+MS_OF_UNIT |= {"M": 30 * MS_OF_UNIT["D"], "Y": 365 * MS_OF_UNIT["D"]}
+_AGE = re.compile(r"([0-9]+)([YMDhms])")
+
+# RabbitMQ's `rabbit_misc:check_expiry`: a timer of the Erlang machine takes no more.
+EXPIRY_LIMIT_MS = 4294967295
+
+# Known to RabbitMQ, about where and how messages are stored: legal, and without effect here.
+STORAGE: dict[str, tuple[str, ...]] = {
+    "x-queue-mode": (CLASSIC,),
+    "x-queue-version": (CLASSIC,),
+    "x-queue-master-locator": (CLASSIC,),
+    "x-queue-leader-locator": QUEUE_TYPES,
+    "x-max-in-memory-length": (QUORUM,),
+    "x-max-in-memory-bytes": (QUORUM,),
+    "x-quorum-initial-group-size": (QUORUM,),
+    "x-quorum-target-group-size": (QUORUM,),
+    "x-dead-letter-strategy": (QUORUM,),
+    "x-initial-cluster-size": (STREAM,),
+    "x-stream-max-segment-size-bytes": (STREAM,),
+    "x-stream-filter-size-bytes": (STREAM,),
+}
+
+
+class QueueArgumentError(ValueError):
+    """A queue that cannot be declared so; the text names the argument and what is legal."""
+
+
+def _argument(
+    default: Any, x_name: str, kind: type, *, types: tuple[str, ...], doc: str, least: int = 0
+) -> Any:
+    """A field with RabbitMQ's name, the type of its value, and the queue types that take it."""
+    metadata = {"x_name": x_name, "kind": kind, "types": types, "doc": doc, "least": least}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueArguments:
+    """What a queue is to do beyond keeping messages in order; None is "no such rule".
+
+    Attributes:
+        queue_type: `x-queue-type`.
+        single_active_consumer: `x-single-active-consumer`.
+        max_length: `x-max-length`, messages ready.
+        max_length_bytes: `x-max-length-bytes`, octets ready; of a stream, octets in all.
+        overflow: `x-overflow`: what goes when a limit is passed. `drop-head`: the oldest message;
+            `reject-publish`: the one that comes; `reject-publish-dlx`: the same, dead-lettered.
+        message_ttl_ms: `x-message-ttl`, ms that a message may wait.
+        expires_ms: `x-expires`, ms without a consumer after which the queue is deleted.
+        dead_letter_exchange: `x-dead-letter-exchange`, `""` being the default exchange.
+        dead_letter_routing_key: `x-dead-letter-routing-key`; None keeps the message's own.
+        delivery_limit: `x-delivery-limit`, deliveries that may fail.
+        max_age_ms: `x-max-age`, ms after which a stream may drop a message.
+
+    Raises:
+        QueueArgumentError: the values are not possible, or not together.
+    """
+
+    queue_type: str = _argument(
+        CLASSIC, "x-queue-type", str, types=QUEUE_TYPES, doc="classic, quorum or stream"
+    )
+    single_active_consumer: bool = _argument(
+        False,
+        "x-single-active-consumer",
+        bool,
+        types=(CLASSIC, QUORUM),
+        doc="one consumer at a time gets messages",
+    )
+    max_length: int | None = _argument(
+        None, "x-max-length", int, types=(CLASSIC, QUORUM), doc="messages that may be ready"
+    )
+    max_length_bytes: int | None = _argument(
+        None, "x-max-length-bytes", int, types=QUEUE_TYPES, doc="octets that may be ready"
+    )
+    overflow: str = _argument(
+        DROP_HEAD, "x-overflow", str, types=(CLASSIC, QUORUM), doc="what goes when it is full"
+    )
+    message_ttl_ms: int | None = _argument(
+        None, "x-message-ttl", int, types=(CLASSIC, QUORUM), doc="ms that a message may wait"
+    )
+    expires_ms: int | None = _argument(
+        None,
+        "x-expires",
+        int,
+        types=(CLASSIC, QUORUM),
+        doc="ms without a consumer after which the queue is deleted",
+        least=1,
+    )
+    dead_letter_exchange: str | None = _argument(
+        None,
+        "x-dead-letter-exchange",
+        str,
+        types=(CLASSIC, QUORUM),
+        doc="where messages go that expire, are rejected, or find no room",
+    )
+    dead_letter_routing_key: str | None = _argument(
+        None,
+        "x-dead-letter-routing-key",
+        str,
+        types=(CLASSIC, QUORUM),
+        doc="with which key they go there, instead of their own",
+    )
+    delivery_limit: int | None = _argument(
+        None,
+        "x-delivery-limit",
+        int,
+        types=(QUORUM,),
+        doc="deliveries that may fail; -1 is no limit",
+        least=-1,
+    )
+    max_age_ms: int | None = _argument(
+        None, "x-max-age", str, types=(STREAM,), doc="how old a message may get, such as 7D or 30s"
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values, each alone and all together."""
+        _one_of("x-queue-type", self.queue_type, QUEUE_TYPES)
+        _one_of("x-overflow", self.overflow, OVERFLOWS)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value == item.default:
+                continue
+            kind = int if item.name == "max_age_ms" else item.metadata["kind"]
+            _check_kind(item.metadata["x_name"], value, kind, item.metadata["least"])
+            _check_type(item.metadata["x_name"], self.queue_type, item.metadata["types"])
+        for limit, x_name in (
+            (self.message_ttl_ms, "x-message-ttl"),
+            (self.expires_ms, "x-expires"),
+        ):
+            if limit is not None and limit > EXPIRY_LIMIT_MS:
+                raise QueueArgumentError(
+                    f"{x_name} {limit} ms is too long for a timer; legal: up to {EXPIRY_LIMIT_MS}"
+                )
+        if self.dead_letter_routing_key is not None and self.dead_letter_exchange is None:
+            raise QueueArgumentError(
+                "x-dead-letter-routing-key without x-dead-letter-exchange: there is no exchange to"
+                " send dead messages to; legal: give both, or neither"
+            )
+
+    @classmethod
+    def from_x(cls, mapping: Mapping[str, Any]) -> QueueArguments:
+        """The arguments that a client gave.
+
+        Args:
+            mapping: RabbitMQ's names to values; what concerns storage alone is read over.
+
+        Raises:
+            QueueArgumentError: a name is not known or not for this type of queue, a value has the
+                wrong type or is out of range, or two of them contradict each other.
+        """
+        known = {item.metadata["x_name"]: item for item in fields(cls)}
+        queue_type = _one_of("x-queue-type", mapping.get("x-queue-type", CLASSIC), QUEUE_TYPES)
+        values: dict[str, Any] = {}
+        for x_name, value in mapping.items():
+            if x_name in STORAGE:
+                _check_type(x_name, queue_type, STORAGE[x_name])
+                continue
+            if x_name not in known:
+                raise QueueArgumentError(
+                    f"{x_name} is no argument of a queue here; legal for a {queue_type} queue:"
+                    f" {', '.join(legal_names(queue_type))}"
+                )
+            item = known[x_name]
+            _check_type(x_name, queue_type, item.metadata["types"])
+            _check_kind(x_name, value, item.metadata["kind"], item.metadata["least"])
+            values[item.name] = _age_ms(value) if x_name == "x-max-age" else value
+        return cls(**values)
+
+    def to_x(self) -> dict[str, Any]:
+        """RabbitMQ's names to values, for what is not as by default; an age in seconds."""
+        found = {
+            item.metadata["x_name"]: getattr(self, item.name)
+            for item in fields(self)
+            if getattr(self, item.name) != item.default
+        }
+        if self.max_age_ms is not None:
+            found["x-max-age"] = f"{self.max_age_ms // MS_OF_UNIT['s']}s"
+        return found
+
+
+def legal_names(queue_type: str) -> tuple[str, ...]:
+    """RabbitMQ's names of the arguments that a queue of this type takes."""
+    ours = {item.metadata["x_name"]: item.metadata["types"] for item in fields(QueueArguments)}
+    return tuple(name for name, types in (ours | STORAGE).items() if queue_type in types)
+
+
+def _one_of(x_name: str, value: Any, legal: tuple[str, ...]) -> str:
+    if value not in legal:
+        raise QueueArgumentError(f"{x_name} {value!r} is unknown; legal: {', '.join(legal)}")
+    return str(value)
+
+
+def _check_type(x_name: str, queue_type: str, types: tuple[str, ...]) -> None:
+    if queue_type not in types:
+        raise QueueArgumentError(
+            f"{x_name} is not for a {queue_type} queue, only for: {', '.join(types)}; legal here:"
+            f" {', '.join(legal_names(queue_type))}"
+        )
+
+
+_KIND_WORDS = {str: "a string", int: "an integer", bool: "true or false"}
+
+
+def _check_kind(x_name: str, value: Any, kind: type, least: int) -> None:
+    # A bool is an int in Python; in AMQP it is not.
+    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    if wrong:
+        raise QueueArgumentError(
+            f"{x_name} has the value {value!r}, a {type(value).__name__};"
+            f" legal: {_KIND_WORDS[kind]}"
+        )
+    if kind is int and value < least:
+        raise QueueArgumentError(f"{x_name} {value} is too small; legal: {least} or more")
+
+
+def _age_ms(text: str) -> int:
+    found = _AGE.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise QueueArgumentError(
+            f"x-max-age {text!r} is no age; legal: a number above 0 and one of the units"
+            f" {', '.join(sorted(MS_OF_UNIT))}, such as 7D or 30s"
+        )
+    return int(found[1]) * MS_OF_UNIT[found[2]]
+
+
+NO_ARGUMENTS = QueueArguments()
+"""A plain classic queue."""

@@ -7,11 +7,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue, QueueArguments
+from workbench.queues import ClassicQueue, QueueArguments, QueueError
 from workbench.sim import NoTap, Tap, VirtualClock
 
 from .connection import BrokerConnection
 from .queue_process import QueueProcess
+from .quorum_cluster import FRONT, QuorumCluster, check_replicas
+from .quorum_node import SyncTime
+from .quorum_process import QuorumProcess, terms_of
 
 QUEUES_PREFIX = "/queues/"
 GUEST: Mapping[str, str] = {"guest": "guest"}
@@ -31,6 +34,7 @@ class Broker:
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
+        cluster: nodes on which quorum queues have their replicas; None until one is declared.
         credit_rule: how links on which the broker sends work out their credit from a flow, in
             place of the specification's way; for showing what a wrong one leads to.
     """
@@ -48,6 +52,7 @@ class Broker:
         self.connections: dict[str, BrokerConnection] = {}
         self.alarms: list[str] = []
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
+        self.cluster: QuorumCluster | None = None
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
         self._users = dict(users)
@@ -69,6 +74,7 @@ class Broker:
         arguments: QueueArguments | None = None,
         *,
         single_active_consumer: bool = False,
+        replicas: int = 1,
     ) -> QueueProcess:
         """The queue that an address names; made if there is none.
 
@@ -76,12 +82,16 @@ class Broker:
             address: `q` or `/queues/q`.
             arguments: if it is made, what kind of queue it is.
             single_active_consumer: short for arguments that say just this.
+            replicas: of a quorum queue: 1, 3, 5 or 7.
         """
         name = queue_name(address)
         queue = self.queues.get(name)
         if queue is None:
             if arguments is None:
                 arguments = QueueArguments(single_active_consumer=single_active_consumer)
+            if arguments.queue_type == "quorum":
+                queue = self.queues[name] = self._quorum(name, arguments, replicas)
+                return queue
             queue = self.queues[name] = QueueProcess(
                 self._clock,
                 ClassicQueue(name, arguments),
@@ -90,6 +100,48 @@ class Broker:
                 tap=self._tap,
             )
         return queue
+
+    def make_cluster(self, nodes: int, **numbers: Any) -> QuorumCluster:
+        """The cluster for this broker's quorum queues, before the first of them is declared.
+
+        Args:
+            nodes: how many.
+            numbers: of `QuorumCluster`; what is left out is the preset's.
+
+        Raises:
+            QueueError: if there is one already, or a number is not legal.
+        """
+        if self.cluster is not None:
+            raise QueueError(
+                f"the cluster has {len(self.cluster.nodes)} nodes already; legal now: declare"
+                " queues on it"
+            )
+        preset = self.preset
+        numbers = {
+            "fsync": SyncTime.constant(preset.fsync_us),
+            "latency_us": preset.node_latency_us,
+            **numbers,
+        }
+        self.cluster = QuorumCluster(self._clock, self._tap, nodes=nodes, **numbers)
+        return self.cluster
+
+    def _quorum(self, name: str, arguments: QueueArguments, replicas: int) -> QuorumProcess:
+        check_replicas(replicas)
+        cluster = self.cluster if self.cluster is not None else self.make_cluster(replicas)
+        group = cluster.declare(
+            name,
+            replicas=replicas,
+            terms=terms_of(arguments, self.preset.quorum_limit_counts),
+            command_us=self.preset.quorum_command_us,
+        )
+        return QuorumProcess(
+            self._clock,
+            group,
+            arguments,
+            place=FRONT,
+            soft_limit=self.preset.quorum_soft_limit,
+            tap=self._tap,
+        )
 
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.

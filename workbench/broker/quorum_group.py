@@ -70,6 +70,7 @@ class QuorumGroup:
         self.terms = terms
         self.command_us = command_us
         self.rules = rules
+        self.suspended = False
         self.members: dict[str, Member] = {}
         self.ports: dict[str, Port] = {}
         self.watchers: list[Watcher] = []
@@ -158,9 +159,19 @@ class QuorumGroup:
         member.inbox.extend(commands)
         self._take(node, member)
 
+    def suspend(self) -> None:
+        """The leader's process takes no commands; they wait in its mailbox."""
+        self.suspended = True
+
+    def resume(self) -> None:
+        """It goes on with them."""
+        self.suspended = False
+        for node, member in self.members.items():
+            self._take(node, member)
+
     def _take(self, node: str, member: Member) -> None:
         """The leader's process takes some commands at a time; each costs it `command_us`."""
-        if not member.taking and member.inbox:
+        if not member.taking and member.inbox and not self.suspended:
             member.taking = True
             wait_us = min(len(member.inbox), COMMANDS_PER_TURN) * self.command_us
             self._clock.call_later(wait_us, self._taken, node, member)

@@ -93,6 +93,10 @@ class QueuePort:
         """Deliveries for this consumer are expected from now on."""
         self._seen[consumer] = 0
 
+    def forget(self, consumer: str) -> None:
+        """What still comes for this consumer is nobody's."""
+        self._seen.pop(consumer, None)
+
     def close(self) -> None:
         """The client is no more."""
         self._group.leave(self.client.name)

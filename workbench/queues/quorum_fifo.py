@@ -402,4 +402,5 @@ def _stored(message_id: int, command: Enqueue) -> Stored:
         message_id=message_id,
         payload=command.payload,
         message_format=command.message_format,
+        origin=command.origin,
     )

@@ -269,13 +269,12 @@ class QuorumGroup:
             watcher.appended(node, member.replica.log, entries)
         self._log("append", node, extra=_span(entries))
         owner = self._cluster.nodes[node]
-        owner.wal.write(self.name, entries, generation)
         if self._at_once is None:
+            owner.wal.write(self.name, entries, generation)
             owner.sync()
             return
-        owner.wal.begin()
-        for done in owner.wal.finish():
-            self._at_once.append((self.written, (node, done.index, done.generation)))
+        owner.wal.put(self.name, entries)
+        self._at_once.append((self.written, (node, entries[-1].index, generation)))
 
     def _committed(self, node: str, member: Member, index: int) -> None:
         replica = member.replica

@@ -53,9 +53,16 @@ class Referee:
     Args:
         nodes: that hold a replica.
         disk: what a node's disk holds of the group's log, whether it runs or not.
+        report: told of a broken invariant; None: it is raised.
     """
 
-    def __init__(self, nodes: Sequence[str], disk: Callable[[str], RaftLog | None]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        disk: Callable[[str], RaftLog | None],
+        report: Callable[[InvariantBrokenError], None] | None = None,
+    ) -> None:
+        self._report = report
         self.leaders: dict[int, str] = {}
         self.leader_changes = 0
         self.answered = 0
@@ -81,7 +88,7 @@ class Referee:
         for entry in entries:
             seen = self._known.setdefault((entry.index, entry.term), (before, entry))
             if seen[0] != before or seen[1] != entry:
-                raise InvariantBrokenError(
+                self._broken(
                     LOG_MATCHING,
                     f"{node} has at index {entry.index}, term {entry.term}, another entry or"
                     " another one before it than a replica had",
@@ -92,7 +99,7 @@ class Referee:
         """Election safety and leader completeness."""
         other = self.leaders.setdefault(term, node)
         if other != node:
-            raise InvariantBrokenError(ELECTION_SAFETY, f"{other} and {node} lead in term {term}")
+            self._broken(ELECTION_SAFETY, f"{other} and {node} lead in term {term}")
         self.leader_changes += 1
         for entry, committed_in in zip(
             reversed(self._committed), reversed(self._committed_in), strict=True
@@ -100,7 +107,7 @@ class Referee:
             if committed_in >= term:
                 continue  # a late winner of an old term: it is told at its first message
             if log.term_at(entry.index) != entry.term:
-                raise InvariantBrokenError(
+                self._broken(
                     LEADER_COMPLETENESS,
                     f"{node} leads in term {term} without the entry {entry.index} of term"
                     f" {entry.term}, which was committed",
@@ -113,7 +120,7 @@ class Referee:
             self._committed.append(log[place])
             self._committed_in.append(term)
         if log.term_at(index) != self._committed[index - 1].term:
-            raise InvariantBrokenError(
+            self._broken(
                 STATE_MACHINE_SAFETY,
                 f"{node} commits at index {index} the entry of term {log.term_at(index)}, another"
                 f" committed that of term {self._committed[index - 1].term}",
@@ -123,13 +130,13 @@ class Referee:
         """State machine safety, and the counts of the copy."""
         first = self._applied.setdefault(entry.index, entry)
         if first is not entry and first != entry:
-            raise InvariantBrokenError(
+            self._broken(
                 STATE_MACHINE_SAFETY,
                 f"{node} applies at index {entry.index} an entry of term {entry.term}, another"
                 f" applied one of term {first.term}",
             )
         if machine.ready + machine.unsettled + machine.terminal != machine.enqueued:
-            raise InvariantBrokenError(
+            self._broken(
                 COUNTS,
                 f"{node} has {machine.ready} ready, {machine.unsettled} unsettled,"
                 f" {machine.terminal} terminal of {machine.enqueued}",
@@ -145,8 +152,14 @@ class Referee:
             if (disk := self._disk(name)) is not None and disk.term_at(index) == entry.term
         ]
         if len(safe) < self._majority:
-            raise InvariantBrokenError(
+            self._broken(
                 CONFIRMED_IS_SAFE,
                 f"{node} answers for entry {index}, which is on the disk of {len(safe)}"
                 f" ({', '.join(safe) or 'nobody'}); a majority is {self._majority}",
             )
+
+    def _broken(self, invariant: str, what: str) -> None:
+        error = InvariantBrokenError(invariant, what)
+        if self._report is None:
+            raise error
+        self._report(error)

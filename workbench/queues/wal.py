@@ -81,6 +81,10 @@ class WriteAheadLog:
         self._waiting.append(Record(writer, entries, generation))
         self.waiting += len(entries)
 
+    def put(self, writer: str, entries: tuple[Entry, ...]) -> None:
+        """Entries that were there before anything happened: on disk, and no fsync counted."""
+        self._to_disk(writer, entries)
+
     def begin(self) -> int:
         """Write what waits and begin the fsync; returns how many entries the batch has.
 

@@ -5,6 +5,8 @@ from .branches import Branches
 from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
+from .quorum import QUORUM
+from .quorum_storm import QUORUM_CHAOS
 from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
@@ -16,6 +18,8 @@ __all__ = [
     "CREDIT",
     "HANDOVER",
     "MAX_ROWS",
+    "QUORUM",
+    "QUORUM_CHAOS",
     "RACE",
     "TWO_QUEUES",
     "Action",

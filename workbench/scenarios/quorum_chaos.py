@@ -78,6 +78,7 @@ class Chaos:
         seed: of everything that is drawn.
         rules: that replicas keep; a broken one is for the mutant shelf.
         messages: of each publisher.
+        report: told of the first broken invariant, where it is not to be raised.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Chaos:
         *,
         rules: RaftRules = RIGHT,
         messages: int = 80,
+        report: Callable[[InvariantBrokenError], None] | None = None,
     ) -> None:
         self.clock = clock
         self.seed = seed
@@ -111,7 +113,9 @@ class Chaos:
             QUEUE, replicas=self.replicas, rules=rules, chunk=1 if eight else 128
         )
         self.referee = Referee(
-            self.group.nodes, lambda node: self.cluster.nodes[node].wal.disk.get(QUEUE)
+            self.group.nodes,
+            lambda node: self.cluster.nodes[node].wal.disk.get(QUEUE),
+            report,
         )
         self.group.watchers.append(self.referee)
         for node, member in self.group.members.items():
@@ -355,6 +359,6 @@ class Chaos:
 def stepper_command(seed: int) -> str:
     """The command that writes this run's trace, and shows its end."""
     return (
-        f"workbench run quorum_chaos --seed {seed} -o chaos-{seed}.parquet"
+        f"workbench run quorum_chaos --set seed={seed} -o chaos-{seed}.parquet"
         f" && workbench show chaos-{seed}.parquet"
     )

@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 # The names that lessons use, and where each lives: "module:name there".
 _HOME = {
     "Action": "workbench.scenarios:Action",
+    "brake_chart": "workbench.views.brake_chart:brake_chart",
+    "brake_meter": "workbench.views.meter_widget:brake_meter",
     "credit_chart": "workbench.views.charts:credit_chart",
     "export_html": "workbench.views.static_html:export_html",
     "import_capture": "workbench.trace.importer:import_capture",

@@ -87,7 +87,7 @@ def serve(
         trace: a folder for the whole trace as Parquet files.
         record: False to record nothing, which is several times faster.
         run: name of the run in the trace.
-        more: see `LiveBroker`: host, port, limits, users, tls, allow_remote.
+        more: see `LiveBroker`: host, port, limits, users, tls, allow_remote, queues.
 
     Raises:
         ListenError: if it cannot be started as asked.

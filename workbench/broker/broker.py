@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue, QueueArguments, QueueError
+from workbench.queues import QueueArguments, QueueError, make_queue
 from workbench.sim import NoTap, Tap, VirtualClock
 
+from .addresses import queue_name
 from .connection import BrokerConnection
+from .nodes import Nodes
 from .queue_process import QueueProcess
 from .quorum_cluster import FRONT, QuorumCluster, check_replicas
 from .quorum_node import SyncTime
 from .quorum_process import QuorumProcess, terms_of
 
-QUEUES_PREFIX = "/queues/"
+QUORUM = "quorum"
 GUEST: Mapping[str, str] = {"guest": "guest"}
 
 
@@ -31,6 +33,7 @@ class Broker:
         anonymous: whether ANONYMOUS is let in too.
 
     Attributes:
+        nodes: queues, exchanges and bindings.
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
@@ -48,11 +51,13 @@ class Broker:
         anonymous: bool = True,
     ) -> None:
         self.preset = preset
-        self.queues: dict[str, QueueProcess] = {}
+        self.nodes = Nodes(self._make_queue, self._queue_deleted)
+        self.queues = self.nodes.queues
         self.connections: dict[str, BrokerConnection] = {}
         self.alarms: list[str] = []
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
         self.cluster: QuorumCluster | None = None
+        self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
         self._users = dict(users)
@@ -74,7 +79,7 @@ class Broker:
         arguments: QueueArguments | None = None,
         *,
         single_active_consumer: bool = False,
-        replicas: int = 1,
+        replicas: int | None = None,
     ) -> QueueProcess:
         """The queue that an address names; made if there is none.
 
@@ -82,24 +87,52 @@ class Broker:
             address: `q` or `/queues/q`.
             arguments: if it is made, what kind of queue it is.
             single_active_consumer: short for arguments that say just this.
-            replicas: of a quorum queue: 1, 3, 5 or 7.
+            replicas: of a quorum queue: 1, 3, 5 or 7; None: 3, or 1 where there are fewer nodes.
         """
+        if arguments is None:
+            arguments = QueueArguments(single_active_consumer=single_active_consumer)
         name = queue_name(address)
-        queue = self.queues.get(name)
-        if queue is None:
-            if arguments is None:
-                arguments = QueueArguments(single_active_consumer=single_active_consumer)
-            if arguments.queue_type == "quorum":
-                queue = self.queues[name] = self._quorum(name, arguments, replicas)
-                return queue
-            queue = self.queues[name] = QueueProcess(
-                self._clock,
-                ClassicQueue(name, arguments),
-                enqueue_us=self.preset.queue_enqueue_us,
-                deliver_us=self.preset.queue_deliver_us,
-                tap=self._tap,
-            )
-        return queue
+        if arguments.queue_type == QUORUM and replicas is not None:
+            check_replicas(replicas)
+            self._replicas[name] = replicas
+        return self.nodes.declare(name, arguments)
+
+    def delete(self, address: str) -> int:
+        """Delete a queue, and end the links to it; returns how many messages were ready.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self.nodes.delete(queue_name(address))
+
+    def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
+        if arguments.queue_type == QUORUM:
+            return self._quorum(name, arguments)
+        process = QueueProcess(
+            self._clock,
+            make_queue(name, arguments, self._clock.now_us),
+            enqueue_us=self.preset.queue_enqueue_us,
+            deliver_us=self.preset.queue_deliver_us,
+            tap=self._tap,
+        )
+        process.gone = lambda: self.nodes.expired(process)
+        return process
+
+    def _queue_deleted(self, queue: QueueProcess) -> None:
+        for connection in list(self.connections.values()):
+            connection.queue_deleted(queue)
+
+    def configure(self, **numbers: Any) -> None:
+        """Change numbers of the preset by name, as an operator does who changes a setting.
+
+        A session reads what concerns its publishers when it begins and keeps it: who is there
+        already notices nothing (`rabbit_amqp_session.erl:init`).
+        """
+        self.preset = replace(self.preset, **numbers)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Call a function when what is due now has been done."""
+        self._clock.call_soon(call)
 
     def make_cluster(self, nodes: int, **numbers: Any) -> QuorumCluster:
         """The cluster for this broker's quorum queues, before the first of them is declared.
@@ -125,9 +158,12 @@ class Broker:
         self.cluster = QuorumCluster(self._clock, self._tap, nodes=nodes, **numbers)
         return self.cluster
 
-    def _quorum(self, name: str, arguments: QueueArguments, replicas: int) -> QuorumProcess:
-        check_replicas(replicas)
-        cluster = self.cluster if self.cluster is not None else self.make_cluster(replicas)
+    def _quorum(self, name: str, arguments: QueueArguments) -> QuorumProcess:
+        replicas = self._replicas.pop(name, None)
+        cluster = self.cluster or self.make_cluster(replicas or 1)
+        if replicas is None:
+            # RabbitMQ's x-quorum-initial-group-size is 3, as far as there are nodes.
+            replicas = 3 if len(cluster.nodes) >= 3 else 1
         group = cluster.declare(
             name,
             replicas=replicas,
@@ -180,12 +216,12 @@ class Broker:
             **columns,
         )
 
-    def note_publisher(self, event: str, **columns: Any) -> None:
-        """A row about a link on which the broker receives: its credit waits for confirms."""
+    def note_publisher(self, event: str, kind: str, **columns: Any) -> None:
+        """A row about a link on which the broker receives: what confirms do, or their want."""
         self._tap.internal(
             t_us=self._clock.now_us,
             event=event,
-            kind="unconfirmed",
+            kind=kind,
             vantage="broker",
             link_sender="client",
             **columns,
@@ -221,10 +257,3 @@ class Broker:
             for key, value in connection.overview().items():
                 picture[f"{connection.name}.{key}"] = value
         return picture
-
-
-def queue_name(address: str) -> str:
-    """The queue's name in an address: the address itself, or what follows `/queues/`, decoded."""
-    if address.startswith(QUEUES_PREFIX):
-        return unquote(address[len(QUEUES_PREFIX) :])
-    return address

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from workbench.amqp.delivery import OutgoingDelivery, is_terminal
 from workbench.amqp.errors import ErrorCondition
@@ -21,18 +22,20 @@ from workbench.amqp.events import (
 )
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import Released, Source
-from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.performatives import Error, ReceiverSettleMode, Role, SenderSettleMode
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
 from workbench.presets import Preset
 
+from .addresses import queue_name
 from .consumer_link import ConsumerLink
+from .management_link import Responses
+from .nodes import Nodes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
 from .session_out import SessionOut
-
-OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+from .termini import OUTCOMES, PlainTermini, RabbitTermini, Termini
 
 
 class Host(RabbitOwner, Protocol):
@@ -63,7 +66,19 @@ class Conduct:
         """The number for a link that the client attaches."""
         return None
 
-    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+    def termini(self, nodes: Nodes, connection: str) -> Termini:
+        """What finds the node that a link is attached to."""
+        return PlainTermini(nodes, self.preset, queue_name)
+
+    def target_terms(self) -> dict[str, Any]:
+        """What the answer to a publisher's attach says."""
+        return {}
+
+    def out(self, session: Session) -> SessionOut:
+        """The line in which what the broker sends on a session waits."""
+        raise NotImplementedError
+
+    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
         """What the answer to a consumer's attach says."""
         source = link.source
         assert isinstance(source, Source)
@@ -77,7 +92,7 @@ class Conduct:
         """The consumer for an attach that is about to be answered."""
         return ConsumerLink(name, link, queue, self.owner)
 
-    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+    def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
         """A flow came; `host` if it is about a consumer's link."""
         if host is None:
             self.owner.amqp.answer(event)
@@ -122,7 +137,15 @@ class RabbitConduct(Conduct):
         """RabbitMQ takes the client's number."""
         return link.remote_handle
 
-    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+    def termini(self, nodes: Nodes, connection: str) -> Termini:
+        """RabbitMQ's addresses."""
+        return RabbitTermini(nodes, self.preset, connection)
+
+    def target_terms(self) -> dict[str, Any]:
+        """A receiver of RabbitMQ settles first, whatever was asked for."""
+        return {"rcv_settle_mode": ReceiverSettleMode.FIRST}
+
+    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
         """Unsettled unless settled was asked for; the client's source, and no target."""
         source, peer = link.source, link.remote_attach
         assert isinstance(source, Source)
@@ -132,6 +155,7 @@ class RabbitConduct(Conduct):
         return {
             "source": replace(
                 source,
+                address=f"/queues/{quote(queue, safe='')}" if source.dynamic else source.address,
                 filter=None,
                 default_outcome=Released(),
                 outcomes=OUTCOMES,
@@ -148,17 +172,18 @@ class RabbitConduct(Conduct):
         """A consumer behind a session that buffers."""
         if not self.preset.max_queue_credit:
             return super().consumer(name, link, queue, rule)
-        out = self._out(link.session)
+        out = self.out(link.session)
         return RabbitConsumerLink(name, link, queue, self.owner, out, self.preset, rule)
 
-    def _out(self, session: Session) -> SessionOut:
+    def out(self, session: Session) -> SessionOut:
+        """One line for all consumers of a session."""
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
             self._outs[session] = SessionOut(session, lambda: self.owner.writable)
         return self._outs[session]
 
-    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+    def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
         """Consumers' flows count, others only by their session fields; then the line moves."""
         frame, session = event.frame, event.session
         if frame.incoming_window > self.preset.largest_grant:

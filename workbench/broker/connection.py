@@ -8,10 +8,11 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.connection import Connection
-from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
 from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
@@ -26,7 +27,6 @@ from workbench.amqp.events import (
 )
 from workbench.amqp.frame import WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Source, Target
 from workbench.amqp.performatives import Error, Role, SenderSettleMode
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
@@ -38,12 +38,22 @@ from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Wire
 
 from .conduct import Conduct, RabbitConduct
+from .confirms import Confirms
 from .consumer_link import ConsumerLink
+from .consumer_terms import fault_in, filter_in_force
+from .destinations import Destination
+from .link_pairs import LinkPairs
+from .management_link import ManagementError, Requests, Responses, is_management
 from .publisher_link import PublisherLink
+from .queue_process import QueueProcess
+from .termini import RefusedError
 from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
+
+
+LinkHost = ConsumerLink | PublisherLink | Requests | Responses
 
 
 def _settings(preset: Preset) -> ConnectionSettings:
@@ -84,7 +94,11 @@ class BrokerConnection:
         self._windows = Windows(preset)
         conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
         self._conduct = conduct(self, preset)
-        self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
+        self._termini = self._conduct.termini(broker.nodes, name)
+        self._pairs = LinkPairs(broker.nodes, name)
+        self._hosts: dict[Link, LinkHost] = {}
+        self._begun_with: dict[Session, Preset] = {}
+        self._confirms: dict[Session, Confirms] = {}
         self.amqp = Connection(
             container_id="broker",
             is_client=False,
@@ -105,13 +119,21 @@ class BrokerConnection:
 
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; nothing is sent."""
-        return self.amqp.apply(item)
+        events = self.amqp.apply(item)
+        for event in events:
+            if isinstance(event, DeliveryReceived):
+                host = self._hosts.get(event.link)
+                if isinstance(host, PublisherLink):
+                    host.arrived()
+        return events
 
     def react(self, events: Iterable[Event]) -> None:
         """Do what the frame asks for."""
         for event in events:
             self._handle(event)
         self._forget_gone()
+        if self.amqp.ended:
+            self._broker.nodes.connection_over(self.name)
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with the broker's counters."""
@@ -126,6 +148,7 @@ class BrokerConnection:
     def _handle(self, event: Event) -> None:
         match event:
             case SessionBegun(session=session, by_peer=True):
+                self._begun_with[session] = self._broker.preset
                 self._windows.begin(
                     session,
                     closed=bool(self._broker.alarms),
@@ -144,6 +167,8 @@ class BrokerConnection:
                 opened = self._conduct.opens_early and link.session.reopen()
                 if isinstance(host, PublisherLink):
                     host.delivery_received(delivery)
+                elif isinstance(host, Requests):
+                    self._request(host, delivery)
                 if opened and link.session.can_emit():
                     link.session.flow()
                 self.amqp.answer(event)
@@ -160,73 +185,96 @@ class BrokerConnection:
                 self.amqp.answer(event)
 
     def _attaching(self, link: SenderLink | ReceiverLink) -> None:
-        terminus = link.source if link.is_sender else link.target
-        refusal = self._refusal(terminus)
-        if refusal is not None:
-            self._conduct.refused(link, refusal)
+        if self._preset.conduct == RABBITMQ and is_management(link):
+            self._attach_management(link)
             return
-        assert isinstance(terminus, Source | Target)
-        assert terminus.address is not None
-        queue = self._broker.declare(terminus.address)
-        if isinstance(link, SenderLink):
-            host = self._conduct.consumer(
-                self._consumer_name(link), link, queue, self._broker.credit_rule
-            )
-            self._attach_consumer(link, host)
-        else:
-            # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
-            link.accept(
-                handle=self._conduct.handle(link),
-                max_message_size=self._preset.max_message_size or None,
-                credit_overrun=CreditOverrun.DETACH,
-            )
-            self._host(link, PublisherLink(link, queue, self._preset, self.credit_held)).attach()
+        try:
+            if isinstance(link, SenderLink):
+                queue = self._termini.consumed(link)
+                fault = fault_in(link.source, queue.arguments)
+                if fault is not None:
+                    self._conduct.refused(link, fault)
+                    return
+                host = self._conduct.consumer(
+                    self._consumer_name(link), link, queue, self._broker.credit_rule
+                )
+                self._attach_consumer(link, host)
+            else:
+                self._attach_publisher(link, self._termini.published(link))
+        except RefusedError as refused:
+            self._conduct.refused(link, refused.error)
+
+    def _attach_publisher(self, link: ReceiverLink, destination: Destination) -> None:
+        # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
+        link.accept(
+            handle=self._conduct.handle(link),
+            max_message_size=self._preset.max_message_size or None,
+            credit_overrun=CreditOverrun.DETACH,
+            **self._conduct.target_terms(),
+        )
+        publisher = PublisherLink(
+            link,
+            destination,
+            self._numbers_of(link.session),
+            self.credit_held,
+            self._confirms_of(link.session),
+            self.confirmed,
+        )
+        self._hosts[link] = publisher
+        publisher.attach()
+
+    def _attach_management(self, link: SenderLink | ReceiverLink) -> None:
+        try:
+            host = self._pairs.attach(link, self._conduct.out(link.session))
+        except ManagementError as refused:
+            self._conduct.refused(link, refused.error)
+            return
+        self._hosts[link] = host
+        host.attach(self._conduct.handle(link), self._preset)
+
+    def _request(self, host: Requests, delivery: IncomingDelivery) -> None:
+        """A request to the management node; one that cannot be answered ends the session."""
+        try:
+            host.received(delivery)
+        except ManagementError as fault:
+            self.amqp.answer(host.link.session.violated(fault.condition, str(fault)))
 
     def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
+        terms = self._conduct.source_terms(link, host.queue.name)
+        in_force = filter_in_force(link.source, host.queue.arguments)
+        if in_force is not None:
+            terms["source"] = replace(terms["source"], filter=in_force)
         link.accept(
             handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
-            **self._conduct.source_terms(link),
+            **self._conduct.source_terms(link, host.queue.name),
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
         host.attach(settled)
 
-    def _host(self, link: Link, host: PublisherLink) -> PublisherLink:
-        self._hosts[link] = host
-        return host
+    def _numbers_of(self, session: Session) -> Preset:
+        """The preset as it was when the session began: RabbitMQ's sessions read it then."""
+        return self._begun_with.get(session, self._preset)
 
-    def _refusal(self, terminus: object) -> Error | None:
-        """Why the link to this terminus is refused [2.6.3], or None."""
-        if not isinstance(terminus, Source | Target):
-            return Error(
-                condition=ErrorCondition.NOT_IMPLEMENTED,
-                description="this terminus is not known here; legal: a source or target with the"
-                " name of a queue as its address",
-            )
-        if terminus.dynamic or terminus.address is None:
-            return Error(
-                condition=ErrorCondition.NOT_IMPLEMENTED,
-                description="the terminus has no address, and nodes are not made on demand; legal:"
-                " the name of a queue",
-            )
-        if self._broker.find(terminus.address) is None and not self._preset.auto_declare:
-            return Error(
-                condition=ErrorCondition.NOT_FOUND,
-                description=f"no queue {terminus.address!r}; there are:"
-                f" {', '.join(self._broker.queues) or 'none'}",
-            )
-        return None
+    def _confirms_of(self, session: Session) -> Confirms | None:
+        """What gathers the session's confirms, where the preset gathers any."""
+        if not self._preset.gathers_confirms:
+            return None
+        if session not in self._confirms:
+            self._confirms[session] = Confirms(session, self._broker.soon)
+        return self._confirms[session]
 
     def _consumer_name(self, link: Link) -> str:
         return f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
 
     def _flow(self, event: FlowReceived) -> None:
         host = self._hosts.get(event.link) if event.link is not None else None
-        self._conduct.flow(event, host if isinstance(host, ConsumerLink) else None)
+        told = host if isinstance(host, ConsumerLink | Responses) else None
+        self._conduct.flow(event, told)
         # Any flow may have opened the session's window, for every consumer on the session.
         for other in list(self._hosts.values()):
             if isinstance(other, ConsumerLink) and other.link.session is event.session:
@@ -280,15 +328,24 @@ class BrokerConnection:
             credit=count,
         )
 
-    def credit_held(self, link: ReceiverLink, held: bool, unconfirmed: int) -> None:
+    def credit_held(self, link: ReceiverLink, held: bool) -> None:
         """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
+        self._note_publisher(link, "block" if held else "unblock", "unconfirmed")
+
+    def confirmed(self, link: ReceiverLink, count: int) -> None:
+        """Messages count no more as unconfirmed, and no frame about the link says so."""
+        self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
+
+    def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
         self._broker.note_publisher(
-            "block" if held else "unblock",
+            event,
+            kind,
             connection=self.name,
             session=link.session.ordinal,
             link=link.name,
             attach_no=link.attach_no,
-            ledger={**link.ledger(), "unconfirmed": unconfirmed},
+            ledger=link.ledger(),
+            **columns,
         )
 
     def crashed(self, session: Session, why: str) -> None:
@@ -300,12 +357,40 @@ class BrokerConnection:
     def _forget_gone(self) -> None:
         for link in [link for link in self._hosts if not link.attached]:
             self.forget(link)
+        if len(self._begun_with) > len(self.amqp.sessions):
+            for session in set(self._begun_with).difference(self.amqp.sessions):
+                del self._begun_with[session]
+                self._confirms.pop(session, None)
 
     def forget(self, link: Link) -> None:
         """A link is over: what it held goes back."""
         host = self._hosts.pop(link, None)
-        if host is not None:
-            host.detach()
+        if host is None:
+            return
+        host.detach()
+        self._pairs.forget(link)
+        if isinstance(host, ConsumerLink):
+            self._broker.nodes.consumer_left(host.queue)
+
+    def queue_deleted(self, queue: QueueProcess) -> None:
+        """A queue is no more: every link to it ends."""
+        for link, host in list(self._hosts.items()):
+            if isinstance(host, ConsumerLink):
+                concerned = host.queue is queue
+            else:
+                concerned = isinstance(host, PublisherLink) and host.destination.ends_with(queue)
+            if not concerned:
+                continue
+            if isinstance(host, PublisherLink):
+                host.flush()
+            if link.attached:
+                link.close(
+                    Error(
+                        condition=ErrorCondition.RESOURCE_DELETED,
+                        description=f"queue {queue.name!r} in vhost '/' was deleted",
+                    )
+                )
+            self.forget(link)
 
     def kick(self) -> None:
         """The transport takes octets again: let the sessions send, and the queues look."""
@@ -322,6 +407,7 @@ class BrokerConnection:
         """The transport is gone: every link with it."""
         self.amqp.abandon()
         self._forget_gone()
+        self._broker.nodes.connection_over(self.name)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of the connection and of every link on it."""

@@ -61,10 +61,16 @@ class QueueConflictError(ValueError):
     """A queue that is there differs from what was declared; the text says in what."""
 
 
+class QueueLockedError(ValueError):
+    """A queue belongs to another connection."""
+
+
 class Host(Protocol):
     """What the management node asks of its broker."""
 
-    routing: Routing
+    @property
+    def routing(self) -> Routing:
+        """Exchanges and bindings."""
 
     def queue_info(self, name: str) -> QueueInfo | None:
         """The queue, or None."""
@@ -129,7 +135,7 @@ class Management:
             if properties.message_id is None:
                 raise BadRequestError("the request has no message-id")
             response = self.handle(properties.subject or "", str(properties.to or ""), body)
-        except BadRequestError as error:
+        except (BadRequestError, QueueLockedError) as error:
             response = Response(BAD_REQUEST, str(error))
         except RoutingError as error:
             response = Response(STATUS_OF[error.reason], str(error))

@@ -1,4 +1,4 @@
-"""What a broker may change in a message: the header's delivery-count and annotations."""
+"""What a broker reads of a message, the header's ttl, and what it may change in it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from workbench.amqp.messaging import (
     MessageAnnotations,
     Section,
     decode_message,
+    decode_section,
     encode_message,
 )
 from workbench.queues import Stored
+
+HEADER_BEGINS = b"\x00\x53\x70"
+
+
+def time_to_live_ms(payload: bytes, message_format: int = 0) -> int | None:
+    """The header's ttl [3.2.1]; None if it has none, or cannot be read."""
+    if message_format != 0 or not payload.startswith(HEADER_BEGINS):
+        return None
+    try:
+        header, _ = decode_section(payload)
+    except DecodeError:
+        return None
+    return header.ttl if isinstance(header, Header) else None
 
 
 def redelivered(message: Stored) -> bytes:

@@ -66,6 +66,7 @@ class QuorumCluster:
         self.tap: Tap = tap if tap is not None else NoTap()
         self.draws: Draws = draws if draws is not None else SeededDraws()
         self.groups: dict[str, QuorumGroup] = {}
+        self._writers: dict[str, str] = {}  # names in the logs, with the queue's name
         self.fsync = fsync if fsync is not None else SyncTime.constant(5_000)
         names = tuple(f"n{number}" for number in range(1, nodes + 1))
         self.links = NodeLinks(
@@ -111,11 +112,19 @@ class QuorumCluster:
             name,
             members,
             terms or QuorumTerms(),
+            writer=name if name not in self._writers.values() else f"{name}#{len(self._writers)}",
             command_us=command_us,
             rules=rules,
             chunk=chunk,
         )
+        self._writers[group.writer] = name
         return group
+
+    def forget(self, queue: str, writer: str) -> None:
+        """A queue is deleted: nothing of it is kept."""
+        self.groups.pop(queue, None)
+        for node in self.nodes.values():
+            node.wal.disk.pop(writer, None)
 
     def election_us(self) -> int:
         """A fresh election time-out: no two replicas are likely to have the same."""
@@ -157,7 +166,7 @@ class QuorumCluster:
         self._log("restart", node, {})
         for group in self.groups.values():
             if node in group.nodes:
-                group.restarted(node, found.wal.restore(group.name))
+                group.restarted(node, found.wal.restore(group.writer))
         self.links.node_back(node)
         self._tell_majorities()
 
@@ -240,7 +249,9 @@ class QuorumCluster:
     # -- inside -----------------------------------------------------------------------------
 
     def _written(self, node: str, done: Done) -> None:
-        self.groups[done.writer].written(node, done.index, done.generation)
+        group = self.groups.get(self._writers[done.writer])
+        if group is not None and group.writer == done.writer:
+            group.written(node, done.index, done.generation)
 
     def _node(self, name: str) -> ClusterNode:
         if name not in self.nodes:

@@ -47,6 +47,7 @@ class QuorumGroup:
         name: of the queue.
         nodes: that hold a replica; the first leads to begin with.
         terms: of the queue.
+        writer: its name in the nodes' logs.
         command_us: service time of the leader for each command.
         rules: that its replicas keep.
         chunk: entries that a leader sends in one message at most.
@@ -59,12 +60,14 @@ class QuorumGroup:
         nodes: tuple[str, ...],
         terms: QuorumTerms,
         *,
+        writer: str,
         command_us: int = 0,
         rules: RaftRules = RIGHT,
         chunk: int = ENTRIES_PER_APPEND,
     ) -> None:
         self.name = name
         self._chunk = chunk
+        self.writer = writer  # its name in the logs: a queue declared again has another
         self.nodes = nodes
         self.majority = len(nodes) // 2 + 1
         self.terms = terms
@@ -191,6 +194,13 @@ class QuorumGroup:
             self._arrived(node, commands + tuple(member.inbox))
             member.inbox.clear()
 
+    def end(self) -> None:
+        """The queue is deleted: its replicas stop, their disks forget it."""
+        for node in tuple(self.members):
+            self.crashed(node)
+        self.ports.clear()
+        self._cluster.forget(self.name, self.writer)
+
     # -- what happens to nodes ----------------------------------------------------------------
 
     def crashed(self, node: str) -> None:
@@ -270,10 +280,10 @@ class QuorumGroup:
         self._log("append", node, extra=_span(entries))
         owner = self._cluster.nodes[node]
         if self._at_once is None:
-            owner.wal.write(self.name, entries, generation)
+            owner.wal.write(self.writer, entries, generation)
             owner.sync()
             return
-        owner.wal.put(self.name, entries)
+        owner.wal.put(self.writer, entries)
         self._at_once.append((self.written, (node, entries[-1].index, generation)))
 
     def _committed(self, node: str, member: Member, index: int) -> None:

@@ -34,7 +34,8 @@ class SyncTime:
                     f"an fsync of {us} us for a share of {share} parts of a million; legal: 0 us or"
                     f" more, and shares from 0 to {STEPS}"
                 )
-        if list(self.quantiles) != sorted(self.quantiles):
+        shares, times = zip(*self.quantiles, strict=True)
+        if list(shares) != sorted(shares) or list(times) != sorted(times):
             raise QueueError("the quantiles of an fsync must rise in share and in time")
 
     @classmethod

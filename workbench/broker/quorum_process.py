@@ -45,7 +45,8 @@ from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import FAILED, QuorumTerms
 from workbench.sim import Tap, VirtualClock
 
-from .queue_process import Consumer, QueueProcess
+from .queue_mail import Consumer
+from .queue_process import QueueProcess
 from .quorum_port import QueuePort
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class QuorumProcess(QueueProcess):
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
         self._full = False
         self.dead_letter = None
+        self.gone = None
         self.port = QueuePort(
             group, clock, f"session@{group.name}", place=place, owner=self, soft_limit=soft_limit
         )
@@ -222,6 +224,13 @@ class QuorumProcess(QueueProcess):
         if self.group.suspended:
             self._log("note", kind="resumed")
             self.group.resume()
+
+    def end(self) -> None:
+        """It is deleted, with all that waits in it: nothing comes of it any more."""
+        self._log("note", kind="deleted")
+        self.port.close()
+        self._told.clear()
+        self.group.end()
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, its replicas', and how many commands are pending."""

@@ -23,7 +23,8 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
 from workbench.presets import Preset
-from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject
+from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject, Release
+from workbench.queues.arguments import QUORUM
 
 from .consumer_link import ConsumerLink
 from .payload import redelivered
@@ -292,6 +293,9 @@ class RabbitConsumerLink(ConsumerLink):
     def _command(self, messages: tuple[int, ...], state: object) -> Command:
         if isinstance(state, Modified) and state.undeliverable_here:
             return Reject(consumer=self.name, message_ids=messages)
+        if isinstance(state, Modified) and self.queue.arguments.queue_type != QUORUM:
+            # Neither failures nor annotations are kept (`rabbit_classic_queue.erl:settle`).
+            return Release(consumer=self.name, message_ids=messages)
         return super()._command(messages, state)
 
     def overview(self) -> dict[str, Any]:

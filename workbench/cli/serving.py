@@ -16,12 +16,15 @@ HELP = "a broker on a socket, for clients of your own"
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
-Any AMQP 1.0 client can connect; a queue is made when a link to its name is first attached. The
-address goes to stdout, what happens to stderr. Without --user everybody is let in, and only this
-machine can connect; another --host needs --allow-remote, and then --tls or --user.
+Any AMQP 1.0 client can connect. Under the preset spec a queue is made when a link to its name is
+first attached; under RabbitMQ's presets name queues with --queue (their address is /queues/NAME),
+or let a client declare them through /management. The address of the broker goes to stdout, what
+happens to stderr. Without --user everybody is let in, and only this machine can connect; another
+--host needs --allow-remote, and then --tls or --user.
 
   workbench serve
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
+  workbench serve --preset rmq4.3 --queue orders    as RabbitMQ does, with one queue
   workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
 
 The trace is a folder of Parquet files that are always whole; a killed process loses the last
@@ -49,6 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preset", default="spec", metavar="P", help="default numbers (spec)")
     add_config(parser)
+    parser.add_argument(
+        "--queue",
+        action="append",
+        default=[],
+        metavar="NAME",
+        dest="queues",
+        help="a queue that is there from the beginning; may be given several times",
+    )
     parser.add_argument("--trace", metavar="DIR", help="keep the trace in this folder")
     parser.add_argument(
         "--user",
@@ -109,6 +120,7 @@ def _start(arguments: argparse.Namespace) -> Any:
         "port": port,
         "users": users,
         "allow_remote": arguments.allow_remote,
+        "queues": arguments.queues,
     }
     if arguments.tls:
         from workbench.net.tls import server_context

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from workbench.broker import Broker
@@ -39,6 +39,7 @@ class Listener:
             records nothing.
         limits: bounds.
         users: who may log in, name to password, and then nobody else may; None lets ANONYMOUS in.
+        queues: that there are from the beginning, by name.
         service: keep the preset's service times as real pauses; without it work takes as long as
             it takes.
 
@@ -60,6 +61,7 @@ class Listener:
         record: Callable[[Callable[[], int]], Tap] | None = None,
         limits: Limits | None = None,
         users: dict[str, str] | None = None,
+        queues: Iterable[str] = (),
         service: bool = False,
     ) -> None:
         if not service:
@@ -72,6 +74,8 @@ class Listener:
         self.limits = limits or Limits()
         more = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
+        for queue in queues:
+            self.broker.declare(queue)
         self.connections: dict[str, LiveConnection] = {}
         self.freeze_new = False
         self.news: deque[str] = deque(maxlen=NEWS_KEPT)

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from workbench import presets
@@ -42,6 +42,8 @@ class LiveBroker:
         users: who may log in, name to password; nobody else may then.
         tls: a server context.
         allow_remote: listen beyond loopback.
+        queues: names of queues that there are from the beginning; clients of RabbitMQ's presets
+            make others through the management node, `/management`.
 
     Attributes:
         port: on which it listens.
@@ -61,6 +63,7 @@ class LiveBroker:
         users: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
         allow_remote: bool = False,
+        queues: Iterable[str] = (),
     ) -> None:
         if host not in LOOPBACKS:
             if not allow_remote:
@@ -90,6 +93,7 @@ class LiveBroker:
                     record=None if recording is None else recording.tap,
                     limits=limits,
                     users=None if users is None else dict(users),
+                    queues=queues,
                 )
             )
             self.port = self._wait(self.listener.start(host, port, tls))

@@ -193,7 +193,7 @@ class Preset:
         doc="link-credit that the broker grants to a publisher",
     )
     publisher_credit_regrant_at: int | None = _number(
-        50,
+        None,
         unit="messages",
         source="ours, half of publisher_credit",
         doc="the broker grants again when a publisher has no more than this left; None: half of"
@@ -205,6 +205,13 @@ class Preset:
         source="ours; spec 2.6.7 knows no such rule",
         doc="the broker grants again only while fewer than publisher_credit messages of the link"
         " wait for a queue's confirm, settled ones included",
+    )
+    gathers_confirms: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 2.7.6: a disposition may speak of a range",
+        doc="a session gathers the confirms that come while it is busy and tells each range of"
+        " delivery-ids in one frame, across links",
     )
     # -- links to consumers -----------------------------------------------------------------
     max_queue_credit: int = _number(
@@ -283,6 +290,14 @@ class Preset:
         unit="yes or no",
         source="ours; the specification knows nodes, not how they come about",
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
+    )
+
+    addresses_v1: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; the specification leaves addresses to the node",
+        doc="under RabbitMQ's conduct, addresses of its version 1 are taken too: `q` and `/queue/q`"
+        " name a queue, and make it",
     )
 
     @property

@@ -5,6 +5,7 @@ from .branches import Branches
 from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
+from .publishers import PUBLISHERS
 from .quorum import QUORUM
 from .quorum_storm import QUORUM_CHAOS
 from .race import RACE
@@ -18,6 +19,7 @@ __all__ = [
     "CREDIT",
     "HANDOVER",
     "MAX_ROWS",
+    "PUBLISHERS",
     "QUORUM",
     "QUORUM_CHAOS",
     "RACE",

@@ -6,6 +6,9 @@ break this order is refused with the reason, for no TCP connection could grant i
 
 A held frame holds everything behind it in its direction, and nothing else: the clock goes on, the
 other direction goes on.
+
+A wire may have a capacity, as TCP has: what the socket buffers and the receiver's window hold. It
+loses nothing that is sent beyond; it tells the end that sends to wait, and when there is room.
 """
 
 from __future__ import annotations
@@ -104,6 +107,8 @@ class _Lane:
     passes: int = 0  # frames that a hand lets through the closed gate
     last_arrival_us: int = 0  # no later frame arrives before this
     timer: Timer | None = None  # arrival of the first frame
+    octets: int = 0  # in flight
+    full: bool = False  # the sender was told to wait
 
 
 class Wire:
@@ -117,6 +122,9 @@ class Wire:
         connection: name of the connection in a trace.
         tap: observer of both ends.
         next_frame_id: source of frame ids, shared by all wires of a run.
+        capacity: octets in flight in one direction from which on its sender is told to wait; None
+            is no limit. The ends then need `writable` and `kick`.
+        size: octets of a frame; wanted with a capacity.
     """
 
     def __init__(
@@ -129,8 +137,12 @@ class Wire:
         connection: str = "c1",
         tap: Tap | None = None,
         next_frame_id: Callable[[], int] | None = None,
+        capacity: int | None = None,
+        size: Callable[[Any], int] | None = None,
     ) -> None:
         self.connection = connection
+        self.capacity = capacity
+        self._size = size
         self.tap: Tap = tap if tap is not None else NoTap()
         self._clock = clock
         self._next_frame_id = next_frame_id or _counter()
@@ -168,6 +180,8 @@ class Wire:
         )
         lane.flights.append(flight)
         self.tap.sent(end, flight)
+        if self.capacity is not None:
+            self._weigh(lane, flight, 1)
         if len(lane.flights) == 1:
             self._schedule(lane)
         return flight
@@ -298,6 +312,8 @@ class Wire:
             picture[f"{name}_in_flight"] = len(lane.flights)
             picture[f"{name}_held"] = sum(1 for flight in lane.flights if self.is_held(flight))
             picture[f"{name}_gate_closed"] = lane.closed
+            if self.capacity is not None:
+                picture[f"{name}_octets"] = lane.octets
         return picture
 
     # -- inside -----------------------------------------------------------------------------
@@ -348,6 +364,30 @@ class Wire:
             self._clock.call_soon(end.react, events, priority=Priority.REACT)
         if lane.flights:
             self._schedule(lane)
+        if self.capacity is not None:
+            self._weigh(lane, flight, -1)
+
+    def _weigh(self, lane: _Lane, flight: Flight, sign: int) -> None:
+        """Count a frame that came or went; tell the sender if that fills or frees the lane."""
+        assert self._size is not None
+        assert self.capacity is not None
+        lane.octets += sign * self._size(flight.item)
+        full = lane.octets >= self.capacity
+        if full is lane.full:
+            return
+        lane.full = full
+        sender: Any = lane.sender
+        sender.writable = not full
+        self.tap.internal(
+            t_us=self._clock.now_us,
+            event="block" if full else "unblock",
+            kind="tcp",
+            vantage=sender.vantage,
+            connection=self.connection,
+            extra={"octets": lane.octets},
+        )
+        if not full:
+            sender.kick()
 
 
 def _checked_latency(latency_us: int) -> int:

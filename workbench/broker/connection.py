@@ -244,7 +244,7 @@ class BrokerConnection:
         queue = host.queue.queue
         link.available = 0 if queue.active is not None else queue.ready
         terms = self._conduct.source_terms(link, host.queue.name)
-        in_force = filter_in_force(link.source, queue.arguments)
+        in_force = filter_in_force(link.source, host.queue.arguments)
         if in_force is not None:
             terms["source"] = replace(terms["source"], filter=in_force)
         link.accept(

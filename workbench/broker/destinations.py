@@ -22,9 +22,10 @@ from workbench.amqp.performatives import Error
 from workbench.queues import Origin
 
 from .addresses import AddressError, Where, target
+from .annotations import routed
 from .nodes import Nodes
 from .payload import headers_in
-from .publication import Settled
+from .publication import Settled, rejection
 from .queue_process import QueueProcess
 from .routing import RoutingError
 
@@ -76,7 +77,10 @@ class QueueDestination:
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """Into the queue."""
         self._queue.publish(
-            delivery.payload, delivery.message_format or 0, confirmed=lambda: done(ACCEPTED)
+            delivery.payload,
+            delivery.message_format or 0,
+            confirmed=lambda: done(ACCEPTED),
+            rejected=lambda reason: done(rejection(self.name, reason)),
         )
 
     def ends_with(self, queue: QueueProcess) -> bool:
@@ -192,7 +196,10 @@ def _publish(
             by_message=by_message,
         ) from None
     origin = Origin(exchange=exchange, routing_keys=keys)
-    nodes.publish(queues, message.payload, message.message_format, origin, done)
+    payload = message.payload
+    if queues:
+        payload = routed(payload, message.message_format, exchange, key)
+    nodes.publish(queues, payload, message.message_format, origin, done)
 
 
 def _undeliverable(text: str) -> UndeliverableError:

@@ -19,11 +19,17 @@ from workbench.amqp.messaging import (
 from workbench.queues import Stored
 
 HEADER_BEGINS = b"\x00\x53\x70"
+EMPTY_LIST, SHORT_LIST = 0x45, 0xC0  # format codes; after the latter come size and count
+SHORTEST = 6  # descriptor, format code, size, count
+TTL_PLACE = 3
 
 
 def time_to_live_ms(payload: bytes, message_format: int = 0) -> int | None:
     """The header's ttl [3.2.1]; None if it has none, or cannot be read."""
-    if message_format != 0 or not payload.startswith(HEADER_BEGINS):
+    if message_format != 0 or not payload.startswith(HEADER_BEGINS) or len(payload) < SHORTEST:
+        return None
+    # Most headers end before the ttl, the third field: no need to read them.
+    if payload[3] == EMPTY_LIST or (payload[3] == SHORT_LIST and payload[5] < TTL_PLACE):
         return None
     try:
         header, _ = decode_section(payload)

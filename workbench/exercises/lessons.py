@@ -98,6 +98,11 @@ LESSONS: tuple[Lesson, ...] = (
             "01",
             "04",
         ),
+        able=(
+            "say when a broker grants to a publisher, and when it does not",
+            "show that one slow target holds its own link and nobody else",
+            "name the brake that binds a sender at any step",
+        ),
     ),
     _lesson(
         "06",

@@ -15,11 +15,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.amqp.framing import Frame, item_size
-from workbench.sim import Direction, Flight, Wire, WireError
+from workbench.sim import Direction, Flight, NoTap, Wire, WireError
 
 from .breakpoints import Breakpoint
 
 STOPS_KEPT = 1_000
+
+UNSEEN = Flight(
+    frame_id=-1,
+    item=None,
+    direction=Direction.CLIENT_TO_BROKER,
+    connection="",
+    sent_us=0,
+    arrives_us=0,
+)
+"""Stands for a frame of which nothing is kept: no tap, no breakpoint, and the gate open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +70,16 @@ class LiveWire(Wire):
         self.octets_waiting = dict.fromkeys(Direction, 0)
         self.on_moved: Callable[[], None] = _nothing
         self.may_hear: Callable[[Direction], bool] = _never
+        self._unseen = type(self.tap) is NoTap
 
     # -- carrying ---------------------------------------------------------------------------
 
     def send(self, end: Any, item: Any, octets: bytes | None = None) -> Flight:
-        """Carry a frame: at once if nothing is in its way, else as in a virtual run."""
+        """Carry a frame: at once if nothing is in its way, else as in a virtual run.
+
+        Returns:
+            Its flight; `UNSEEN` for one that nobody watched and that has arrived.
+        """
         lane = self._by_sender[id(end)]
         if self.breakpoints:
             self._look(lane.direction, end, item, outgoing=True)
@@ -73,6 +88,13 @@ class LiveWire(Wire):
             if not heartbeat or not self.may_hear(lane.direction):
                 self.octets_waiting[lane.direction] += _size(item, octets)
                 return super().send(end, item, octets)
+        if self._unseen and not self.breakpoints:
+            self._next_frame_id()
+            receiver = lane.receiver
+            events = receiver.apply(item)
+            if events:
+                receiver.react(events)
+            return UNSEEN
         now_us = self._clock.now_us
         flight = Flight(
             frame_id=self._next_frame_id(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from workbench.queues import (
     Deliver,
     DetachConsumer,
     Dispatch,
+    Drained,
     Dropped,
     Enqueue,
     Expire,
@@ -32,6 +35,7 @@ from workbench.queues import (
     Settle,
     Touch,
 )
+from workbench.queues.arguments import OVERFLOWS
 
 MS = 1000
 
@@ -126,6 +130,14 @@ def test_octets_are_limited_too(overflow: str, kept: bytes) -> None:
     assert queue.ready == 0
 
 
+def test_a_queue_may_be_filled_to_the_last_octet() -> None:
+    """The limit itself is legal."""
+    queue = queue_of(max_length_bytes=6)
+    put(queue, b"1111")
+    assert [type(effect) for effect in put(queue, b"22")] == [Confirm]
+    assert (queue.ready, queue.ready_octets) == (2, 6)
+
+
 def test_unsettled_messages_do_not_count_against_the_length() -> None:
     """Only what is ready does [rabbitmq.com: maxlength]."""
     queue = queue_of(max_length=1)
@@ -159,6 +171,18 @@ def test_what_comes_back_to_a_full_queue_drops_the_head() -> None:
     _, effects = queue.apply(Release(consumer="a", message_ids=(0,)))
     assert [effect.message.payload for effect in effects] == [b"0"]
     assert queue.ready == 2
+
+
+def test_what_a_consumer_leaves_behind_may_find_no_room() -> None:
+    """A detach puts messages back, and the queue is as long as it may be."""
+    queue = queue_of(max_length=1)
+    grant(queue, 1)
+    put(queue, b"0")
+    out(queue)
+    put(queue, b"1")
+    _, (requeued, dropped) = queue.apply(DetachConsumer(consumer="a"))
+    assert requeued == Requeued(consumer="a", count=1)
+    assert (dropped.message.payload, queue.ready) == (b"0", 1)
 
 
 def test_what_comes_back_to_a_queue_that_refuses_stays() -> None:
@@ -221,6 +245,25 @@ def test_what_has_become_too_old_behind_others_is_not_handed_out() -> None:
     grant(queue, 9)
     assert out(queue, t_us=9 * MS) == [("a", 0), ("a", 2)]
     assert queue.left == {"expired": 1}
+
+
+def test_nothing_too_old_is_handed_out_even_if_nobody_looked() -> None:
+    """`Dispatch` looks itself, whether a timer fired or not."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue)
+    grant(queue, 1)
+    (expired,) = queue.apply(Dispatch(), Meta(t_us=5 * MS))[1]
+    assert expired.reason == "expired"
+
+
+def test_what_expires_may_leave_nothing_for_who_drains() -> None:
+    """Its window was shut, so the message waited; now the credit is given back."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue)
+    queue.apply(Checkout(consumer="a"))
+    queue.apply(Credit(consumer="a", delivery_count=0, link_credit=3, drain=True))
+    effects = queue.apply(Expire(), Meta(t_us=5 * MS))[1]
+    assert [type(effect) for effect in effects] == [Dropped, Drained]
 
 
 def test_age_0_means_now_or_never() -> None:
@@ -345,6 +388,8 @@ ARGUMENTS = st.fixed_dictionaries(
     },
 )
 NAMES = st.sampled_from(["a1", "b1", "c2"])  # the digit is the priority
+SHUT = st.just(frozenset()) | st.frozensets(NAMES, max_size=2)
+TTL = st.none() | st.none() | st.integers(0, 4)
 
 
 class LimitsModel(RuleBasedStateMachine):
@@ -356,10 +401,12 @@ class LimitsModel(RuleBasedStateMachine):
         self.queue = ClassicQueue("q", self.arguments)
         self.now = 0
         self.place: dict[int, str] = {}  # message id -> ready, consumer, or how it left
-        self.old: dict[int, int] = {}  # message id -> when it is too old
+        self.size: dict[int, int] = {}  # message id -> octets
         self.refused = 0
         self.published = 0
         self.answers = 0
+        for name in ("a1", "b1", "c2"):
+            self.credit(name=name, credit=2, drain=False, settled=False)
 
     def do(self, command, dispatching: frozenset[str] | None = None) -> list:
         credit = {name: self.queue.consumer(name).link_credit for name in self.queue.consumers()}
@@ -369,6 +416,7 @@ class LimitsModel(RuleBasedStateMachine):
                 case Confirm():
                     number = len(self.place)
                     self.place[number] = "ready"
+                    self.size[number] = len(command.payload)
                     self.answers += 1
                 case Rejected():
                     self.refused += 1
@@ -402,53 +450,49 @@ class LimitsModel(RuleBasedStateMachine):
         came = message.t_us
         assert message.expires_us is None or message.expires_us > self.now or came == self.now
 
-    @rule(size=st.integers(0, 3), ttl=st.none() | st.integers(0, 4), shut=st.sets(NAMES))
-    def enqueue(self, size: int, ttl: int | None, shut: set[str]) -> None:
-        self.published += 1
-        unable = frozenset(shut)
-        origin = Origin(routing_keys=("k",))
-        command = Enqueue(payload=b"x" * size, ttl_ms=ttl, unable=unable, origin=origin)
-        self.do(command, unable)
+    @rule(sizes=st.lists(st.integers(0, 3), min_size=1, max_size=4), ttl=TTL, shut=SHUT)
+    def enqueue(self, sizes: list[int], ttl: int | None, shut: frozenset[str]) -> None:
+        for size in sizes:
+            self.published += 1
+            origin = Origin(routing_keys=("k",))
+            self.do(Enqueue(payload=b"x" * size, ttl_ms=ttl, unable=shut, origin=origin), shut)
 
-    @rule(name=NAMES, settled=st.booleans())
-    def attach(self, name: str, settled: bool) -> None:
+    @rule(name=NAMES, credit=st.integers(0, 4), drain=st.booleans(), settled=st.booleans())
+    def credit(self, name: str, credit: int, drain: bool, settled: bool) -> None:
         if name not in self.queue.consumers():
             self.do(Checkout(consumer=name, settled=settled, priority=int(name[1])))
+        count = self.queue.consumer(name).delivery_count
+        self.do(Credit(consumer=name, delivery_count=count, link_credit=credit, drain=drain))
 
-    @rule(which=st.integers(0, 2), credit=st.integers(0, 4), drain=st.booleans())
-    def credit(self, which: int, credit: int, drain: bool) -> None:
-        if name := self.attached(which):
-            count = self.queue.consumer(name).delivery_count
-            self.do(Credit(consumer=name, delivery_count=count, link_credit=credit, drain=drain))
+    @rule(shut=SHUT, times=st.integers(1, 4))
+    def dispatch(self, shut: frozenset[str], times: int) -> None:
+        for _ in range(times):
+            able = self.queue.deliverable(shut)
+            late = self.queue.deadline_us() is not None and self.queue.deadline_us() <= self.now
+            assert bool(self.do(Dispatch(unable=shut), shut)) == able or late
 
-    @rule(shut=st.sets(NAMES))
-    def dispatch(self, shut: set[str]) -> None:
-        able = self.queue.deliverable(frozenset(shut))
-        late = self.queue.deadline_us() is not None and self.queue.deadline_us() <= self.now
-        effects = self.do(Dispatch(unable=frozenset(shut)), frozenset(shut))
-        assert bool(effects) == able or late
-
-    @rule(which=st.integers(0, 2), how=st.integers(0, 3), some=st.integers(1, 3))
-    def settle(self, which: int, how: int, some: int) -> None:
-        if name := self.attached(which):
+    @rule(name=NAMES, how=st.integers(0, 3), some=st.integers(1, 3))
+    def settle(self, name: str, how: int, some: int) -> None:
+        if name in self.queue.consumers():
             ids = self.queue.unsettled_ids(name)[:some]
             kind = [Settle, Reject, Release, Modify][how]
             for number in ids:
                 self.place[number] = ["settled", name, "ready", "ready"][how]
             self.do(kind(consumer=name, message_ids=ids))
 
-    @rule(which=st.integers(0, 2))
-    def detach(self, which: int) -> None:
-        if name := self.attached(which):
+    @rule(name=NAMES)
+    def detach(self, name: str) -> None:
+        if name in self.queue.consumers():
             held = self.queue.unsettled_ids(name)
             for number in held:
                 self.place[number] = "ready"
             effects = self.do(DetachConsumer(consumer=name))
             assert [e.count for e in effects if isinstance(e, Requeued)] == [len(held)][: len(held)]
 
-    @rule()
-    def purge(self) -> None:
-        self.do(Purge())
+    @rule(purge=st.integers(0, 9))
+    def purge(self, purge: int) -> None:
+        if purge == 9:
+            self.do(Purge())
 
     @rule(ms=st.integers(1, 4))
     def wait(self, ms: int) -> None:
@@ -465,15 +509,13 @@ class LimitsModel(RuleBasedStateMachine):
                 self.do(Touch())
         self.now = until
 
-    def attached(self, which: int) -> str | None:
-        names = self.queue.consumers()
-        return names[which % len(names)] if names else None
-
     @invariant()
     def every_message_is_in_exactly_one_place(self) -> None:
         queue, places = self.queue, list(self.place.values())
         assert queue.enqueued == len(places)
         assert queue.ready == places.count("ready")
+        sizes = [self.size[number] for number, where in self.place.items() if where == "ready"]
+        assert queue.ready_octets == sum(sizes)
         assert queue.unsettled == sum(places.count(name) for name in ("a1", "b1", "c2"))
         for how in ("settled", "dead_lettered", "dropped", "expired", "purged"):
             assert queue.left.get(how, 0) == places.count(how)
@@ -486,6 +528,9 @@ class LimitsModel(RuleBasedStateMachine):
         limit = self.arguments.max_length
         if limit is not None and self.arguments.overflow == "drop-head":
             assert self.queue.ready <= limit
+        limit = self.arguments.max_length_bytes
+        if limit is not None and self.arguments.overflow == "drop-head":
+            assert self.queue.ready_octets <= limit
 
     @invariant()
     def the_head_is_not_too_old(self) -> None:
@@ -498,3 +543,38 @@ LimitsModel.TestCase.settings = settings(
     derandomize=True, max_examples=150, stateful_step_count=40, deadline=None
 )
 TestLimitsModel = LimitsModel.TestCase
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_long_runs_of_any_acts_keep_every_rule(seed: int) -> None:
+    """The same acts, drawn evenly: hypothesis prefers short runs in which little is handed out."""
+    draw = Random(seed)
+    kinds = {"max_length": 4, "max_length_bytes": 7, "message_ttl_ms": 4, "expires_ms": 5}
+    given = {name: draw.randint(1, most) for name, most in kinds.items() if draw.random() < 0.4}
+    if draw.random() < 0.5:
+        given["dead_letter_exchange"] = "dlx"
+    model = LimitsModel()
+    model.begin({"overflow": draw.choice(OVERFLOWS), **given})
+    for _ in range(120):
+        name = draw.choice(["a1", "b1", "c2"])
+        shut = frozenset([name] if draw.random() < 0.2 else [])
+        act = draw.choice("eeedddccssstx")
+        if act == "e":
+            ttl = draw.choice([None, None, None, 0, 2])
+            model.enqueue(sizes=[draw.randint(0, 3)], ttl=ttl, shut=shut)
+        elif act == "d":
+            model.dispatch(shut=shut, times=2)
+        elif act == "c":
+            drain, settled = draw.random() < 0.2, draw.random() < 0.2
+            model.credit(name=name, credit=draw.randint(0, 4), drain=drain, settled=settled)
+        elif act == "s":
+            model.settle(name=name, how=draw.randint(0, 3), some=draw.randint(1, 3))
+        elif act == "t":
+            model.wait(ms=draw.randint(1, 3))
+        elif draw.random() < 0.5:
+            model.detach(name=name)
+        else:
+            model.purge(purge=9)
+        model.every_message_is_in_exactly_one_place()
+        model.no_more_is_ready_than_may_be()
+        model.the_head_is_not_too_old()

@@ -12,6 +12,7 @@ from workbench.sim import NoTap, Tap, VirtualClock
 
 from .addresses import queue_name
 from .connection import BrokerConnection
+from .dead_letters import DeadLetters
 from .nodes import Nodes
 from .queue_process import QueueProcess
 from .quorum_cluster import FRONT, QuorumCluster, check_replicas
@@ -60,6 +61,7 @@ class Broker:
         self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
+        self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
         self._users = dict(users)
         self._anonymous = anonymous
 
@@ -115,6 +117,7 @@ class Broker:
             deliver_us=self.preset.queue_deliver_us,
             tap=self._tap,
         )
+        process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.nodes.expired(process)
         return process
 

@@ -250,7 +250,7 @@ class BrokerConnection:
         link.accept(
             handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
-            **self._conduct.source_terms(link, host.queue.name),
+            **terms,
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host

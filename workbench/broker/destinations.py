@@ -13,7 +13,6 @@ from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.messaging import (
     Accepted,
-    ApplicationProperties,
     MessageAnnotations,
     Properties,
     Section,
@@ -23,8 +22,10 @@ from workbench.amqp.performatives import Error
 from workbench.queues import Origin
 
 from .addresses import AddressError, Where, target
+from .annotations import routed
 from .nodes import Nodes
-from .publication import Settled
+from .payload import headers_in
+from .publication import Settled, rejection
 from .queue_process import QueueProcess
 from .routing import RoutingError
 
@@ -76,7 +77,10 @@ class QueueDestination:
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """Into the queue."""
         self._queue.publish(
-            delivery.payload, delivery.message_format or 0, confirmed=lambda: done(ACCEPTED)
+            delivery.payload,
+            delivery.message_format or 0,
+            confirmed=lambda: done(ACCEPTED),
+            rejected=lambda reason: done(rejection(self.name, reason)),
         )
 
     def ends_with(self, queue: QueueProcess) -> bool:
@@ -140,13 +144,16 @@ class _Message:
         self.message_format = delivery.message_format or 0
         self._read: list[Section] | None = None
 
-    def _section(self, kind: type[Any]) -> Any:
+    def _sections(self) -> list[Section]:
         if self._read is None:
             try:
                 self._read = decode_message(self.payload)
             except DecodeError:
                 self._read = []
-        return next((one for one in self._read if isinstance(one, kind)), None)
+        return self._read
+
+    def _section(self, kind: type[Any]) -> Any:
+        return next((one for one in self._sections() if isinstance(one, kind)), None)
 
     @property
     def properties(self) -> Properties:
@@ -154,9 +161,7 @@ class _Message:
         return found if isinstance(found, Properties) else Properties()
 
     def headers(self) -> Mapping[str, Any]:
-        found = self._section(ApplicationProperties)
-        value = None if found is None else found.value
-        return value if isinstance(value, dict) else {}
+        return headers_in(self._sections())
 
     def more_keys(self) -> list[str]:
         """Further routing keys, which a publisher may put into the annotation x-cc."""
@@ -191,7 +196,10 @@ def _publish(
             by_message=by_message,
         ) from None
     origin = Origin(exchange=exchange, routing_keys=keys)
-    nodes.publish(queues, message.payload, message.message_format, origin, done)
+    payload = message.payload
+    if queues:
+        payload = routed(payload, message.message_format, exchange, key)
+    nodes.publish(queues, payload, message.message_format, origin, done)
 
 
 def _undeliverable(text: str) -> UndeliverableError:

@@ -21,10 +21,11 @@ from workbench.amqp.messaging import (
     ApplicationProperties,
     Properties,
     Section,
-    decode_message,
+    decode_section,
     encode_message,
 )
 from workbench.amqp.values import Array, UInt, ULong
+from workbench.queues import QueueError
 
 from .routing import Binding, Routing, RoutingError
 
@@ -128,7 +129,7 @@ class Management:
         Raises:
             DecodeError: the payload is no message at all.
         """
-        sections = decode_message(request)
+        sections = _sections(request)
         properties = next((one for one in sections if isinstance(one, Properties)), Properties())
         body = next((one.value for one in sections if isinstance(one, AmqpValue)), None)
         try:
@@ -201,7 +202,11 @@ class Management:
     def _purge_queue(self, name: str, **_: Any) -> Response:
         if self._host.queue_info(name) is None:
             return Response(NOT_FOUND, f"no queue {name!r} in vhost {self._vhost!r}")
-        return Response(OK, {"message_count": ULong(self._host.purge_queue(name))})
+        try:
+            count = self._host.purge_queue(name)
+        except QueueError as error:
+            raise BadRequestError(str(error)) from None
+        return Response(OK, {"message_count": ULong(count)})
 
     def _queue_map(self, info: QueueInfo) -> dict[str, Any]:
         return {
@@ -362,3 +367,15 @@ def _arguments(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(arguments.items(), key=lambda pair: pair[0]))
+
+
+def _sections(request: bytes) -> list[Section]:
+    """The request's sections in any order: RabbitMQ does not mind it, and its own Python client
+    writes the body first where that is null.
+    """
+    found: list[Section] = []
+    at = 0
+    while at < len(request):
+        section, at = decode_section(request, at)
+        found.append(section)
+    return found

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from workbench.queues import Credited, Deliver, Drained, Enqueue, Stored
+from workbench.queues import Credited, Deliver, Drained, Enqueue, Origin, Stored
 
 
 class Consumer(Protocol):
@@ -48,9 +48,23 @@ class Consumer(Protocol):
 class Publish:
     """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
 
-    message: Enqueue
+    payload: bytes
+    message_format: int
+    ttl_ms: int | None
+    origin: Origin
     confirmed: Callable[[], None] | None
     rejected: Callable[[str], None] | None
+
+    def command(self, unable: frozenset[str]) -> Enqueue:
+        """What the queue is told; this object comes back in what it says of the message."""
+        return Enqueue(
+            payload=self.payload,
+            message_format=self.message_format,
+            publish=self,
+            ttl_ms=self.ttl_ms,
+            origin=self.origin,
+            unable=unable,
+        )
 
     def refused(self, reason: str) -> None:
         """The queue does not take it."""

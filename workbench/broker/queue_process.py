@@ -11,7 +11,7 @@ One message is handed out per clock event. Between any two a person may act.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 
 from workbench.queues import (
     Activated,
@@ -37,6 +37,7 @@ from workbench.queues import (
     Purge,
     Queue,
     QueueArguments,
+    QueueError,
     Reject,
     Rejected,
     Release,
@@ -47,10 +48,10 @@ from workbench.queues import (
     Touch,
 )
 from workbench.sim import Actor, NoTap, Tap, VirtualClock
-from workbench.sim.clock import Timer
 
 from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
+from .queue_timer import QueueTimer
 
 _NOBODY: frozenset[str] = frozenset()
 
@@ -80,9 +81,8 @@ class QueueProcess:
     ) -> None:
         self.dead_letter = dead_letter
         self.gone = gone
-        self._ended = False
-        self._timer: Timer | None = None  # for what is too old
         self._looks_first = _has_limits(queue.arguments)
+        self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
@@ -96,7 +96,8 @@ class QueueProcess:
         self._actor: Actor[Publish | HandOut] = Actor(
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
-        self._set_timer()
+        self._timer = QueueTimer(clock, self._time_is_up)
+        self._timer.set(queue.deadline_us())
 
     @property
     def name(self) -> str:
@@ -134,14 +135,11 @@ class QueueProcess:
                 `confirmed` is called then too, so that somebody who counts gets an answer.
             origin: how it came here; None: straight to the queue.
         """
-        message = Enqueue(
-            payload=payload,
-            message_format=message_format,
-            origin=origin or Origin(routing_keys=(self.name,)),
-            # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
-            ttl_ms=None if origin and origin.deaths else time_to_live_ms(payload, message_format),
+        # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
+        ttl_ms = None if origin and origin.deaths else time_to_live_ms(payload, message_format)
+        self._actor.post(
+            Publish(payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected)
         )
-        self._actor.post(Publish(message, confirmed, rejected))
 
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -240,14 +238,12 @@ class QueueProcess:
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
         self.dead_letter = self.gone = None
-        self._ended = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.stop()
         self._actor.withdraw(lambda _: True)
         self._actor.stall()
         self._handing_out = True  # whoever leaves it wakes nobody up
-        self.queue.apply(Purge(), self._meta())
+        with suppress(QueueError):  # a stream is not purged, nobody reads it any more
+            self.queue.apply(Purge(), self._meta())
         self._log("note", kind="deleted")
 
     def overview(self) -> dict[str, int | str]:
@@ -262,10 +258,10 @@ class QueueProcess:
     def _handle(self, message: Publish | HandOut) -> None:
         if isinstance(message, Publish):
             unable = _NOBODY
-            if self._looks_first or message.message.ttl_ms == 0:
+            if self._looks_first or message.ttl_ms == 0:
                 self._refuses()
                 unable = self._unable()
-            self._command(replace(message.message, publish=message, unable=unable))
+            self._command(message.command(unable))
         else:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
@@ -281,26 +277,12 @@ class QueueProcess:
                 consumer.noticed()
         self._answer_requests()
         self.kick()
-        self._set_timer()
+        deadline = self.queue.deadline_us()
+        if deadline is not None or self._timer.armed:
+            self._timer.set(deadline)
         return reply
 
-    def _set_timer(self) -> None:
-        """Look again when the next message, or the queue, is too old."""
-        if self._ended:
-            return
-        deadline, timer = self.queue.deadline_us(), self._timer
-        if timer is not None:
-            if timer.t_us == deadline and not timer.done:
-                return
-            timer.cancel()
-            self._timer = None
-        if deadline is not None:
-            # Idle, as a heartbeat: a run in which nothing else happens rests.
-            at = max(deadline, self._clock.now_us)
-            self._timer = self._clock.call_at(at, self._time_is_up, idle=True)
-
     def _time_is_up(self) -> None:
-        self._timer = None
         if not self._actor.stalled:  # a process that hangs looks at no timer
             self._command(Expire())
 

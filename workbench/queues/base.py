@@ -73,6 +73,21 @@ class Stored:
     t_us: int = 0
     expires_us: int | None = None
 
+    def handed_out(self) -> Stored:
+        """The message as it is after it was handed to a consumer once more."""
+        return Stored(  # a third of the time of `replace`, and done for every message
+            message_id=self.message_id,
+            payload=self.payload,
+            message_format=self.message_format,
+            delivery_count=self.delivery_count,
+            acquired_count=self.acquired_count + 1,
+            annotations=self.annotations,
+            barred=self.barred,
+            origin=self.origin,
+            t_us=self.t_us,
+            expires_us=self.expires_us,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:

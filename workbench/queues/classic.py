@@ -86,6 +86,11 @@ class ClassicQueue:
         return len(self._ready)
 
     @property
+    def ready_octets(self) -> int:
+        """Their sizes, added up."""
+        return self._ready.octets
+
+    @property
     def unsettled(self) -> int:
         """Messages handed out and not yet settled."""
         return self._unsettled
@@ -146,8 +151,7 @@ class ClassicQueue:
                 continue
             message = self._oldest(consumer.name)
             if message is not None:
-                taken = replace(message, acquired_count=message.acquired_count + 1)
-                return consumer.name, taken
+                return consumer.name, message.handed_out()
         return None
 
     def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
@@ -205,8 +209,7 @@ class ClassicQueue:
             case Enqueue():
                 return None, self._enqueue(command, now_us)
             case Dispatch():
-                late = self._drop_expired(now_us) if self._ages else []
-                return None, late + (self._hand_out(command.unable) or self._drained())
+                return None, self._hand_out(command.unable, now_us) or self._drained()
             case Credit():
                 return self._credit(command)
             case Settle() | Reject():
@@ -237,7 +240,7 @@ class ClassicQueue:
         effects: list[Effect] = []
         if self._limits.rejects:
             while self._limits.over(self._ready, message) and (
-                handed := self._hand_out(command.unable)
+                handed := self._hand_out(command.unable, now_us)
             ):
                 effects += handed
             if self._limits.over(self._ready, message):
@@ -246,16 +249,13 @@ class ClassicQueue:
         self._ready.append(message)
         self._enqueued += 1
         effects.append(Confirm(publish=command.publish))
-        if message.expires_us is not None:
-            self._ages = True
-            if message.expires_us <= now_us:
-                while handed := self._hand_out(command.unable):
-                    effects += handed
-        if self._limits.drops:
-            while self._limits.over(self._ready) and (handed := self._hand_out(command.unable)):
-                effects += handed
-            effects += self._drop_heads()
-        return effects
+        at_once = message.expires_us is not None and message.expires_us <= now_us
+        self._ages = self._ages or message.expires_us is not None
+        while (at_once or (self._limits.drops and self._limits.over(self._ready))) and (
+            handed := self._hand_out(command.unable, now_us, spared=message)
+        ):
+            effects += handed
+        return effects + self._drop_heads()
 
     def _checkout(self, command: Checkout) -> tuple[Reply, list[Effect]]:
         consumer = self._consumers.attach(command)
@@ -270,11 +270,17 @@ class ClassicQueue:
             effects += consumer.give_back()
         return self._credited(consumer), effects
 
-    def _hand_out(self, unable: frozenset[str]) -> list[Effect]:
-        """One message to whose turn it is, and credit back to whom nothing is left; or nothing."""
+    def _hand_out(
+        self, unable: frozenset[str], now_us: int, spared: Stored | None = None
+    ) -> list[Effect]:
+        """One message to whose turn it is, and credit back to whom nothing is left; or nothing.
+
+        What is too old goes before; `spared` has come just now and may be handed out at any age.
+        """
+        late = self._drop_expired(now_us, spared) if self._ages else []
         found = self.next_out(unable)
         if found is None:
-            return []
+            return late + self._drained() if late else []
         name, message = found
         consumer = self._consumers.known(name)
         self._consumers.served(consumer)
@@ -286,7 +292,7 @@ class ClassicQueue:
             consumer.unsettled[message.message_id] = message
             self._unsettled += 1
         handed = Deliver(consumer=name, message=message, settled=consumer.settled)
-        return [handed, *self._drained()]
+        return [*late, handed, *self._drained()]
 
     def _drained(self) -> list[Effect]:
         effects: list[Effect] = []
@@ -345,10 +351,10 @@ class ClassicQueue:
             effects.append(self._leave_head(MAXLEN))
         return effects
 
-    def _drop_expired(self, now_us: int) -> list[Effect]:
+    def _drop_expired(self, now_us: int, spared: Stored | None = None) -> list[Effect]:
         """What is too old goes, from the head: behind a younger message an old one stays."""
         effects: list[Effect] = []
-        while (head := self._ready.head()) is not None:
+        while (head := self._ready.head()) is not None and head is not spared:
             if head.expires_us is None or head.expires_us > now_us:
                 break
             effects.append(self._leave_head(EXPIRED))

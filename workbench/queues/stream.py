@@ -240,9 +240,9 @@ class StreamQueue:
         return self._credited(consumer), []
 
     def _begin(self, start: Start, now_us: int) -> int:
-        """The offset with which a consumer begins."""
+        """The offset with which a consumer begins, or the first after it that is left."""
         if start.offset is not None:
-            return max(start.offset, self._truncated)
+            return start.offset
         since = start.t_us
         if start.age_us is not None:
             since = now_us - start.age_us
@@ -252,7 +252,7 @@ class StreamQueue:
         if start.at == "first":
             return self._truncated
         if start.at == "last":
-            return max(self._next - 1, self._truncated)
+            return max(self._next - 1, 0)
         return self._next
 
     def _credit(self, command: Credit) -> tuple[Reply, list[Effect]]:

@@ -274,8 +274,9 @@ class QuorumProcess(QueueProcess):
             case Answered(consumer=name, credited=credited) if name in self._links:
                 self._links[name].waiting.append(credited)
                 self._flush(name)
-            case Active(consumer=name) if name in self._links:
+            case Active(consumer=name, available=available) if name in self._links:
                 self._log("activate", kind=name)
+                self._links[name].consumer.available(available)
                 self._links[name].consumer.activated()
             case Full(full=full):
                 self._full = full

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from workbench.presets import Preset
 from workbench.queues import ClassicQueue, QueueArguments
-from workbench.sim import NoTap, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .connection import BrokerConnection
 from .queue_process import QueueProcess
@@ -104,6 +104,10 @@ class Broker:
         """Call a function when what is due now has been done."""
         self._clock.call_soon(call)
 
+    def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
+        """A process of the broker's that does what is posted to it, each after so long."""
+        return Actor(self._clock, name, service_us=service_us, handle=lambda task: task())
+
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
 
@@ -150,6 +154,12 @@ class Broker:
             vantage="broker",
             link_sender="client",
             **columns,
+        )
+
+    def note_process(self, vantage: str, event: str, kind: str, **columns: Any) -> None:
+        """A row about a process at work: what waits for it, or that it stops."""
+        self._tap.internal(
+            t_us=self._clock.now_us, event=event, kind=kind, vantage=vantage, **columns
         )
 
     def note_session(

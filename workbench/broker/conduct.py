@@ -28,6 +28,7 @@ from workbench.amqp.values import Symbol
 from workbench.presets import Preset
 
 from .consumer_link import ConsumerLink
+from .processes import Processes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
 from .session_out import SessionOut
@@ -39,6 +40,7 @@ class Host(RabbitOwner, Protocol):
     """The connection, as its conduct sees it."""
 
     amqp: Any
+    processes: Processes
 
 
 class Conduct:
@@ -155,7 +157,9 @@ class RabbitConduct(Conduct):
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
-            self._outs[session] = SessionOut(session, lambda: self.owner.writable)
+            self._outs[session] = SessionOut(
+                session, lambda: self.owner.writable, self.owner.processes
+            )
         return self._outs[session]
 
     def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:

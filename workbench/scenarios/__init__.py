@@ -10,6 +10,7 @@ from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
 from .two_queues import TWO_QUEUES
+from .windows import WINDOWS
 from .world import World
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "PUBLISHERS",
     "RACE",
     "TWO_QUEUES",
+    "WINDOWS",
     "Action",
     "ActionError",
     "ActionSpec",

@@ -99,11 +99,12 @@ class Processes:
     def _dispatch(self, item: WireItem, take: Task) -> None:
         """Hand a frame to its session; what is about none is worked in by the reader."""
         session = None
-        if isinstance(item, Frame) and item.performative is not None:
-            session = self._host.amqp.remote_channels.get(item.channel)
-            if isinstance(item.performative, Close) and self._busy():
+        if isinstance(item, Frame) and isinstance(item.performative, Close):
+            if self._busy():
                 self._last = take
                 return
+        elif isinstance(item, Frame) and item.performative is not None:
+            session = self._host.amqp.remote_channels.get(item.channel)
         if session is None:
             take()
         else:

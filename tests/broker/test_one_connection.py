@@ -189,7 +189,7 @@ def consumed_while_publishers_wait(preset, connections: int) -> tuple[int, int]:
     """
     rig = Rig(preset)
     rig.fill("q", 50)
-    client, session = rig.raw()
+    _, session = rig.raw()
     other = rig.raw("c2")[1] if connections == 2 else session
     sender = rig.sender(session, "other")
     rig.broker.set_alarm()

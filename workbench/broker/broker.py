@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.presets import Preset
 from workbench.queues import QueueArguments, QueueError, make_queue
-from workbench.sim import NoTap, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .addresses import queue_name
 from .connection import BrokerConnection
@@ -184,6 +184,10 @@ class Broker:
             tap=self._tap,
         )
 
+    def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
+        """A process of the broker's that does what is posted to it, each after so long."""
+        return Actor(self._clock, name, service_us=service_us, handle=lambda task: task())
+
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
 
@@ -230,6 +234,12 @@ class Broker:
             vantage="broker",
             link_sender="client",
             **columns,
+        )
+
+    def note_process(self, vantage: str, event: str, kind: str, **columns: Any) -> None:
+        """A row about a process at work: what waits for it, or that it stops."""
+        self._tap.internal(
+            t_us=self._clock.now_us, event=event, kind=kind, vantage=vantage, **columns
         )
 
     def note_session(

@@ -42,6 +42,7 @@ from .addresses import queue_name
 from .consumer_link import ConsumerLink
 from .management_link import Responses
 from .nodes import Nodes
+from .processes import Processes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
 from .rabbit_faults import agreed_channel_max, fault_of_open, rabbit_fault
@@ -68,6 +69,7 @@ class Host(RabbitOwner, Protocol):
     """The connection, as its conduct sees it."""
 
     amqp: Any
+    processes: Processes
 
 
 class Conduct:
@@ -215,7 +217,9 @@ class RabbitConduct(Conduct):
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
-            self._outs[session] = SessionOut(session, lambda: self.owner.writable)
+            self._outs[session] = SessionOut(
+                session, lambda: self.owner.writable, self.owner.processes
+            )
         return self._outs[session]
 
     def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:

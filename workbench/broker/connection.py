@@ -35,7 +35,7 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
-from workbench.sim import Wire
+from workbench.sim import Actor, Wire
 
 from .attaching import Attaching, LinkHost, leads_to
 from .conduct import Conduct, RabbitConduct
@@ -43,6 +43,7 @@ from .confirms import Confirms
 from .consumer_link import ConsumerLink
 from .destinations import Destination
 from .management_link import ManagementError, Requests, Responses
+from .processes import Processes, Task
 from .publisher_link import PublisherLink
 from .queue_process import QueueProcess
 from .windows import Windows
@@ -70,7 +71,8 @@ class BrokerConnection:
         name: of the connection, `c1`, `c2`, ...
         amqp: the protocol endpoint.
         wire: over which it talks.
-        writable: False while the transport takes no more: no further message is handed out.
+        processes: its reader, sessions and writer.
+        intake: takes a frame that may have to wait before it is applied; None: none has to.
     """
 
     vantage = "broker"
@@ -83,13 +85,16 @@ class BrokerConnection:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
-        self.writable = True
+        self._socket_takes = True
         self._broker = broker
         self._preset = preset
         self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
         self._windows = Windows(preset)
         conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
         self._conduct = conduct(self, preset)
+        self.processes = Processes(self, preset)
+        # Only a broker whose reader or sessions need time lets frames wait.
+        self.intake = self.processes.intake if self.processes.buffers_input else None
         self._hosts: dict[Link, LinkHost] = {}
         self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
@@ -138,7 +143,16 @@ class BrokerConnection:
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
-        self.wire.send(self, item)
+        self.processes.write(self.wire, self, item)
+
+    @property
+    def writable(self) -> bool:
+        """False while the transport, or the writer, takes no more messages."""
+        return self._socket_takes and not self.processes.full
+
+    @writable.setter
+    def writable(self, takes: bool) -> None:
+        self._socket_takes = takes
 
     # -- conduct ------------------------------------------------------------------------------
 
@@ -262,6 +276,43 @@ class BrokerConnection:
             ledger=link.ledger(),
         )
 
+    def actor(self, name: str, service_us: int) -> Actor[Task]:
+        """A process of the broker's on behalf of this connection."""
+        return self._broker.actor(name, service_us)
+
+    def note_depth(
+        self,
+        vantage: str,
+        kind: str,
+        depth: int,
+        session: Session | None = None,
+        link: SenderLink | None = None,
+    ) -> None:
+        """A row that tells how much waits in a process."""
+        self._broker.note_process(
+            vantage,
+            "note",
+            kind,
+            connection=self.name,
+            session=None if session is None else session.ordinal,
+            link=None if link is None else link.name,
+            link_sender=None if link is None else "broker",
+            attach_no=None if link is None else link.attach_no,
+            ledger={"mailbox": depth},
+        )
+
+    def writer_is_full(self, full: bool, depth: int) -> None:
+        """So much waits for the writer that the sessions stop; or they may go on."""
+        self._broker.note_process(
+            self.vantage,
+            "block" if full else "unblock",
+            "tcp",
+            connection=self.name,
+            extra={"frames": depth},
+        )
+        if not full:
+            self.kick()
+
     def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
         """A session has granted credit to a queue: a row tells, for no frame does."""
         self._broker.note_session(
@@ -346,6 +397,7 @@ class BrokerConnection:
 
     def lost(self) -> None:
         """The transport is gone: every link with it."""
+        self.processes.stop()
         self.amqp.abandon()
         self._forget_gone()
         self._broker.nodes.connection_over(self.name)
@@ -356,6 +408,7 @@ class BrokerConnection:
             "state": self.amqp.state.value,
             "user": self.amqp.user or "",
             "sessions": len(self.amqp.sessions),
+            **self.processes.overview(),
         }
         for host in self._hosts.values():
             for name, value in host.overview().items():

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
+pytest.importorskip("proton", reason="needs python-qpid-proton")
+
+from proton import Delivery
 
 from tests.broker.rig import Rig
 from workbench import presets
@@ -56,7 +58,7 @@ def test_a_proton_sender_settles_what_a_range_across_links_tells(name):
     rig.rest()
     assert told(rig) == [(0, 39)]
     assert all(delivery.settled for delivery in deliveries)
-    assert all(delivery.remote_state == proton.Delivery.ACCEPTED for delivery in deliveries)
+    assert all(delivery.remote_state == Delivery.ACCEPTED for delivery in deliveries)
 
 
 def test_a_proton_sender_settles_only_what_is_told():

@@ -207,11 +207,11 @@ def test_with_a_single_active_consumer_the_others_wait_with_their_credit():
     """Nothing is available to them; when the active one goes, its messages come first."""
     driver = Driver(single_active=True)
     driver.publish(b"a", b"b", b"c")
-    assert driver.consume("x", credit=1)[0] == Active("c", "x")
+    assert driver.consume("x", credit=1)[0] == Active("c", "x", 3)
     answer = driver.consume("y", credit=5)[-1]
     assert (answer.credited.available, answer.credited.link_credit) == (0, 5)
     effects = driver.apply(DetachConsumer(consumer="x"))[1]
-    assert effects[0] == Active("c", "y")
+    assert effects[0] == Active("c", "y", 3)
     assert payloads(effects) == [b"a", b"b", b"c"]
 
 
@@ -224,7 +224,7 @@ def test_a_higher_priority_takes_over_when_the_active_one_has_settled():
     assert payloads(driver.credit("x", 5, at=1)) == []
     assert driver.queue.active == "x"
     effects = driver.apply(Settle(consumer="x", message_ids=(0,)))[1]
-    assert Active("c", "y") in effects
+    assert Active("c", "y", 1) in effects
     assert payloads(effects) == [b"b"]
 
 

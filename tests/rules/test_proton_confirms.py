@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("proton", reason="needs python-qpid-proton")
-
-from proton import Delivery
-
 from tests.broker.rig import Rig
 from workbench import presets
 from workbench.amqp.performatives import Disposition
 from workbench.peers.proton_peer import ProtonPeer
+
+proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
 
 
 def publish(count, queues, preset):
@@ -58,7 +56,7 @@ def test_a_proton_sender_settles_what_a_range_across_links_tells(name):
     rig.rest()
     assert told(rig) == [(0, 39)]
     assert all(delivery.settled for delivery in deliveries)
-    assert all(delivery.remote_state == Delivery.ACCEPTED for delivery in deliveries)
+    assert all(delivery.remote_state == proton.Delivery.ACCEPTED for delivery in deliveries)
 
 
 def test_a_proton_sender_settles_only_what_is_told():

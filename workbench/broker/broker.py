@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.presets import Preset
 from workbench.queues import QueueArguments, QueueError, make_queue
-from workbench.sim import NoTap, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .addresses import queue_name
 from .connection import BrokerConnection
@@ -108,15 +108,17 @@ class Broker:
         return self.nodes.delete(queue_name(address))
 
     def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
+        process: QueueProcess
         if arguments.queue_type == QUORUM:
-            return self._quorum(name, arguments)
-        process = QueueProcess(
-            self._clock,
-            make_queue(name, arguments, self._clock.now_us),
-            enqueue_us=self.preset.queue_enqueue_us,
-            deliver_us=self.preset.queue_deliver_us,
-            tap=self._tap,
-        )
+            process = self._quorum(name, arguments)
+        else:
+            process = QueueProcess(
+                self._clock,
+                make_queue(name, arguments, self._clock.now_us),
+                enqueue_us=self.preset.queue_enqueue_us,
+                deliver_us=self.preset.queue_deliver_us,
+                tap=self._tap,
+            )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.nodes.expired(process)
         return process
@@ -182,6 +184,10 @@ class Broker:
             tap=self._tap,
         )
 
+    def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
+        """A process of the broker's that does what is posted to it, each after so long."""
+        return Actor(self._clock, name, service_us=service_us, handle=lambda task: task())
+
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
 
@@ -228,6 +234,12 @@ class Broker:
             vantage="broker",
             link_sender="client",
             **columns,
+        )
+
+    def note_process(self, vantage: str, event: str, kind: str, **columns: Any) -> None:
+        """A row about a process at work: what waits for it, or that it stops."""
+        self._tap.internal(
+            t_us=self._clock.now_us, event=event, kind=kind, vantage=vantage, **columns
         )
 
     def note_session(

@@ -8,6 +8,7 @@ A node that dies is noticed at once, for its machine closes its connections.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -30,7 +31,7 @@ class Told(Protocol):
 class _Lane:
     """One direction of a way."""
 
-    __slots__ = ("cut", "epoch", "held", "last_us", "latency_us")
+    __slots__ = ("cut", "epoch", "flying", "held", "last_us", "latency_us")
 
     def __init__(self, latency_us: int) -> None:
         self.latency_us = latency_us
@@ -38,6 +39,7 @@ class _Lane:
         self.epoch = 0  # of the connection; what belongs to an earlier one is lost
         self.cut = False
         self.held: list[Call] = []
+        self.flying: deque[tuple[int, Callable[..., None], tuple[Any, ...]]] = deque()
 
 
 class _Pair:
@@ -118,11 +120,12 @@ class NodeLinks:
 
     def _post(self, lane: _Lane, call: Callable[..., None], args: tuple[Any, ...]) -> None:
         lane.last_us = max(self._clock.now_us + lane.latency_us, lane.last_us)
-        self._clock.call_at(lane.last_us, self._arrive, lane, lane.epoch, call, args)
+        lane.flying.append((lane.epoch, call, args))
+        self._clock.call_at(lane.last_us, self._arrive, lane)
 
-    def _arrive(
-        self, lane: _Lane, epoch: int, call: Callable[..., None], args: tuple[Any, ...]
-    ) -> None:
+    def _arrive(self, lane: _Lane) -> None:
+        # Whichever timer it is, the oldest arrives: a wall clock may wake two in another order.
+        epoch, call, args = lane.flying.popleft()
         if epoch != lane.epoch:
             return
         if lane.cut:

@@ -147,7 +147,8 @@ class QuorumGroup:
         logged = [
             Logged("before", number, number, command) for number, command in enumerate(commands, 1)
         ]
-        self._pump(lambda: self._carry(leader, self.members[leader].replica.propose(logged)))
+        if logged:
+            self._pump(lambda: self._carry(leader, self.members[leader].replica.propose(logged)))
 
     def _arrived(self, node: str, commands: tuple[Logged, ...]) -> None:
         member = self.members.get(node)

@@ -62,10 +62,18 @@ class SyncTime:
         return before[1]
 
 
+class BatchOfEntries(Protocol):
+    """What a disk is told of the log: how large the batch is."""
+
+    @property
+    def octets(self) -> int:
+        """About so many octets."""
+
+
 class Disk(Protocol):
     """Where a batch is made safe."""
 
-    def sync(self, wal: WriteAheadLog, done: Callable[[], None]) -> Callable[[], None]:
+    def sync(self, wal: BatchOfEntries, done: Callable[[], None]) -> Callable[[], None]:
         """Make the log's batch safe, and call `done` then. Returns what takes that back."""
 
 
@@ -81,7 +89,7 @@ class VirtualDisk:
         self._clock = clock
         self._draws = draws
 
-    def sync(self, wal: WriteAheadLog, done: Callable[[], None]) -> Callable[[], None]:
+    def sync(self, wal: BatchOfEntries, done: Callable[[], None]) -> Callable[[], None]:
         """Wait for as long as an fsync takes."""
         timer: Timer = self._clock.call_later(self.time.draw(self._draws), done)
         return timer.cancel

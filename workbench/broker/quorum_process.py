@@ -17,6 +17,7 @@ from workbench.queues import (
     Count,
     Credit,
     Credited,
+    DeadLettered,
     Deliver,
     DetachConsumer,
     Drained,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .quorum_group import QuorumGroup
 
 NO_LIMIT = -1
+PURGED = "purged"
 DEFAULT_DELIVERY_LIMIT = 20  # rabbit_fifo.hrl: DEFAULT_DELIVERY_LIMIT
 
 
@@ -272,13 +274,28 @@ class QuorumProcess(QueueProcess):
             case Answered(consumer=name, credited=credited) if name in self._links:
                 self._links[name].waiting.append(credited)
                 self._flush(name)
-            case Active(consumer=name) if name in self._links:
+            case Active(consumer=name, available=available) if name in self._links:
                 self._log("activate", kind=name)
+                self._links[name].consumer.available(available)
                 self._links[name].consumer.activated()
             case Full(full=full):
                 self._full = full
             case Dropped(reason=reason):
                 self._log("drop", extra={"reason": reason})
+                self._send_on(effect)
+
+    def _send_on(self, effect: Dropped) -> None:
+        """A message that nobody deleted on purpose goes to the dead-letter exchange, once."""
+        arguments, message = self._arguments, effect.message
+        exchange, key = arguments.dead_letter_exchange, arguments.dead_letter_routing_key
+        if self.dead_letter is None or exchange is None or effect.reason == PURGED:
+            return
+        keys = message.origin.routing_keys if key is None else (key,)
+        self.dead_letter(
+            DeadLettered(
+                message=message, reason=effect.reason, exchange=exchange, routing_keys=keys
+            )
+        )
 
     def slowed(self, slow: bool, pending: int) -> None:
         """An AMQP 1.0 session does not heed it: its publishers are held by unconfirmed alone."""

@@ -265,6 +265,36 @@ class Preset:
         source="ours; slow enough to see transfers leave one by one",
         doc="service time of a queue for handing one message out",
     )
+    reader_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 is no time at all, a lesson sets what it wants to be seen",
+        doc="service time of a connection's reader for taking one frame off the wire",
+    )
+    session_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a session for one frame that came, or one message of a queue",
+    )
+    writer_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a connection's writer for putting one frame on the wire",
+    )
+    writer_credit: int = _number(
+        400,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions stop sending messages when so many frames wait for the writer",
+    )
+    writer_regrant_after: int = _number(
+        200,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions go on when the writer has written so many of them",
+    )
     processing_us: int = _number(
         0,
         unit="us",

@@ -107,10 +107,15 @@ class Answered(NamedTuple):
 
 
 class Active(NamedTuple):
-    """On a queue with a single active consumer this one is it from now on."""
+    """On a queue with a single active consumer this one is it from now on.
+
+    Attributes:
+        available: messages ready then, before it was handed any.
+    """
 
     client: str
     consumer: str
+    available: int
 
 
 class Full(NamedTuple):

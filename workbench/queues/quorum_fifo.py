@@ -372,7 +372,7 @@ class QuorumFifo:
             self._in_line(consumer)  # it is quiescing now: nothing new for it
         if chosen is not None and chosen.name != self.active:
             self.active = chosen.name
-            effects.append(Active(chosen.client, chosen.name))
+            effects.append(Active(chosen.client, chosen.name, self.ready))
             self._in_line(chosen)
 
     def _take(self) -> Stored:

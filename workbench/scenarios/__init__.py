@@ -12,6 +12,7 @@ from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
 from .two_queues import TWO_QUEUES
+from .windows import WINDOWS
 from .world import World
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "QUORUM_CHAOS",
     "RACE",
     "TWO_QUEUES",
+    "WINDOWS",
     "Action",
     "ActionError",
     "ActionSpec",

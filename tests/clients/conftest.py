@@ -5,6 +5,9 @@ import time
 
 import pytest
 
+from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.performatives import Error
+from workbench.amqp.states import ConnectionState
 from workbench.net import LiveBroker
 
 MESSAGES = 10_000
@@ -52,6 +55,17 @@ class Served:
             return len(found)
 
         return self.live.ask(drop)
+
+    def close_all(self):
+        """Close every connection with amqp:connection:forced, as an operator of RabbitMQ may."""
+        error = Error(condition=ErrorCondition.CONNECTION_FORCED, description="by hand")
+
+        def close():
+            for connection in self.live.listener.connections.values():
+                if connection.broker_end.amqp.state is ConnectionState.OPENED:
+                    connection.broker_end.amqp.close(error)
+
+        self.live.ask(close)
 
 
 @pytest.fixture

@@ -135,7 +135,8 @@ def test_proton_sends_and_receives_ten_thousand_messages_in_order(serve, preset)
     broker = serve(preset)
     address = broker.declare("orders")
     sender = Sender(broker.url, address, range(MESSAGES)).run()
-    assert sender.accepted == list(range(MESSAGES))
+    # One disposition settles many, and Proton tells of these in an order of its own.
+    assert sorted(sender.accepted) == list(range(MESSAGES))
     assert sender.most_credit == 170
     receiver = Receiver(broker.url, address, MESSAGES).run()
     assert receiver.bodies == list(range(MESSAGES))

@@ -256,13 +256,14 @@ def test_nothing_too_old_is_handed_out_even_if_nobody_looked() -> None:
     assert expired.reason == "expired"
 
 
-def test_what_expires_may_leave_nothing_for_who_drains() -> None:
+@pytest.mark.parametrize("command", [Expire(), Dispatch(unable=frozenset("a"))])
+def test_what_expires_may_leave_nothing_for_who_drains(command) -> None:
     """Its window was shut, so the message waited; now the credit is given back."""
     queue = queue_of(message_ttl_ms=5)
     put(queue)
     queue.apply(Checkout(consumer="a"))
     queue.apply(Credit(consumer="a", delivery_count=0, link_credit=3, drain=True))
-    effects = queue.apply(Expire(), Meta(t_us=5 * MS))[1]
+    effects = queue.apply(command, Meta(t_us=5 * MS))[1]
     assert [type(effect) for effect in effects] == [Dropped, Drained]
 
 

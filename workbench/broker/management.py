@@ -370,10 +370,7 @@ def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _sections(request: bytes) -> list[Section]:
-    """The request's sections in any order.
-
-    RabbitMQ does not mind it, and its own Python client writes the body first where that is null.
-    """
+    """The request's sections, in any order: RabbitMQ's own client writes a null body first."""
     found: list[Section] = []
     at = 0
     while at < len(request):

@@ -195,7 +195,7 @@ class QuorumCluster:
         if not isinstance(disk, VirtualDisk):
             raise QueueError(f"{node} has a real disk; its time is what it is")
         disk.time = time
-        self._log("latency", node, {"fsync_us": time.quantiles[-1][1]})
+        self._log("note", node, {"fsync_us": time.quantiles[-1][1]}, kind="fsync-time")
 
     def set_latency(self, a: str, b: str, latency_us: int) -> None:
         """How long messages between two are under way from now on, each direction."""
@@ -203,7 +203,7 @@ class QuorumCluster:
         if frozenset((a, b)) - {*self.nodes, FRONT} or a == b:
             raise QueueError(f"there is no way {a}-{b}; nodes: {', '.join(self.nodes)}")
         self.links.set_latency(a, b, latency_us)
-        self._log("latency", a, {"to": b, "latency_us": latency_us})
+        self._log("note", a, {"to": b, "latency_us": latency_us}, kind="node-latency")
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -275,9 +275,15 @@ class QuorumCluster:
                     extra={"why": why},
                 )
 
-    def _log(self, event: str, node: str, extra: dict[str, int | str]) -> None:
+    def _log(
+        self, event: str, node: str, extra: dict[str, int | str], kind: str | None = None
+    ) -> None:
         self.tap.internal(
-            t_us=self.clock.now_us, event=event, vantage=f"node:{node}", extra=extra or None
+            t_us=self.clock.now_us,
+            event=event,
+            vantage=f"node:{node}",
+            kind=kind,
+            extra=extra or None,
         )
 
 

@@ -33,6 +33,7 @@ from proton.utils import BlockingConnection
 REPO = Path(__file__).resolve().parent.parent
 EXAMPLE = REPO / "benchmarks" / "third_party" / "proton" / "broker.py"
 BODY = bytes(100)
+ADDRESS = "/queues/bench"
 CREDIT = 200
 TIMEOUT_S = 120
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -54,7 +55,7 @@ class Sender(MessagingHandler):
             self.url, allowed_mechs="ANONYMOUS", sasl_enabled=True, reconnect=False
         )
         mode = AtMostOnce() if self.settled else AtLeastOnce()
-        event.container.create_sender(connection, "bench", options=mode)
+        event.container.create_sender(connection, ADDRESS, options=mode)
 
     def on_sendable(self, event):
         if not self.sent:
@@ -84,7 +85,7 @@ class Receiver(MessagingHandler):
             self.url, allowed_mechs="ANONYMOUS", sasl_enabled=True, reconnect=False
         )
         mode = AtMostOnce() if self.settled else AtLeastOnce()
-        event.container.create_receiver(connection, "bench", options=mode)
+        event.container.create_receiver(connection, ADDRESS, options=mode)
 
     def on_link_opened(self, event):
         print("ready", flush=True)
@@ -130,7 +131,7 @@ class Broker:
             command = [sys.executable, str(EXAMPLE), "-a", f"127.0.0.1:{port}"]
         else:
             command = [sys.executable, "-m", "workbench", "serve", "--port", "0"]
-            command += ["--preset", preset]
+            command += ["--preset", preset, "--queue", "bench"]
             if "recording" in name:
                 command += ["--trace", self._folder.name]
         self.process = subprocess.Popen(
@@ -240,7 +241,7 @@ def memory(names, preset, connections, links):
         with Broker(name, preset) as broker, contextlib.ExitStack() as stack:
             one = BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
             stack.callback(one.close)
-            one.create_sender("bench")
+            one.create_sender(ADDRESS)
             empty = broker.memory()
             clients = []
             for _ in range(connections):
@@ -251,7 +252,7 @@ def memory(names, preset, connections, links):
             each = (broker.memory() - empty) / connections
             empty = broker.memory()
             for number in range(links):
-                clients[number % 10].create_sender("bench", name=f"link-{number}")
+                clients[number % 10].create_sender(ADDRESS, name=f"link-{number}")
             per_link = (broker.memory() - empty) / links
             print(f"  {name:16} {each / 1024:6.1f} KiB a connection, {per_link / 1024:6.1f} a link")
 

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from workbench import presets
 from workbench.amqp.messaging import (
+    Accepted,
     AmqpValue,
     Header,
     MessageAnnotations,
+    Modified,
     Rejected,
     decode_message,
     encode_message,
@@ -147,6 +149,19 @@ def test_a_dead_letter_that_no_exchange_or_queue_takes_is_gone() -> None:
         if row.event == "drop" and row.vantage == "broker"
     ]
     assert reasons == ["no-exchange", "unroutable"]
+
+
+def test_a_quorum_queue_sends_on_what_was_rejected_and_what_failed_too_often() -> None:
+    """Reasons rejected and delivery_limit; what is purged goes nowhere."""
+    rig = rig_of(work=to("dead", queue_type="quorum", delivery_limit=0), dead=QueueArguments())
+    publish(rig, "work", 3)
+    taken(rig, "work", "c2", state=Rejected())
+    taken(rig, "work", "c3", state=Modified(delivery_failed=True))
+    rig.broker.nodes.purge("work")
+    rig.rest()
+    assert ready(rig)["dead"] == 2
+    told = [annotations(taken(rig, "dead", name, state=Accepted())) for name in ("c4", "c5")]
+    assert [one["x-first-death-reason"] for one in told] == ["rejected", "delivery_limit"]
 
 
 DEATHS = st.lists(

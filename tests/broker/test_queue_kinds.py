@@ -24,6 +24,7 @@ from workbench.amqp.messaging import (
 )
 from workbench.amqp.performatives import Attach, Detach, Disposition, End, Flow
 from workbench.amqp.values import Described, Symbol, Timestamp
+from workbench.broker.annotations import routed
 from workbench.queues import QueueArguments
 
 from .rig import Rig
@@ -493,7 +494,7 @@ def test_a_stream_can_be_deleted_and_not_purged(preset) -> None:
 @BOTH
 def test_a_stream_forgets_its_oldest_messages(preset) -> None:
     """x-max-length-bytes: a reader that was behind goes on with the oldest that is left."""
-    size = len(message("0"))
+    size = len(routed(message("0"), 0, "", "q"))
     rig = rig_of(preset, "stream", max_length_bytes=2 * size)
     _, session = rig.raw()
     link = rig.receiver(session, at("first"))

@@ -59,7 +59,8 @@ def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def latest(
-    cells: DataFrame,
+    rows: DataFrame,
+    chunks: Chunks,
     columns: Mapping[str, Column],
     *,
     order: Sequence[str] = ("seq",),
@@ -71,12 +72,15 @@ def latest(
     last row of each earlier chunk, of which there are few.
 
     Args:
-        cells: rows that `in_cells` has dealt, with a `key`.
+        rows: rows with `run`, `seq` and a `key`; they are dealt anew, for Spark would put what
+            looks small to it into one task.
+        chunks: how they are cut.
         columns: names of the new columns, and what is remembered. `before_NAME` is the latest
             value in the rows before.
         order: columns by which the rows of a key follow each other, the trace's `seq` first.
         both: `NAME` too is filled, with the row itself counted in; else it is left out.
     """
+    cells = in_cells(rows, chunks)
     window = Window.partitionBy(CELL, "key").orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN, RECEIVED, SENT
 
-from .chunks import Chunks, in_cells, latest
+from .chunks import Chunks, latest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,7 +103,7 @@ def _window_edges(rows: DataFrame, chunks: Chunks) -> DataFrame:
         *_SESSION, "seq", "t_us", "frame_id", F.col("link").alias("by_link"),
         (F.col("window") <= 0).alias("closed"), F.xxhash64(*_SESSION).alias("key"),
     )  # fmt: skip
-    known = latest(in_cells(told, chunks), {"closed": F.col("closed")})
+    known = latest(told, chunks, {"closed": F.col("closed")})
     return known.where(F.col("closed") != F.coalesce("before_closed", F.lit(False)))
 
 
@@ -130,7 +130,7 @@ def _with_alarms(edges: DataFrame, trace: DataFrame) -> DataFrame:
 
 
 def _dealt(edges: DataFrame, rows: DataFrame) -> DataFrame:
-    """The edges of a session's window as rows of each of its links but the one that made it."""
+    """The edges of a session's window as rows of its links, without the one that made it."""
     links = (
         rows.where(F.col("link").isNotNull())
         .groupBy(*LINK)

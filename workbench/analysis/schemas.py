@@ -11,7 +11,7 @@ from workbench.trace.schema import COLUMNS
 if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
-__all__ = ["CREDIT", "KEY", "STALLS", "TRACE", "WINDOWS", "spark_type"]
+__all__ = ["CREDIT", "KEY", "STALLS", "SUMMARY", "TRACE", "WINDOWS", "spark_type"]
 
 _WORDS: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -81,6 +81,17 @@ STALLS = _answer(
     ("messages_waiting", _LONG, "messages that waited at least"),
     ("release_frame_id", _LONG, "the frame that released it; null if none did"),
     ("evidence", _TEXT, "how it is known that messages waited: available, later-frames, internal"),
+)
+SUMMARY = _answer(
+    *LINK_KEY,
+    ("messages", _LONG, "deliveries that its sender began"),
+    ("at_zero_us", _LONG, "time with link-credit 0"),
+    ("lasted_us", _LONG, "time from its first frame to its last"),
+    ("stalls", _LONG, "how often a sender with something to send was held"),
+    ("longest_us", _LONG, "the longest of those"),
+    ("longest_brake", _TEXT, "what held it then"),
+    ("longest_seq", _LONG, "the row where that began"),
+    ("violations", _LONG, "deliveries begun at link-credit 0"),
 )
 WINDOWS = _answer(
     *LINK_KEY[:3],

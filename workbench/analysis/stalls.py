@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PROMPT_US", "stalls"]
 
 PROMPT_US = 20_000
-"""A sender that waited answers a grant at once: its machine's time and a round trip, no more."""
+"""A sender that waited answers a grant at once: a round trip and its machine's time."""
 ORDER = ("seq", "tie")
 _UNKNOWN, _NONE, _SOME = 1, 0, 2
 
@@ -96,8 +96,8 @@ def _turns(cells: DataFrame, chunks: Chunks) -> DataFrame:
         *LINK, "key", *ORDER, "t_us", "frame_id", "is_transfer", "waiting", "inside", *told
     )
     # From here on it is few rows, used several times: they are worked out once and kept.
-    few = in_cells(few.localCheckpoint(eager=False), chunks)
-    few = latest(few, {name: F.col(name) for name in told}, order=ORDER, both=True)
+    few = few.localCheckpoint(eager=False)
+    few = latest(few, chunks, {name: F.col(name) for name in told}, order=ORDER, both=True)
     few = few.withColumns(
         {
             "brake": _brake(""),
@@ -107,12 +107,12 @@ def _turns(cells: DataFrame, chunks: Chunks) -> DataFrame:
         }
     ).localCheckpoint(eager=False)
     place = F.struct("brake", "knows", "seq", "frame_id", "t_us", "waiting", "inside")
-    few = latest(few, {"was": F.when(F.col("is_turn"), place)}, order=ORDER)
+    few = latest(few, chunks, {"was": F.when(F.col("is_turn"), place)}, order=ORDER)
     few = few.withColumnRenamed("before_was", "was").localCheckpoint(eager=False)
     # What comes right before a transfer: another one, or the end of a state.
     step = F.struct("is_transfer", "is_turn", "brake", "was", "t_us", "frame_id")
     return latest(
-        few, {"step": F.when(F.col("is_turn") | F.col("is_transfer"), step)}, order=ORDER
+        few, chunks, {"step": F.when(F.col("is_turn") | F.col("is_transfer"), step)}, order=ORDER
     ).localCheckpoint(eager=False)
 
 

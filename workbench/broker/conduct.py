@@ -17,31 +17,59 @@ from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
     FlowReceived,
+    OpenReceived,
     ProtocolViolation,
     SessionBegun,
 )
+from workbench.amqp.frame import Frame
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Released, Source
+from workbench.amqp.messaging import (
+    DeleteOnClose,
+    Released,
+    Source,
+    Target,
+    TerminusDurability,
+    TerminusExpiryPolicy,
+)
 from workbench.amqp.performatives import Error, ReceiverSettleMode, Role, SenderSettleMode
+from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
-from workbench.amqp.values import Symbol
+from workbench.amqp.values import Array, Symbol
 from workbench.presets import Preset
 
 from .addresses import queue_name
 from .consumer_link import ConsumerLink
 from .management_link import Responses
 from .nodes import Nodes
+from .processes import Processes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
+from .rabbit_faults import agreed_channel_max, fault_of_open, rabbit_fault
 from .session_out import SessionOut
-from .termini import OUTCOMES, PlainTermini, RabbitTermini, Termini
+from .termini import OUTCOMES, TEMPORARY, PlainTermini, RabbitTermini, Termini
+
+
+def dynamic_terms(queue: str) -> dict[str, Any]:
+    """What the answer says of a terminus whose queue was made for its link."""
+    return {
+        "address": f"/queues/{quote(queue, safe='')}",
+        "durable": TerminusDurability.NONE,
+        "expiry_policy": TerminusExpiryPolicy.LINK_DETACH,
+        "timeout": 0,
+        "dynamic_node_properties": {
+            Symbol("lifetime-policy"): DeleteOnClose(),
+            Symbol("supported-dist-modes"): Array("symbol", (Symbol("move"),)),
+        },
+        "capabilities": (TEMPORARY,),
+    }
 
 
 class Host(RabbitOwner, Protocol):
     """The connection, as its conduct sees it."""
 
     amqp: Any
+    processes: Processes
 
 
 class Conduct:
@@ -70,7 +98,7 @@ class Conduct:
         """What finds the node that a link is attached to."""
         return PlainTermini(nodes, self.preset, queue_name)
 
-    def target_terms(self) -> dict[str, Any]:
+    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
         """What the answer to a publisher's attach says."""
         return {}
 
@@ -112,8 +140,12 @@ class Conduct:
         """What a client says of deliveries has taken effect: answer."""
         self.owner.amqp.answer(event)
 
-    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
-        """The violation as this broker names it."""
+    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
+        """What this broker has against the client's open."""
+        return None
+
+    def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
+        """The violation by a frame as this broker names it; None if it lets it pass."""
         return event
 
     def pump(self) -> None:
@@ -141,9 +173,13 @@ class RabbitConduct(Conduct):
         """RabbitMQ's addresses."""
         return RabbitTermini(nodes, self.preset, connection)
 
-    def target_terms(self) -> dict[str, Any]:
+    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
         """A receiver of RabbitMQ settles first, whatever was asked for."""
-        return {"rcv_settle_mode": ReceiverSettleMode.FIRST}
+        target = link.target
+        assert isinstance(target, Target)
+        if target.dynamic:
+            target = replace(target, **dynamic_terms(name))
+        return {"rcv_settle_mode": ReceiverSettleMode.FIRST, "target": target}
 
     def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
         """Unsettled unless settled was asked for; the client's source, and no target."""
@@ -152,10 +188,11 @@ class RabbitConduct(Conduct):
         assert peer is not None
         settled = peer.snd_settle_mode is SenderSettleMode.SETTLED
         mode = Symbol("move") if self.preset.writes_defaults else source.distribution_mode
+        if source.dynamic:
+            source = replace(source, **dynamic_terms(queue))
         return {
             "source": replace(
                 source,
-                address=f"/queues/{quote(queue, safe='')}" if source.dynamic else source.address,
                 filter=None,
                 default_outcome=Released(),
                 outcomes=OUTCOMES,
@@ -180,7 +217,9 @@ class RabbitConduct(Conduct):
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
-            self._outs[session] = SessionOut(session, lambda: self.owner.writable)
+            self._outs[session] = SessionOut(
+                session, lambda: self.owner.writable, self.owner.processes
+            )
         return self._outs[session]
 
     def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
@@ -229,11 +268,15 @@ class RabbitConduct(Conduct):
         if event.session.can_emit():
             event.session.emit(replace(event.frame, role=Role.SENDER, settled=True))
 
-    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
-        """A link that was detached with an error is forgotten at once: its handle is unknown."""
-        if event.condition is not ErrorCondition.ERRANT_LINK:
-            return event
-        return replace(event, condition=ErrorCondition.UNATTACHED_HANDLE)
+    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
+        """A client may not ask for heartbeats too often, or for a virtual host that is none."""
+        amqp, frame = self.owner.amqp, event.frame
+        amqp.settings = replace(amqp.settings, channel_max=agreed_channel_max(amqp, frame))
+        return fault_of_open(amqp, frame)
+
+    def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
+        """RabbitMQ's conditions and scopes."""
+        return rabbit_fault(event, frame, self.owner.amqp, self.preset)
 
     def pump(self) -> None:
         """Every session's line moves."""

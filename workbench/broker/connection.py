@@ -8,7 +8,6 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.connection import Connection
@@ -22,38 +21,35 @@ from workbench.amqp.events import (
     FlowReceived,
     LinkAttaching,
     LinkStolen,
+    OpenReceived,
     ProtocolViolation,
     SessionBegun,
 )
-from workbench.amqp.frame import WireItem
+from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.performatives import Error, Role
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
-from workbench.amqp.settings import ConnectionSettings, CreditOverrun
+from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
-from workbench.sim import Wire
+from workbench.sim import Actor, Wire
 
+from .attaching import Attaching, LinkHost, leads_to
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
 from .consumer_link import ConsumerLink
-from .consumer_terms import fault_in, filter_in_force
 from .destinations import Destination
-from .link_pairs import LinkPairs
-from .management_link import ManagementError, Requests, Responses, is_management
+from .management_link import ManagementError, Requests, Responses
+from .processes import Processes, Task
 from .publisher_link import PublisherLink
 from .queue_process import QueueProcess
-from .termini import RefusedError
 from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
-
-
-LinkHost = ConsumerLink | PublisherLink | Requests | Responses
 
 
 def _settings(preset: Preset) -> ConnectionSettings:
@@ -75,7 +71,8 @@ class BrokerConnection:
         name: of the connection, `c1`, `c2`, ...
         amqp: the protocol endpoint.
         wire: over which it talks.
-        writable: False while the transport takes no more: no further message is handed out.
+        processes: its reader, sessions and writer.
+        intake: takes a frame that may have to wait before it is applied; None: none has to.
     """
 
     vantage = "broker"
@@ -88,15 +85,18 @@ class BrokerConnection:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
-        self.writable = True
+        self._socket_takes = True
         self._broker = broker
         self._preset = preset
+        self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
         self._windows = Windows(preset)
         conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
         self._conduct = conduct(self, preset)
-        self._termini = self._conduct.termini(broker.nodes, name)
-        self._pairs = LinkPairs(broker.nodes, name)
+        self.processes = Processes(self, preset)
+        # Only a broker whose reader or sessions need time lets frames wait.
+        self.intake = self.processes.intake if self.processes.buffers_input else None
         self._hosts: dict[Link, LinkHost] = {}
+        self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
         self._confirms: dict[Session, Confirms] = {}
         self.amqp = Connection(
@@ -121,7 +121,9 @@ class BrokerConnection:
         """Work a frame into the state; nothing is sent."""
         events = self.amqp.apply(item)
         for event in events:
-            if isinstance(event, DeliveryReceived):
+            if isinstance(event, ProtocolViolation) and isinstance(item, Frame):
+                self._faulty[id(event)] = item
+            elif isinstance(event, DeliveryReceived):
                 host = self._hosts.get(event.link)
                 if isinstance(host, PublisherLink):
                     host.arrived()
@@ -141,7 +143,16 @@ class BrokerConnection:
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
-        self.wire.send(self, item)
+        self.processes.write(self.wire, self, item)
+
+    @property
+    def writable(self) -> bool:
+        """False while the transport, or the writer, takes no more messages."""
+        return self._socket_takes and not self.processes.full
+
+    @writable.setter
+    def writable(self, takes: bool) -> None:
+        self._socket_takes = takes
 
     # -- conduct ------------------------------------------------------------------------------
 
@@ -155,7 +166,7 @@ class BrokerConnection:
                     channel=self._conduct.channel(event),
                 )
             case LinkAttaching(link=link):
-                self._attaching(link)
+                self._attaching.attach(link)
             case LinkStolen(link=link):
                 self.forget(link)
                 self.amqp.answer(event)
@@ -179,40 +190,19 @@ class BrokerConnection:
                 self.amqp.answer(event)
             case DeliveriesUpdated():
                 self._updated(event)
+            case OpenReceived():
+                fault = self._conduct.opened(event)
+                self.amqp.answer(event if fault is None else fault)
             case ProtocolViolation():
-                self.amqp.answer(self._conduct.translated(event))
+                named = self._conduct.translated(event, self._faulty.pop(id(event), None))
+                if named is not None:
+                    self.amqp.answer(named)
             case _:
                 self.amqp.answer(event)
 
-    def _attaching(self, link: SenderLink | ReceiverLink) -> None:
-        if self._preset.conduct == RABBITMQ and is_management(link):
-            self._attach_management(link)
-            return
-        try:
-            if isinstance(link, SenderLink):
-                queue = self._termini.consumed(link)
-                fault = fault_in(link.source, queue.arguments)
-                if fault is not None:
-                    self._conduct.refused(link, fault)
-                    return
-                host = self._conduct.consumer(
-                    self._consumer_name(link), link, queue, self._broker.credit_rule
-                )
-                self._attach_consumer(link, host)
-            else:
-                self._attach_publisher(link, self._termini.published(link))
-        except RefusedError as refused:
-            self._conduct.refused(link, refused.error)
-
-    def _attach_publisher(self, link: ReceiverLink, destination: Destination) -> None:
-        # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
-        link.accept(
-            handle=self._conduct.handle(link),
-            max_message_size=self._preset.max_message_size or None,
-            credit_overrun=CreditOverrun.DETACH,
-            **self._conduct.target_terms(),
-        )
-        publisher = PublisherLink(
+    def publisher(self, link: ReceiverLink, destination: Destination) -> PublisherLink:
+        """The host for a publisher's link."""
+        return PublisherLink(
             link,
             destination,
             self._numbers_of(link.session),
@@ -220,17 +210,6 @@ class BrokerConnection:
             self._confirms_of(link.session),
             self.confirmed,
         )
-        self._hosts[link] = publisher
-        publisher.attach()
-
-    def _attach_management(self, link: SenderLink | ReceiverLink) -> None:
-        try:
-            host = self._pairs.attach(link, self._conduct.out(link.session))
-        except ManagementError as refused:
-            self._conduct.refused(link, refused.error)
-            return
-        self._hosts[link] = host
-        host.attach(self._conduct.handle(link), self._preset)
 
     def _request(self, host: Requests, delivery: IncomingDelivery) -> None:
         """A request to the management node; one that cannot be answered ends the session."""
@@ -238,23 +217,6 @@ class BrokerConnection:
             host.received(delivery)
         except ManagementError as fault:
             self.amqp.answer(host.link.session.violated(fault.condition, str(fault)))
-
-    def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
-        settled = link.snd_settle_mode is SenderSettleMode.SETTLED
-        queue = host.queue.queue
-        link.available = 0 if queue.active is not None else queue.ready
-        terms = self._conduct.source_terms(link, host.queue.name)
-        in_force = filter_in_force(link.source, queue.arguments)
-        if in_force is not None:
-            terms["source"] = replace(terms["source"], filter=in_force)
-        link.accept(
-            handle=self._conduct.handle(link),
-            initial_delivery_count=self._preset.initial_delivery_count,
-            **terms,
-        )
-        link.counters.rule = self._broker.credit_rule
-        self._hosts[link] = host
-        host.attach(settled)
 
     def _numbers_of(self, session: Session) -> Preset:
         """The preset as it was when the session began: RabbitMQ's sessions read it then."""
@@ -267,9 +229,6 @@ class BrokerConnection:
         if session not in self._confirms:
             self._confirms[session] = Confirms(session, self._broker.soon)
         return self._confirms[session]
-
-    def _consumer_name(self, link: Link) -> str:
-        return f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
 
     def _flow(self, event: FlowReceived) -> None:
         host = self._hosts.get(event.link) if event.link is not None else None
@@ -316,6 +275,43 @@ class BrokerConnection:
             attach_no=link.attach_no,
             ledger=link.ledger(),
         )
+
+    def actor(self, name: str, service_us: int) -> Actor[Task]:
+        """A process of the broker's on behalf of this connection."""
+        return self._broker.actor(name, service_us)
+
+    def note_depth(
+        self,
+        vantage: str,
+        kind: str,
+        depth: int,
+        session: Session | None = None,
+        link: SenderLink | None = None,
+    ) -> None:
+        """A row that tells how much waits in a process."""
+        self._broker.note_process(
+            vantage,
+            "note",
+            kind,
+            connection=self.name,
+            session=None if session is None else session.ordinal,
+            link=None if link is None else link.name,
+            link_sender=None if link is None else "broker",
+            attach_no=None if link is None else link.attach_no,
+            ledger={"mailbox": depth},
+        )
+
+    def writer_is_full(self, full: bool, depth: int) -> None:
+        """So much waits for the writer that the sessions stop; or they may go on."""
+        self._broker.note_process(
+            self.vantage,
+            "block" if full else "unblock",
+            "tcp",
+            connection=self.name,
+            extra={"frames": depth},
+        )
+        if not full:
+            self.kick()
 
     def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
         """A session has granted credit to a queue: a row tells, for no frame does."""
@@ -368,18 +364,14 @@ class BrokerConnection:
         if host is None:
             return
         host.detach()
-        self._pairs.forget(link)
+        self._attaching.forget(link)
         if isinstance(host, ConsumerLink):
             self._broker.nodes.consumer_left(host.queue)
 
     def queue_deleted(self, queue: QueueProcess) -> None:
         """A queue is no more: every link to it ends."""
         for link, host in list(self._hosts.items()):
-            if isinstance(host, ConsumerLink):
-                concerned = host.queue is queue
-            else:
-                concerned = isinstance(host, PublisherLink) and host.destination.ends_with(queue)
-            if not concerned:
+            if not leads_to(host, queue):
                 continue
             if isinstance(host, PublisherLink):
                 host.flush()
@@ -405,6 +397,7 @@ class BrokerConnection:
 
     def lost(self) -> None:
         """The transport is gone: every link with it."""
+        self.processes.stop()
         self.amqp.abandon()
         self._forget_gone()
         self._broker.nodes.connection_over(self.name)
@@ -415,6 +408,7 @@ class BrokerConnection:
             "state": self.amqp.state.value,
             "user": self.amqp.user or "",
             "sessions": len(self.amqp.sessions),
+            **self.processes.overview(),
         }
         for host in self._hosts.values():
             for name, value in host.overview().items():

@@ -22,6 +22,7 @@ from workbench.amqp.performatives import Error
 from workbench.queues import Origin
 
 from .addresses import AddressError, Where, target
+from .annotations import routed
 from .nodes import Nodes
 from .payload import headers_in
 from .publication import Settled, rejection
@@ -195,7 +196,10 @@ def _publish(
             by_message=by_message,
         ) from None
     origin = Origin(exchange=exchange, routing_keys=keys)
-    nodes.publish(queues, message.payload, message.message_format, origin, done)
+    payload = message.payload
+    if queues:
+        payload = routed(payload, message.message_format, exchange, key)
+    nodes.publish(queues, payload, message.message_format, origin, done)
 
 
 def _undeliverable(text: str) -> UndeliverableError:

@@ -21,7 +21,7 @@ from workbench.amqp.messaging import (
     ApplicationProperties,
     Properties,
     Section,
-    decode_message,
+    decode_section,
     encode_message,
 )
 from workbench.amqp.values import Array, UInt, ULong
@@ -129,7 +129,7 @@ class Management:
         Raises:
             DecodeError: the payload is no message at all.
         """
-        sections = decode_message(request)
+        sections = _sections(request)
         properties = next((one for one in sections if isinstance(one, Properties)), Properties())
         body = next((one.value for one in sections if isinstance(one, AmqpValue)), None)
         try:
@@ -367,3 +367,13 @@ def _arguments(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(arguments.items(), key=lambda pair: pair[0]))
+
+
+def _sections(request: bytes) -> list[Section]:
+    """The request's sections, in any order: RabbitMQ's own client writes a null body first."""
+    found: list[Section] = []
+    at = 0
+    while at < len(request):
+        section, at = decode_section(request, at)
+        found.append(section)
+    return found

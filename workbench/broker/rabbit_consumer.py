@@ -88,7 +88,9 @@ class RabbitConsumerLink(ConsumerLink):
         self._out = out
         self._batch = preset.max_queue_credit
         self._largest = preset.largest_grant
-        self._tells_activity = preset.tells_activity and queue.queue.single_active
+        # A quorum queue tells it also where every consumer is active (capture rmq43_c).
+        quorum = queue.arguments.queue_type == "quorum"
+        self._tells_activity = preset.tells_activity and (queue.queue.single_active or quorum)
         self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
@@ -186,7 +188,7 @@ class RabbitConsumerLink(ConsumerLink):
     def activated(self) -> None:
         """It is the single active consumer from now on; 4.3 tells it."""
         if self._tells_activity:
-            available = self.queue.queue.available_to(self.name)
+            available = self._ready  # as the queue has told it last
             self._out.push(self, lambda: self._tell_activity(available))
 
     def available(self, count: int) -> None:
@@ -267,7 +269,8 @@ class RabbitConsumerLink(ConsumerLink):
 
     @property
     def _active(self) -> bool:
-        return self.queue.queue.active == self.name
+        queue = self.queue.queue
+        return not queue.single_active or queue.active == self.name
 
     def _tell(self, available: int, *, drain: bool = False) -> None:
         """Tell the client this end's counters; the only flows there are on such a link."""

@@ -17,13 +17,15 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.values import Described
 from workbench.presets import Preset
 
-from .addresses import AddressError, Where, source, target
+from .addresses import DEFAULT_EXCHANGE, AddressError, Where, source, target
 from .destinations import AnonymousDestination, Destination, ExchangeDestination, QueueDestination
 from .nodes import Nodes, Terms
 from .queue_process import QueueProcess
 from .routing import RoutingError
 
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+TEMPORARY = "temporary-queue"
+LONG_NAMES = 150
 
 
 class RefusedError(Exception):
@@ -128,7 +130,7 @@ class RabbitTermini:
                 f"outcomes not supported: {', '.join(unknown)}; legal: {', '.join(OUTCOMES)}",
             )
         if terminus.dynamic:
-            return self._dynamic(terminus)
+            return self._dynamic(link, terminus)
         where = self._parsed(source, terminus.address)
         queue = self._queue_of(where)
         if self._nodes.locked(queue.name, self._connection):
@@ -146,7 +148,9 @@ class RabbitTermini:
         if isinstance(terminus, Described):
             raise RefusedError(ErrorCondition.NOT_IMPLEMENTED, "transactions not supported")
         if isinstance(terminus, Target) and terminus.dynamic:
-            raise RefusedError(ErrorCondition.NOT_IMPLEMENTED, "dynamic targets not supported")
+            made = self._dynamic(link, terminus)
+            where = Where(exchange=DEFAULT_EXCHANGE, routing_key=made.name, queue=made.name)
+            return ExchangeDestination(self._nodes, where, made)
         if not isinstance(terminus, Target):
             raise RefusedError(ErrorCondition.INVALID_FIELD, "the attach has no target")
         if terminus.address is None:
@@ -183,16 +187,21 @@ class RabbitTermini:
             raise RefusedError(ErrorCondition.NOT_FOUND, f"no queue {where.queue!r} in vhost '/'")
         return self._nodes.queues[where.queue]
 
-    def _dynamic(self, terminus: Source) -> QueueProcess:
-        if not self._makes_dynamic:
-            raise RefusedError(ErrorCondition.NOT_IMPLEMENTED, "dynamic sources not supported")
-        if terminus.address is not None:
+    def _dynamic(self, link: SenderLink | ReceiverLink, terminus: Source | Target) -> QueueProcess:
+        """A queue for this link alone, whose name tells of the client [3.5.4]."""
+        wished = terminus.address is None and TEMPORARY in (terminus.capabilities or ())
+        if not (self._makes_dynamic and wished):
+            legal = f"; legal: no address and the capability {TEMPORARY}"
             raise RefusedError(
-                ErrorCondition.INVALID_FIELD,
-                f"a dynamic source has the address {terminus.address!r}; legal: none [3.5.3]",
+                ErrorCondition.NOT_IMPLEMENTED,
+                "dynamic terminus not supported" + (legal if self._makes_dynamic else ""),
             )
-        name = self._nodes.generated_name("amq.dyn-")
-        return self._nodes.declare(name, terms=Terms(owner=self._connection, auto_delete=True))
+        opened = link.session.connection.remote_open
+        container = "" if opened is None else opened.container_id
+        short = len(container) + len(link.name) < LONG_NAMES
+        prefix = f"amq.dyn-{container}-{link.name}-" if short else "amq.dyn.gen-"
+        name = self._nodes.generated_name(prefix)
+        return self._nodes.declare(name, terms=Terms(owner=self._connection))
 
     @staticmethod
     def _found(find: Callable[..., Any], *arguments: str) -> Any:

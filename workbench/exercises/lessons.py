@@ -87,6 +87,11 @@ LESSONS: tuple[Lesson, ...] = (
         "windows count frames, not messages; a huge credit behind a tiny window",
         25,
         after=("01",),
+        able=(
+            "say which of two counters holds a message, and which flow frees it",
+            "work out a window from both ids while frames are under way",
+            "tell what an alarm stops, and what goes on",
+        ),
     ),
     _lesson(
         "05",

@@ -14,7 +14,7 @@ from . import measure
 from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
 from .credit_predict import many
 from .publish_predict import LESSON
-from .publish_runs import sent, stalled, stalls_us
+from .publish_runs import PRESET, sent, stalled, stalls_us
 from .question import Verdict
 
 # What may hold an AMQP 1.0 sender that has a message.
@@ -38,7 +38,7 @@ WANTED = (
     ),
 )
 def largest_credit(
-    answer: Any, *, limit: int, publish: int, preset: Preset | str = "rmq4.3"
+    answer: Any, *, limit: int, publish: int, preset: Preset | str = PRESET
 ) -> Verdict:
     """Is that the largest max_link_credit with which a stalled queue takes no more than a limit?
 

@@ -15,13 +15,12 @@ from .publish_predict import (
     settled_takes,
     stall_takes,
 )
-from .publish_runs import published
+from .publish_runs import PRESET, published
 from .question import Question
 from .recall import register
 
 # How many different forms there are before they begin anew.
 FORMS = 20
-PRESET = "rmq4.3"
 
 
 def _publisher(form: int, *, settled: bool = False) -> tuple[Run, int]:

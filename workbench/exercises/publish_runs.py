@@ -18,6 +18,7 @@ from . import measure
 from .table import Table
 
 FIRST = QUEUES[0]
+PRESET = "rmq4.3"  # whose broker the lesson is about
 
 
 def last(played: Run) -> int:

@@ -21,6 +21,7 @@ MODULES = {
     "01": "credit_recall",
     "02": "race_recall",
     "03": "drain_recall",
+    "04": "windows_recall",
     "05": "publish_recall",
 }
 

@@ -109,6 +109,11 @@ class LiveWire(Wire):
         self._deliver(lane, flight)
         return flight
 
+    def park(self, end: Any, item: Any) -> Flight:
+        """A frame that the broker's writer has not come to yet; it counts as waiting."""
+        self.octets_waiting[self._by_sender[id(end)].direction] += _size(item, None)
+        return super().park(end, item)
+
     def _arrive(self, lane: Any) -> None:
         """The first frame that waited arrives; its answers follow before any later frame."""
         lane.timer = None
@@ -123,6 +128,13 @@ class LiveWire(Wire):
         self.on_moved()
 
     def _deliver(self, lane: Any, flight: Flight) -> None:
+        intake = getattr(lane.receiver, "intake", None)
+        if intake is None:
+            self._take_in(lane, flight)
+        else:
+            intake(flight.item, lambda: self._take_in(lane, flight))
+
+    def _take_in(self, lane: Any, flight: Flight) -> None:
         receiver = lane.receiver
         events = receiver.apply(flight.item)
         self.tap.received(receiver, flight)

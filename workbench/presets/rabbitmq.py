@@ -127,6 +127,9 @@ class RabbitMq40(RabbitMq43):
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
     tells_activity: bool = _other("tells_activity", False, "4.0 sends no flow properties")
+    quorum_limit_counts: str = _other(
+        "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
+    )
     addresses_v1: bool = _other(
         "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
     )

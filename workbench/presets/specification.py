@@ -154,6 +154,37 @@ class Preset:
         source="spec 2.7.3: 0 is no limit",
         doc="largest message that the broker takes from a publisher",
     )
+    # -- quorum queues ----------------------------------------------------------------------
+    fsync_us: int = _number(
+        5000,
+        unit="us",
+        source="article: at least 5 ms on a consumer's disk",
+        doc="how long a node's disk takes for one fsync of its write-ahead log",
+    )
+    node_latency_us: int = _number(
+        200,
+        unit="us",
+        source="ours; two machines in one room",
+        doc="how long a message is under way between two nodes of a cluster",
+    )
+    quorum_soft_limit: int = _number(
+        32,
+        unit="commands",
+        source="RabbitMQ quorum_commands_soft_limit; 256 before 3.8.4",
+        doc="with so many commands pending a quorum queue counts as slow",
+    )
+    quorum_command_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 leaves disk and network alone to explain what is seen",
+        doc="service time of a quorum queue's leader for one command",
+    )
+    quorum_limit_counts: str = _number(
+        "failed",
+        unit="failed or acquired",
+        source="rabbit_fifo.erl:return_one, 4.3",
+        doc="which returns count towards the delivery limit of a quorum queue",
+    )
     # -- links to publishers ----------------------------------------------------------------
     publisher_credit: int = _number(
         100,
@@ -233,6 +264,36 @@ class Preset:
         unit="us",
         source="ours; slow enough to see transfers leave one by one",
         doc="service time of a queue for handing one message out",
+    )
+    reader_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 is no time at all, a lesson sets what it wants to be seen",
+        doc="service time of a connection's reader for taking one frame off the wire",
+    )
+    session_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a session for one frame that came, or one message of a queue",
+    )
+    writer_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a connection's writer for putting one frame on the wire",
+    )
+    writer_credit: int = _number(
+        400,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions stop sending messages when so many frames wait for the writer",
+    )
+    writer_regrant_after: int = _number(
+        200,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions go on when the writer has written so many of them",
     )
     processing_us: int = _number(
         0,

@@ -82,6 +82,7 @@ class Flight:
         sent_us: when it was sent.
         arrives_us: when it arrives if nobody holds it.
         octets: as a real peer wrote them; None where the frame never was octets.
+        parked: its end has sent it, but has not written it to the socket yet.
     """
 
     frame_id: int
@@ -91,6 +92,7 @@ class Flight:
     sent_us: int
     arrives_us: int
     octets: bytes | None = None
+    parked: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -185,6 +187,34 @@ class Wire:
         if len(lane.flights) == 1:
             self._schedule(lane)
         return flight
+
+    def park(self, end: End, item: Any) -> Flight:
+        """Send a frame that waits in its end, behind earlier ones, until `depart` lets it go."""
+        lane = self._by_sender[id(end)]
+        now_us = self._clock.now_us
+        flight = Flight(
+            frame_id=self._next_frame_id(),
+            item=item,
+            direction=lane.direction,
+            connection=self.connection,
+            sent_us=now_us,
+            arrives_us=now_us + lane.latency_us,
+            parked=True,
+        )
+        lane.flights.append(flight)
+        self.tap.sent(end, flight)
+        return flight
+
+    def depart(self, flight: Flight) -> None:
+        """Put a parked frame on the wire: it arrives after the latency, behind earlier ones."""
+        lane = self._lanes[flight.direction]
+        flight.parked = False
+        arrives_us = self._clock.now_us + lane.latency_us
+        flight.arrives_us = lane.last_arrival_us = max(lane.last_arrival_us, arrives_us)
+        if self.capacity is not None:
+            self._weigh(lane, flight, 1)
+        if lane.flights[0] is flight:
+            self._schedule(lane)
 
     def in_flight(self, direction: Direction | str | None = None) -> list[Flight]:
         """Frames on their way, in the order in which they will arrive per direction."""
@@ -346,6 +376,8 @@ class Wire:
         if not lane.flights:
             return
         first = lane.flights[0]
+        if first.parked:
+            return
         if first.frame_id in lane.held or (lane.closed and lane.passes == 0):
             return
         arrives_us = max(first.arrives_us, self._clock.now_us)
@@ -357,13 +389,21 @@ class Wire:
         if lane.closed:
             lane.passes -= 1
         lane.last_arrival_us = max(lane.last_arrival_us, self._clock.now_us)
+        intake = getattr(lane.receiver, "intake", None)
+        if intake is None:
+            self._take_in(lane, flight)
+        else:
+            intake(flight.item, lambda: self._take_in(lane, flight))
+        if lane.flights:
+            self._schedule(lane)
+
+    def _take_in(self, lane: _Lane, flight: Flight) -> None:
+        """The receiver works the frame in; only now is it read."""
         end = lane.receiver
         events = end.apply(flight.item)
         self.tap.received(end, flight)
         if events:
             self._clock.call_soon(end.react, events, priority=Priority.REACT)
-        if lane.flights:
-            self._schedule(lane)
         if self.capacity is not None:
             self._weigh(lane, flight, -1)
 

@@ -13,6 +13,7 @@ from .windows_runs import (
     lanes,
     last,
     layer_table,
+    rabbit_cut,
     then,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "last",
     "layer_table",
     "predict",
+    "rabbit_cut",
     "then",
 ]

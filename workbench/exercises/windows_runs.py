@@ -128,6 +128,25 @@ def disobeyed(run_: Run, publish: int) -> Run:
     return then(alarmed, "ignore_window")
 
 
+def rabbit_cut(rows: Sequence[Row]) -> Row:
+    """The flow of a capture that sets link-credit to 0 in the middle of a message.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    unfinished = False
+    for row in rows:
+        if row.kind == "transfer" and row.from_peer == BROKER:
+            unfinished = bool((row.frame or {}).get("more"))
+        elif row.kind == "flow" and row.from_peer == CLIENT and unfinished and _cuts(row):
+            return row
+    raise ValueError("no flow in this trace takes credit away in the middle of a message")
+
+
+def _cuts(row: Row) -> bool:
+    return (row.frame or {}).get("link_credit") == 0
+
+
 def ends(rows: Sequence[Row]) -> list[Row]:
     """The broker's end frames."""
     return measure.frames(rows, "end", from_peer=BROKER)

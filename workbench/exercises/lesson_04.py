@@ -14,6 +14,7 @@ from .windows_runs import (
     last,
     layer_table,
     rabbit_cut,
+    refused_at,
     then,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "layer_table",
     "predict",
     "rabbit_cut",
+    "refused_at",
     "then",
 ]

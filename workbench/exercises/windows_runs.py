@@ -152,6 +152,18 @@ def ends(rows: Sequence[Row]) -> list[Row]:
     return measure.frames(rows, "end", from_peer=BROKER)
 
 
+def refused_at(played: Run) -> int:
+    """`seq` of the row at which the broker ends a session.
+
+    Raises:
+        ValueError: if it ends none.
+    """
+    found = ends(played.rows)
+    if not found:
+        raise ValueError("the broker ends no session in this run")
+    return found[0].seq
+
+
 def condition(row: Row) -> str:
     """The error in an end frame."""
     error = row.extra.get("error")

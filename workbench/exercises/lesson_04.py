@@ -13,6 +13,8 @@ from .windows_runs import (
     lanes,
     last,
     layer_table,
+    rabbit_cut,
+    refused_at,
     then,
 )
 
@@ -27,5 +29,7 @@ __all__ = [
     "last",
     "layer_table",
     "predict",
+    "rabbit_cut",
+    "refused_at",
     "then",
 ]

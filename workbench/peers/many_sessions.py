@@ -276,7 +276,9 @@ def _attached(links: Mapping[str, LinkT], name: str) -> LinkT:
     link = links.get(name)
     if link is None or not link.attached:
         listed = ", ".join(one for one, there in links.items() if there.attached)
+        over = link is not None and link.session.error is not None
+        why = "gone with its session, which the broker has ended" if over else "not attached"
         raise LocalProtocolError(
-            f"link {name} is not attached; legal now: {listed or 'wait until one is'}"
+            f"link {name} is {why}; legal now: {listed or 'a link of another session'}"
         )
     return link

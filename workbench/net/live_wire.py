@@ -38,7 +38,7 @@ class Stop:
 def kind_of(item: Any) -> str:
     """The word for a frame: its performative's name, `heartbeat` or `protocol-header`."""
     if not isinstance(item, Frame):
-        return "protocol-header"
+        return str(getattr(item, "KIND", "protocol-header"))
     return "heartbeat" if item.performative is None else item.performative.NAME
 
 
@@ -50,6 +50,7 @@ class LiveWire(Wire):
         stops: the breakpoints met, the latest thousand.
         octets_waiting: of the frames in flight, by direction.
         on_moved: called when a frame that had waited has arrived.
+        on_change: called when what waits, or what makes it wait, is another than before.
         may_hear: whether an end may be sent an empty frame: it has had the other's open.
     """
 
@@ -58,7 +59,9 @@ class LiveWire(Wire):
         self.breakpoints: list[Breakpoint] = []
         self.stops: list[Stop] = []
         self.octets_waiting = dict.fromkeys(Direction, 0)
+        self._passed = [0, 0]  # frames that have arrived, to the broker and to the client
         self.on_moved: Callable[[], None] = _nothing
+        self.on_change: Callable[[], None] = _nothing
         self.may_hear: Callable[[Direction], bool] = _never
 
     # -- carrying ---------------------------------------------------------------------------
@@ -72,7 +75,9 @@ class LiveWire(Wire):
             heartbeat = isinstance(item, Frame) and item.performative is None
             if not heartbeat or not self.may_hear(lane.direction):
                 self.octets_waiting[lane.direction] += _size(item, octets)
-                return super().send(end, item, octets)
+                waiting = super().send(end, item, octets)
+                self.on_change()
+                return waiting
         now_us = self._clock.now_us
         flight = Flight(
             frame_id=self._next_frame_id(),
@@ -99,15 +104,21 @@ class LiveWire(Wire):
         self._deliver(lane, flight)
         self._schedule(lane)
         self.on_moved()
+        self.on_change()
 
     def _deliver(self, lane: Any, flight: Flight) -> None:
         receiver = lane.receiver
+        self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
         events = receiver.apply(flight.item)
         self.tap.received(receiver, flight)
         if self.breakpoints:
             self._look(lane.direction, receiver, flight.item, outgoing=False)
         if events:
             receiver.react(events)
+
+    def passed(self, direction: Direction) -> int:
+        """How many frames have arrived that way."""
+        return self._passed[direction is Direction.BROKER_TO_CLIENT]
 
     def waiting(self, direction: Direction) -> int:
         """How many frames are in flight that way."""
@@ -126,6 +137,7 @@ class LiveWire(Wire):
             if not self.gate_closed(direction):
                 self.hold_direction(direction)
                 self._note("hold", direction)
+        self.on_change()
 
     def thaw(self, directions: tuple[Direction, ...] = tuple(Direction)) -> int:
         """Open these gates; returns how many frames were let through."""
@@ -135,6 +147,7 @@ class LiveWire(Wire):
             if lane.closed or lane.held:
                 freed += self.release_direction(direction)
                 self._note("release", direction)
+        self.on_change()
         return freed
 
     def step(self, frames: int = 1, directions: tuple[Direction, ...] = tuple(Direction)) -> int:
@@ -180,7 +193,7 @@ class LiveWire(Wire):
     def _look(self, direction: Direction, end: Any, item: Any, *, outgoing: bool) -> None:
         """Close both gates if a breakpoint is met."""
         kind = kind_of(item)
-        scope = end.scope(item, outgoing) if end.from_peer == "broker" else None
+        scope = end.scope(item, outgoing) if self._counted(end, outgoing=outgoing) else None
         for point in self.breakpoints:
             by_kind = outgoing and point.stops_at_kind(kind, direction)
             if not by_kind and (scope is None or not point.stops_at_counter(scope, direction)):
@@ -189,6 +202,10 @@ class LiveWire(Wire):
                 del self.stops[0]
             self.stops.append(Stop(t_us=self._clock.now_us, why=str(point)))
             self.freeze()
+
+    def _counted(self, end: Any, *, outgoing: bool) -> bool:
+        """Whether a breakpoint's counter is looked up at this end: the broker's are."""
+        return bool(end.from_peer == "broker")
 
     def _note(self, event: str, direction: Direction, frame_id: int | None = None) -> None:
         extra: dict[str, Any] = {"direction": direction.value}

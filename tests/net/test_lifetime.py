@@ -147,9 +147,12 @@ def test_a_cell_that_is_run_again_stops_what_it_started_before(kernel, cell):
 def test_an_interrupted_cell_leaves_the_broker_as_it_was(kernel):
     """Ctrl-C ends the cell that waits; the broker goes on serving, and can still be stopped."""
     port = int(kernel("from workbench import serve; server = serve(); print(server.port)"))
-    interrupt = threading.Timer(1.0, kernel.manager.interrupt_kernel)
-    interrupt.start()
-    kernel("import time; time.sleep(60)")
+    told = kernel(
+        "import os, signal, threading, time\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted')"
+    )
+    assert told == "interrupted"
     assert listens(port)
     assert kernel("server.stop(); print(server.running)") == "False"
     assert not listens(port)

@@ -32,6 +32,10 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="wire-watch", daemon=True)
         self._thread.start()
 
+    def now(self) -> None:
+        """Look as soon as possible."""
+        self.fresh.set()
+
     def close(self) -> None:
         """Look once more, and end; closing twice is harmless."""
         self._over = True
@@ -43,6 +47,8 @@ class Watch:
         while not self._over:
             self.fresh.wait(LOOK_EVERY_S)
             self.fresh.clear()
+            if self._over:
+                break
             try:
                 self._look()
             except Exception as error:  # whoever looks must not keep others from looking

@@ -72,12 +72,15 @@ def in_a_line(frame: HeldFrame) -> str:
 def fields(frame: HeldFrame, most: int) -> list[list[Any]]:
     """[name, type, encoding, start, end, value] of each field that lies in the first octets.
 
+    What the frame says comes first, and its header, which every frame has, last.
+
     Args:
         frame: the frame.
         most: how many octets are looked at.
     """
+    found = [place for place in places(frame.octets) if place.start < most]
+    found.sort(key=lambda place: place.path.partition(".")[0] == "frame")
     return [
         [spec_name(place.path), place.type_name, place.constructor, *place[3:5], place.text]
-        for place in places(frame.octets)
-        if place.start < most
+        for place in found
     ]

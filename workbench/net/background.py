@@ -22,6 +22,7 @@ class Job:
 
     Args:
         work: what to run; what it returns is the result.
+        arguments: for it.
 
     Attributes:
         result: what it has returned; None before.
@@ -29,12 +30,13 @@ class Job:
         skipped: why it did not run at all; empty if it did.
     """
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[..., Any], arguments: tuple[Any, ...] = ()) -> None:
         self.name = getattr(work, "__name__", "work")
         self.result: Any = None
         self.error: BaseException | None = None
         self.skipped = ""
         self._work = work
+        self._arguments = arguments
         self._thread = threading.Thread(target=self._run, name=f"client-{self.name}", daemon=True)
         self._thread.start()
 
@@ -59,7 +61,7 @@ class Job:
 
     def _run(self) -> None:
         try:
-            self.result = self._work()
+            self.result = self._work(*self._arguments)
         except ImportError as error:
             if (error.name or "").partition(".")[0] in ("proton", "cproton"):
                 self.skipped = NO_PROTON
@@ -81,14 +83,15 @@ class Job:
     __repr__ = __str__
 
 
-def background(work: Callable[[], Any], *, settle_s: float = 0.0) -> Job:
+def background(work: Callable[..., Any], *arguments: Any, settle_s: float = 0.0) -> Job:
     """Run a function in a thread of its own; the caller goes on at once.
 
     Args:
         work: the function, such as a client that connects, sends and receives.
+        arguments: for it, such as the address.
         settle_s: wait up to so long for it to end, so that a short one is told with its result.
     """
-    job = Job(work)
+    job = Job(work, arguments)
     until = time.monotonic() + settle_s
     while not job.done and time.monotonic() < until:
         time.sleep(0.01)

@@ -131,12 +131,12 @@ class LiveWire(Wire):
 
     # -- gates ------------------------------------------------------------------------------
 
-    def freeze(self, directions: tuple[Direction, ...] = tuple(Direction)) -> None:
-        """Close these gates; one that is closed stays so."""
+    def freeze(self, directions: tuple[Direction, ...] = tuple(Direction), why: str = "") -> None:
+        """Close these gates, for a breakpoint or a person; one that is closed stays so."""
         for direction in directions:
             if not self.gate_closed(direction):
                 self.hold_direction(direction)
-                self._note("hold", direction)
+                self._note("hold", direction, why=why)
         self.on_change()
 
     def thaw(self, directions: tuple[Direction, ...] = tuple(Direction)) -> int:
@@ -201,14 +201,18 @@ class LiveWire(Wire):
             if len(self.stops) >= STOPS_KEPT:
                 del self.stops[0]
             self.stops.append(Stop(t_us=self._clock.now_us, why=str(point)))
-            self.freeze()
+            self.freeze(why=str(point))
 
     def _counted(self, end: Any, *, outgoing: bool) -> bool:
         """Whether a breakpoint's counter is looked up at this end: the broker's are."""
         return bool(end.from_peer == "broker")
 
-    def _note(self, event: str, direction: Direction, frame_id: int | None = None) -> None:
+    def _note(
+        self, event: str, direction: Direction, frame_id: int | None = None, why: str = ""
+    ) -> None:
         extra: dict[str, Any] = {"direction": direction.value}
+        if why:
+            extra["breakpoint"] = why
         if frame_id is not None:
             extra["frame_id"] = frame_id
         self.tap.internal(

@@ -146,6 +146,7 @@ def test_nobody_a_newcomer_and_one_who_has_gone(server):
         assert "the client is gone" in repr(desk)
         press(desk, "run")
         until(lambda: desk.widget.picture["connection"] == "c2")
+        assert desk.widget.picture["said"] == "c1 is over; this is c2."
     desk.close()
 
 

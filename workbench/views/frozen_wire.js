@@ -89,7 +89,7 @@ class FrozenWire {
     this.say = h("p", { class: "wbf-say", role: "status" });
     this.table = h("tbody", {});
     this.fields = h("div", { class: "wbf-scroll", tabindex: "0", "aria-label": "fields", role: "group" },
-      h("table", {}, h("thead", {}, h("tr", {}, ...["field", "value", "type", "octets"].map((name) => h("th", { scope: "col" }, name)))), this.table));
+      h("table", {}, h("thead", {}, h("tr", {}, ...["field", "value", "octets"].map((name) => h("th", { scope: "col" }, name)))), this.table));
     this.octets = h("pre", { class: "wbf-octets wbf-scroll", tabindex: "0", "aria-label": "octets" });
     this.frameTitle = h("h3", {}, "The frame");
     this.words = h("input", { type: "text", "aria-label": "stop at", placeholder: "transfer · flow c2b · link_credit <= 3", size: 34 });
@@ -183,7 +183,7 @@ class FrozenWire {
     this.frameTitle.textContent = frame ? `${frame.glyph} ${frame.kind}: fields and octets` : "No frame waits";
     this.table.replaceChildren(...(frame ? frame.fields : []).map(([name, type, constructor, start, end, value]) => h("tr", {
       onmouseenter: () => this.#light(start, end), onmouseleave: () => this.#light(-1, -1) },
-    h("th", { scope: "row" }, name), h("td", { class: "v" }, value), h("td", { class: "t", title: constructor || null }, type), h("td", { class: "o" }, end > start ? `${start}–${end - 1}` : ""))));
+    h("th", { scope: "row", title: [type, constructor].filter(Boolean).join(", ") }, name), h("td", { class: "v" }, value), h("td", { class: "o" }, end > start ? `${start}–${end - 1}` : ""))));
     const octets = frame ? frame.octets.match(/../g) || [] : [];
     const lines = [];
     for (let at = 0; at < octets.length; at += 16) {

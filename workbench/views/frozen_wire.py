@@ -215,8 +215,12 @@ class FrozenWireDesk(widgets.VBox):
 
     def _choose_one(self) -> None:
         names = self.server.connections() if self.server.running else []
-        if self.connection not in names:
-            self.connection = names[-1] if names else None
+        if self.connection in names:
+            return
+        over, self.connection = self.connection, names[-1] if names else None
+        if over is not None:
+            now = "nobody else is connected" if not names else f"this is {self.connection}"
+            self._said, self._failed = f"{over} is over; {now}.", False
 
     def _follow(self, rows: int) -> None:
         """A stepper that stands at the end stays there, as long as the trace is short."""

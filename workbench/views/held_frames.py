@@ -11,6 +11,8 @@ from workbench.trace.words import spec_name
 
 from .frames import summary
 
+# Octets that hold a frame together and say nothing by themselves.
+SCAFFOLDING = ("descriptor", "list", "map", "array")
 WAYS = {"c2b": "client → broker", "b2c": "broker → client"}
 
 
@@ -78,7 +80,11 @@ def fields(frame: HeldFrame, most: int) -> list[list[Any]]:
         frame: the frame.
         most: how many octets are looked at.
     """
-    found = [place for place in places(frame.octets) if place.start < most]
+    found = [
+        place
+        for place in places(frame.octets)
+        if place.start < most and place.path.rpartition(".")[2] not in SCAFFOLDING
+    ]
     found.sort(key=lambda place: place.path.partition(".")[0] == "frame")
     return [
         [spec_name(place.path), place.type_name, place.constructor, *place[3:5], place.text]

@@ -14,6 +14,8 @@ _HOME = {
     "Action": "workbench.scenarios:Action",
     "Broker": "workbench.live:Broker",
     "background": "workbench.net.background:background",
+    "brake_chart": "workbench.views.brake_chart:brake_chart",
+    "brake_meter": "workbench.views.meter_widget:brake_meter",
     "credit_chart": "workbench.views.charts:credit_chart",
     "export_html": "workbench.views.static_html:export_html",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
@@ -37,6 +39,7 @@ _HOME = {
     "show": "bokeh.io:show",
     "stepper": "workbench.views.stepper_widget:stepper",
     "throughput_chart": "workbench.views.charts:throughput_chart",
+    "window_chart": "workbench.views.window_chart:window_chart",
     "transcript": "workbench.trace.transcript:transcript",
     "try_sender": "workbench.exercises.own_sender:try_sender",
 }

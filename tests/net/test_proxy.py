@@ -130,7 +130,10 @@ def test_a_real_client_is_served_through_it_and_every_frame_is_observed_once(beh
 
 
 def test_the_observed_credit_is_the_entitlement_that_the_flows_gave(proxy):
-    """After a flow link-credit is what it granted; each transfer takes one of it [2.6.7]."""
+    """After a flow link-credit is what it granted; each transfer takes one of it [2.6.7].
+
+    Proton may lower its limit while transfers fly; what then comes finds no credit left.
+    """
     exchange(proxy.url)
     granted, transfers = None, 0
     for row in proxy.rows():
@@ -140,7 +143,7 @@ def test_the_observed_credit_is_the_entitlement_that_the_flows_gave(proxy):
         elif row.kind == "transfer" and row.from_peer == "broker":
             transfers += 1
             assert row.ledger["delivery_count"] == transfers
-            assert row.ledger["link_credit"] == granted - transfers
+            assert row.ledger["link_credit"] == max(0, granted - transfers)
     assert transfers == 20
 
 
@@ -181,8 +184,20 @@ def test_what_cannot_be_decoded_is_passed_on_octet_for_octet_and_said(octets, le
         assert proxy.listener.failures == []
 
 
-def test_frames_of_both_directions_are_held_and_forwarded_by_hand(behind, proxy):
+@pytest.fixture
+def patient():
+    """A broker that bears any idle time-out, behind a proxy; and the proxy."""
+    with (
+        LiveBroker("spec", queues=["q"]) as behind,
+        serve(forward=f"127.0.0.1:{behind.port}") as proxy,
+    ):
+        yield behind, proxy
+        assert proxy.listener.failures == []
+
+
+def test_frames_of_both_directions_are_held_and_forwarded_by_hand(patient):
     """A held transfer has not reached the broker; its confirm is held on the way back."""
+    behind, proxy = patient
     connection = blocking(proxy.url, heartbeat=1)
     from proton import Message
 

@@ -172,7 +172,7 @@ def test_a_proton_publisher_and_the_broker_count_alike_in_both_directions(count)
     rig.rest()
     assert from_client.delivery_count == count
     assert from_client.credit == sender.credit
-    assert preset.publisher_credit_regrant_at < from_client.credit <= preset.publisher_credit
+    assert preset.credit_regrant_at < from_client.credit <= preset.publisher_credit
     assert all(delivery.settled for delivery in deliveries)
     taken = count // 3
     peer.grant(taken)

@@ -61,6 +61,8 @@ class ReceiverLink(Link):
         counters: link flow control as this end sees it.
         credit_overrun: what becomes of a delivery that comes at credit 0.
         receiving: the delivery of which frames are still to come, if any.
+        unconfirmed: deliveries that whoever takes them from this end has not taken yet; None where
+            nobody counts them.
     """
 
     ROLE = Role.RECEIVER
@@ -71,6 +73,7 @@ class ReceiverLink(Link):
         self.credit_overrun = CreditOverrun.TAKE
         self.receiving: IncomingDelivery | None = None
         self.max_message_size = 0
+        self.unconfirmed: int | None = None
 
     # -- counters -------------------------------------------------------------------------------
 
@@ -283,7 +286,7 @@ class ReceiverLink(Link):
         self.require(Input.SEND_FRAME)
         end = first if last is None else last
         chosen = self._chosen(first, end, self.session.incoming)
-        early = next((d for d in chosen if self._sender_first(d)), None)
+        early = next((d for d in chosen if self.sender_first(d)), None)
         if settled is None:
             settled = early is None
         elif settled and early is not None:
@@ -300,11 +303,17 @@ class ReceiverLink(Link):
             self, Role.RECEIVER, first, end, settled=settled, state=state, batchable=batchable
         )
 
-    def _sender_first(self, delivery: IncomingDelivery) -> bool:
+    def sender_first(self, delivery: IncomingDelivery) -> bool:
+        """Whether the sender settles before this end may: rcv-settle-mode second [2.7.3]."""
         mode = delivery.rcv_settle_mode
         if mode is None:
             mode = self.rcv_settle_mode
         return mode is ReceiverSettleMode.SECOND and not delivery.remote_settled
+
+    def settled_here(self, delivery: IncomingDelivery, state: object) -> None:
+        """This end settles a delivery; whoever calls tells the sender."""
+        delivery.local_state = state
+        self._forget(delivery)
 
     def _forget(self, delivery: IncomingDelivery) -> None:
         delivery.settled = True
@@ -336,4 +345,6 @@ class ReceiverLink(Link):
         }
         if counters.delivery_count is not None:
             ledger["delivery_count"] = counters.delivery_count
+        if self.unconfirmed is not None:
+            ledger["unconfirmed"] = self.unconfirmed
         return ledger

@@ -363,9 +363,17 @@ class Session:
         )
 
     def emit_disposition(
-        self, link: Link, role: Role, first: int, last: int, **fields: Any
+        self, link: Link | None, role: Role, first: int, last: int, **fields: Any
     ) -> None:
-        """Sends a disposition; `last` is left out where it is `first`, `settled` where false."""
+        """Sends a disposition; `last` is left out where it is `first`, `settled` where false.
+
+        Args:
+            link: whose deliveries these are; None if they are of several links.
+            role: of this end.
+            first: delivery-id.
+            last: delivery-id.
+            **fields: of the frame, `settled` among them.
+        """
         fields["settled"] = fields["settled"] or None
         self.emit(
             Disposition(role=role, first=first, last=None if last == first else last, **fields),
@@ -384,7 +392,8 @@ class Session:
         Raises:
             LocalProtocolError: it may not.
         """
-        require(SESSION_TABLE, self.state, step, self._name)
+        if step not in SESSION_TABLE[self.state]:
+            require(SESSION_TABLE, self.state, step, self._name)
         self.connection.require(step)
 
     def can_emit(self) -> bool:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from workbench import serial
 from workbench.amqp.errors import LocalProtocolError
+from workbench.amqp.performatives import Role
 
 if TYPE_CHECKING:
-    from workbench.amqp.delivery import OutgoingDelivery
+    from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
     from workbench.amqp.sender import SenderLink
+    from workbench.amqp.session import Session
 
-__all__ = ["in_range", "runs"]
+__all__ = ["in_range", "ranges", "runs", "settle_ranges"]
 
 D = TypeVar("D")
 
@@ -66,3 +68,50 @@ def runs(deliveries: Iterable[OutgoingDelivery]) -> Iterator[tuple[int, int, Sen
         run = (number, number, link)
     if run is not None:
         yield run
+
+
+def ranges(ids: Iterable[int], oldest: int) -> list[tuple[int, int]]:
+    """Unbroken ranges of delivery-ids, first and last included, in their order.
+
+    Args:
+        ids: serial numbers, each once.
+        oldest: none of them lies before it.
+    """
+    found: list[tuple[int, int]] = []
+    for number in sorted(ids, key=lambda one: serial.steps(one, oldest)):
+        if found and number == serial.add(found[-1][1], 1):
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def settle_ranges(
+    session: Session, deliveries: Iterable[IncomingDelivery], state: object
+) -> list[tuple[int, int]]:
+    """Settles deliveries of one session, whatever links they came over, in as few frames as can be.
+
+    A disposition speaks for the whole session [2.7.6], so a range may span links; its frame is then
+    about none of them alone.
+
+    Args:
+        session: which received them.
+        deliveries: of it, unsettled.
+        state: the outcome of all of them.
+
+    Returns:
+        The ranges that were told; none if the session can say nothing more.
+    """
+    chosen = {delivery.delivery_id: delivery for delivery in deliveries}
+    if not chosen or not session.can_emit():
+        return []
+    told = ranges(chosen, next(iter(session.incoming)))
+    for first, last in told:
+        size = serial.diff(last, first) + 1
+        inside = [chosen[serial.add(first, step)] for step in range(size)]
+        links = {delivery.link for delivery in inside}
+        for delivery in inside:
+            delivery.link.settled_here(delivery, state)
+        one = links.pop() if len(links) == 1 else None
+        session.emit_disposition(one, Role.RECEIVER, first, last, settled=True, state=state)
+    return told

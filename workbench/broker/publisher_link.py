@@ -4,17 +4,24 @@ The broker grants a number from its preset, and grants it again when no more tha
 left. Under RabbitMQ's presets there is a second condition: fewer messages than the number granted
 may wait for their queue's confirm, those that were sent settled included. So a queue that stalls
 holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_link_credit`).
+
+A message counts as unconfirmed from its last frame on until the session has worked off the queue's
+confirm (see `confirms`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from workbench.amqp.delivery import IncomingDelivery
+from workbench.amqp.messaging import Rejected, Released
 from workbench.amqp.receiver import ReceiverLink
+from workbench.amqp.values import Symbol
 from workbench.presets import Preset
 
-from .queue_process import QueueProcess
+from .confirms import Confirms
+from .destinations import Destination, UndeliverableError
 
 
 class PublisherLink:
@@ -22,54 +29,83 @@ class PublisherLink:
 
     Args:
         link: over which it sends.
-        queue: that takes the messages.
+        destination: that takes the messages.
         preset: how much is granted, and when.
         held: told when credit begins to be withheld for want of confirms, and when that ends.
+        confirms: gathers what the session tells its publishers; None: each is told alone.
+        noted: told how many were confirmed where no frame of this link says so.
     """
 
     def __init__(
         self,
         link: ReceiverLink,
-        queue: QueueProcess,
+        destination: Destination,
         preset: Preset,
-        held: Callable[[ReceiverLink, bool, int], None],
+        held: Callable[[ReceiverLink, bool], None],
+        confirms: Confirms | None = None,
+        noted: Callable[[ReceiverLink, int], None] | None = None,
     ) -> None:
         self.link = link
-        self.queue = queue
+        self.destination = destination
         self._credit = preset.publisher_credit
         self._regrant_at = preset.credit_regrant_at
         self._gated = preset.confirms_gate_credit
-        self._unconfirmed = 0
+        self._rejects = preset.refuses_links
         self._held = False
         self._tell_held = held
+        self._confirms = confirms
+        self._noted = noted
+        link.unconfirmed = 0
 
     def attach(self) -> None:
         """Let the publisher begin."""
         self.link.grant(self._credit)
 
+    def flush(self) -> None:
+        """Tell at once what is decided: the link is about to end."""
+        if self._confirms is not None:
+            self._confirms.flush()
+
     def detach(self) -> int:
         """The link is gone; what it sent stays in the queue, confirms have nobody to go to."""
         return 0
 
+    def arrived(self) -> None:
+        """A message is complete: it counts from here on, settled or not."""
+        self.link.unconfirmed = self.unconfirmed + 1
+
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
-        self._unconfirmed += 1
-        self.queue.publish(
-            delivery.payload,
-            delivery.message_format or 0,
-            confirmed=lambda: self._confirm(delivery),
-        )
+        try:
+            self.destination.publish(delivery, lambda outcome: self._settle(delivery, outcome))
+        except UndeliverableError as fault:
+            self._undeliverable(delivery, fault)
         self.maybe_grant()
+
+    def _undeliverable(self, delivery: IncomingDelivery, fault: UndeliverableError) -> None:
+        """Released, and the link ends [RabbitMQ 4.0]; newer ones reject what named no place."""
+        error = fault.error
+        self.confirmed([delivery], told=not delivery.settled)
+        goes_on = self._rejects and fault.by_message
+        if goes_on and not delivery.settled:
+            self.link.settle(delivery.delivery_id, state=Rejected(error=error))
+            return
+        if goes_on:
+            tag: dict[object, object] = {Symbol("delivery-tag"): delivery.delivery_tag}
+            error = replace(error, info=tag)
+        if not delivery.settled:
+            self.link.settle(delivery.delivery_id, state=Released())
+        self.link.close(error)
 
     @property
     def unconfirmed(self) -> int:
         """Messages that no queue has confirmed yet, settled ones included."""
-        return self._unconfirmed
+        return self.link.unconfirmed or 0
 
     @property
     def withheld(self) -> bool:
         """Credit is not granted because too many messages wait for their queue's confirm."""
-        return self._gated and self._unconfirmed >= self._credit
+        return self._gated and self.unconfirmed >= self._credit
 
     def maybe_grant(self) -> None:
         """Grant again when little is left, unless too many wait for their confirm."""
@@ -79,23 +115,34 @@ class PublisherLink:
         held = due and self.withheld
         if held is not self._held:
             self._held = held
-            self._tell_held(self.link, held, self._unconfirmed)
+            self._tell_held(self.link, held)
         if due and not held:
             self.link.grant(self._credit)
 
-    def _confirm(self, delivery: IncomingDelivery) -> None:
-        self._unconfirmed -= 1
+    def _settle(self, delivery: IncomingDelivery, outcome: object) -> None:
+        if not self._rejects and isinstance(outcome, Rejected):
+            outcome = Rejected()
+        if self._confirms is not None:
+            self._confirms.add(self, delivery, outcome)
+            return
+        self.confirmed([delivery], told=not delivery.settled)
         if not self.link.attached:
             return
         if not delivery.settled:
-            self.link.settle(delivery.delivery_id)
+            self.link.settle(delivery.delivery_id, state=outcome)
         if self._gated:
             self.maybe_grant()
+
+    def confirmed(self, deliveries: list[IncomingDelivery], *, told: bool) -> None:
+        """These count no more; `told`: a frame that is about this link says so."""
+        self.link.unconfirmed = self.unconfirmed - len(deliveries)
+        if self._noted is not None and not told and self.link.attached:
+            self._noted(self.link, len(deliveries))
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and what the queue has not yet taken."""
         return {
             **self.link.overview(),
-            "queue": self.queue.name,
-            "unconfirmed": self._unconfirmed,
+            "queue": self.destination.name,
+            "unconfirmed": self.unconfirmed,
         }

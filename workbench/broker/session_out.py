@@ -18,6 +18,8 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.queues import Deliver
 
+from .processes import Processes
+
 
 class Host(Protocol):
     """A consumer's link, as the line sees it."""
@@ -37,6 +39,10 @@ class _Waiting:
     what: Deliver | Callable[[], None]
     delivery: OutgoingDelivery | None = None  # once it is begun
 
+    @property
+    def is_message(self) -> bool:
+        return isinstance(self.what, Deliver)
+
 
 class SessionOut:
     """The line of one session.
@@ -44,11 +50,17 @@ class SessionOut:
     Args:
         session: whose window is heeded.
         writable: whether the transport takes octets.
+        processes: the session's own process is one of them.
     """
 
-    def __init__(self, session: Session, writable: Callable[[], bool]) -> None:
+    def __init__(
+        self, session: Session, writable: Callable[[], bool], processes: Processes
+    ) -> None:
         self.session = session
         self._writable = writable
+        self._processes = processes
+        self._messages = 0  # in the line
+        self._told = False  # that messages wait in it
         self._line: deque[_Waiting] = deque()
         self._pumping = False
 
@@ -57,12 +69,18 @@ class SessionOut:
 
     def push(self, host: Host, what: Deliver | Callable[[], None]) -> None:
         """Put a delivery, or what is to be done in its turn, at the end of the line."""
-        self._line.append(_Waiting(host, what))
+        self._processes.post(self.session, lambda: self._add(_Waiting(host, what)))
+
+    def _add(self, item: _Waiting) -> None:
+        self._line.append(item)
+        self._messages += item.is_message
         self.pump()
 
     def forget(self, host: Host) -> None:
         """The consumer is gone, and what it was to get with it."""
         self._line = deque(item for item in self._line if item.host is not host)
+        self._messages = sum(item.is_message for item in self._line)
+        self._processes.waits(host.link, self._messages)
 
     def pump(self) -> None:
         """Send as far as window and transport go."""
@@ -74,6 +92,10 @@ class SessionOut:
                 pass
         finally:
             self._pumping = False
+        # What leaves in the same moment has not waited, and is not told of.
+        self._told = bool(self._messages)
+        if self._told:
+            self._processes.waits(self._line[-1].host.link, self._messages)
 
     def _advance(self, item: _Waiting) -> bool:
         """Do the first thing in the line; False if it has to wait."""
@@ -81,6 +103,7 @@ class SessionOut:
             return False
         if not item.host.link.attached:
             self._line.popleft()
+            self._messages -= item.is_message
             return True
         if not isinstance(item.what, Deliver):
             self._line.popleft()
@@ -95,5 +118,8 @@ class SessionOut:
         if not item.delivery.complete:
             return False
         self._line.popleft()
+        self._messages -= 1
+        if self._told:
+            self._processes.waits(item.host.link, self._messages)
         item.host.sent()
         return True

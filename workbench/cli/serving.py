@@ -18,13 +18,15 @@ HELP = "a broker on a socket, or a proxy in front of yours, for clients of your 
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
-Any AMQP 1.0 client can connect; a queue is made when a link to its name is first attached. The
-address goes to stdout, what happens to stderr. Without --user everybody is let in, and only this
-machine can connect; another --host needs --allow-remote, and then --tls or --user.
+Any AMQP 1.0 client can connect. Under the preset spec a queue is made when a link to its name is
+first attached; under RabbitMQ's presets name queues with --queue (their address is /queues/NAME),
+or let a client declare them through /management. The address of the broker goes to stdout, what
+happens to stderr. Without --user everybody is let in, and only this machine can connect; another
+--host needs --allow-remote, and then --tls or --user.
 
   workbench serve
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
-  workbench serve --preset rmq4.3 --queue q         as RabbitMQ 4.3, with one queue
+  workbench serve --preset rmq4.3 --queue orders    as RabbitMQ does, with one queue
   workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
 
 With --forward it is no broker but a gate in front of another AMQP 1.0 broker. Every octet is

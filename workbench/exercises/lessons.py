@@ -87,6 +87,11 @@ LESSONS: tuple[Lesson, ...] = (
         "windows count frames, not messages; a huge credit behind a tiny window",
         25,
         after=("01",),
+        able=(
+            "say which of two counters holds a message, and which flow frees it",
+            "work out a window from both ids while frames are under way",
+            "tell what an alarm stops, and what goes on",
+        ),
     ),
     _lesson(
         "05",
@@ -97,6 +102,11 @@ LESSONS: tuple[Lesson, ...] = (
         after=(
             "01",
             "04",
+        ),
+        able=(
+            "say when a broker grants to a publisher, and when it does not",
+            "show that one slow target holds its own link and nobody else",
+            "name the brake that binds a sender at any step",
         ),
     ),
     _lesson(

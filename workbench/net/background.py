@@ -78,7 +78,8 @@ class Job:
             return f"{self.name} runs in the background"
         if self.error is not None:
             return f"{self.name} has ended with {type(self.error).__name__}: {self.error}"
-        return f"{self.name} has ended; result: {self.result!r}"
+        told = "" if self.result is None else f"; result: {self.result!r}"
+        return f"{self.name} has ended{told}"
 
     __repr__ = __str__
 

@@ -15,11 +15,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.amqp.framing import Frame, item_size
-from workbench.sim import Direction, Flight, Wire, WireError
+from workbench.sim import Direction, Flight, NoTap, Wire, WireError
 
 from .breakpoints import Breakpoint
 
 STOPS_KEPT = 1_000
+
+UNSEEN = Flight(
+    frame_id=-1,
+    item=None,
+    direction=Direction.CLIENT_TO_BROKER,
+    connection="",
+    sent_us=0,
+    arrives_us=0,
+)
+"""Stands for a frame of which nothing is kept: no tap, no breakpoint, and the gate open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +73,16 @@ class LiveWire(Wire):
         self.on_moved: Callable[[], None] = _nothing
         self.on_change: Callable[[], None] = _nothing
         self.may_hear: Callable[[Direction], bool] = _never
+        self._unseen = type(self.tap) is NoTap
 
     # -- carrying ---------------------------------------------------------------------------
 
     def send(self, end: Any, item: Any, octets: bytes | None = None) -> Flight:
-        """Carry a frame: at once if nothing is in its way, else as in a virtual run."""
+        """Carry a frame: at once if nothing is in its way, else as in a virtual run.
+
+        Returns:
+            Its flight; `UNSEEN` for one that nobody watched and that has arrived.
+        """
         lane = self._by_sender[id(end)]
         if self.breakpoints:
             self._look(lane.direction, end, item, outgoing=True)
@@ -78,6 +93,14 @@ class LiveWire(Wire):
                 waiting = super().send(end, item, octets)
                 self.on_change()
                 return waiting
+        if self._unseen and not self.breakpoints:
+            self._next_frame_id()
+            self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
+            receiver = lane.receiver
+            events = receiver.apply(item)
+            if events:
+                receiver.react(events)
+            return UNSEEN
         now_us = self._clock.now_us
         flight = Flight(
             frame_id=self._next_frame_id(),
@@ -91,6 +114,11 @@ class LiveWire(Wire):
         self.tap.sent(end, flight)
         self._deliver(lane, flight)
         return flight
+
+    def park(self, end: Any, item: Any) -> Flight:
+        """A frame that the broker's writer has not come to yet; it counts as waiting."""
+        self.octets_waiting[self._by_sender[id(end)].direction] += _size(item, None)
+        return super().park(end, item)
 
     def _arrive(self, lane: Any) -> None:
         """The first frame that waited arrives; its answers follow before any later frame."""
@@ -107,8 +135,15 @@ class LiveWire(Wire):
         self.on_change()
 
     def _deliver(self, lane: Any, flight: Flight) -> None:
-        receiver = lane.receiver
         self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
+        intake = getattr(lane.receiver, "intake", None)
+        if intake is None:
+            self._take_in(lane, flight)
+        else:
+            intake(flight.item, lambda: self._take_in(lane, flight))
+
+    def _take_in(self, lane: Any, flight: Flight) -> None:
+        receiver = lane.receiver
         events = receiver.apply(flight.item)
         self.tap.received(receiver, flight)
         if self.breakpoints:

@@ -32,6 +32,10 @@ class ProxyWire(LiveWire):
     The counters of a breakpoint are those of the wire, as far as the frames that passed tell.
     """
 
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._unseen = False  # every frame has octets to be passed on
+
     def _deliver(self, lane: Any, flight: Any) -> None:
         self._passed[lane.direction is B2C] += 1
         lane.receiver.pass_on(flight.item, flight.octets)

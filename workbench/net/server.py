@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import contextlib
 import ssl
 import threading
@@ -74,6 +75,8 @@ class LiveServer(Generic[D]):
         self._tls = tls is not None
         self._watches: list[Watch] = []
         self._stopping = threading.Lock()
+        self._ending = threading.Lock()
+        self._ended = False  # the loop takes no further question
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="live-server", daemon=True)
         self._thread.start()
@@ -110,12 +113,19 @@ class LiveServer(Generic[D]):
         Raises:
             ListenError: if the server is stopped.
         """
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
-        async def answer() -> T:
-            return question()
+        def work() -> None:
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
 
-        result: T = self._wait(answer())
-        return result
+        with self._ending:
+            if self._ended:
+                raise ListenError(f"the server on {self.url} is stopped; start another")
+            self._loop.call_soon_threadsafe(work)
+        return answer.result(START_TIMEOUT_S)
 
     # -- wires ------------------------------------------------------------------------------
 
@@ -234,15 +244,11 @@ class LiveServer(Generic[D]):
         self._loop.run_forever()
 
     def _wait(self, coroutine: Any) -> Any:
-        try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:  # the loop is closed
-            coroutine.close()
-            raise ListenError(f"the server on {self.url} is stopped; start another") from None
-        return future.result(START_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(START_TIMEOUT_S)
 
     def _end_thread(self) -> None:
-        with contextlib.suppress(RuntimeError):
+        with self._ending:  # whoever asked before is still answered, whoever asks later is refused
+            self._ended = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(START_TIMEOUT_S)
         if not self._thread.is_alive():
@@ -262,7 +268,8 @@ class LiveBroker(LiveServer[Listener]):
         users: who may log in, name to password; nobody else may then.
         tls: a server context.
         allow_remote: listen beyond loopback.
-        queues: names of queues that are there from the beginning.
+        queues: names of queues that are there from the beginning; clients of RabbitMQ's presets
+            make others through the management node, `/management`.
 
     Raises:
         ListenError: if it cannot be started as asked.

@@ -39,6 +39,8 @@ class ScriptedClient:
         amqp: the protocol endpoint.
         link: the one link, once its attach was sent.
         refusal: why the broker refused the link, or ended it.
+        writable: False while the transport takes no more; frames that are no messages go all the
+            same, for there are few.
     """
 
     from_peer = "client"
@@ -61,6 +63,7 @@ class ScriptedClient:
         self.link: ReceiverLink | SenderLink | None = None
         self.refusal: Error | None = None
         self.wire: Wire | None = None
+        self.writable = True
         self._on_attached = on_attached
         self.amqp = Connection(
             container_id=name,
@@ -101,6 +104,9 @@ class ScriptedClient:
                     self.refusal = self.refusal or error
                 case _:
                     self._handle(event)
+
+    def kick(self) -> None:
+        """The transport takes octets again."""
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with this client's counters."""

@@ -79,11 +79,22 @@ class RabbitMq43(Preset):
     confirms_gate_credit: bool = _other(
         "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
     )
+    gathers_confirms: bool = _other(
+        "gathers_confirms",
+        True,
+        "rabbit_amqp_session.erl:noreply_coalesce; capture rmq43_a: 170 outcomes in 8 frames",
+    )
     max_queue_credit: int = _other(
         "max_queue_credit", 256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
     )
     tells_activity: bool = _other(
         "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
+    )
+    auto_declare: bool = _other(
+        "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
+    )
+    addresses_v1: bool = _other(
+        "addresses_v1", False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
     )
 
 
@@ -116,3 +127,9 @@ class RabbitMq40(RabbitMq43):
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
     tells_activity: bool = _other("tells_activity", False, "4.0 sends no flow properties")
+    quorum_limit_counts: str = _other(
+        "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
+    )
+    addresses_v1: bool = _other(
+        "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
+    )

@@ -154,6 +154,37 @@ class Preset:
         source="spec 2.7.3: 0 is no limit",
         doc="largest message that the broker takes from a publisher",
     )
+    # -- quorum queues ----------------------------------------------------------------------
+    fsync_us: int = _number(
+        5000,
+        unit="us",
+        source="article: at least 5 ms on a consumer's disk",
+        doc="how long a node's disk takes for one fsync of its write-ahead log",
+    )
+    node_latency_us: int = _number(
+        200,
+        unit="us",
+        source="ours; two machines in one room",
+        doc="how long a message is under way between two nodes of a cluster",
+    )
+    quorum_soft_limit: int = _number(
+        32,
+        unit="commands",
+        source="RabbitMQ quorum_commands_soft_limit; 256 before 3.8.4",
+        doc="with so many commands pending a quorum queue counts as slow",
+    )
+    quorum_command_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 leaves disk and network alone to explain what is seen",
+        doc="service time of a quorum queue's leader for one command",
+    )
+    quorum_limit_counts: str = _number(
+        "failed",
+        unit="failed or acquired",
+        source="rabbit_fifo.erl:return_one, 4.3",
+        doc="which returns count towards the delivery limit of a quorum queue",
+    )
     # -- links to publishers ----------------------------------------------------------------
     publisher_credit: int = _number(
         100,
@@ -162,7 +193,7 @@ class Preset:
         doc="link-credit that the broker grants to a publisher",
     )
     publisher_credit_regrant_at: int | None = _number(
-        50,
+        None,
         unit="messages",
         source="ours, half of publisher_credit",
         doc="the broker grants again when a publisher has no more than this left; None: half of"
@@ -174,6 +205,13 @@ class Preset:
         source="ours; spec 2.6.7 knows no such rule",
         doc="the broker grants again only while fewer than publisher_credit messages of the link"
         " wait for a queue's confirm, settled ones included",
+    )
+    gathers_confirms: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; spec 2.7.6: a disposition may speak of a range",
+        doc="a session gathers the confirms that come while it is busy and tells each range of"
+        " delivery-ids in one frame, across links",
     )
     # -- links to consumers -----------------------------------------------------------------
     max_queue_credit: int = _number(
@@ -227,6 +265,36 @@ class Preset:
         source="ours; slow enough to see transfers leave one by one",
         doc="service time of a queue for handing one message out",
     )
+    reader_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 is no time at all, a lesson sets what it wants to be seen",
+        doc="service time of a connection's reader for taking one frame off the wire",
+    )
+    session_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a session for one frame that came, or one message of a queue",
+    )
+    writer_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of a connection's writer for putting one frame on the wire",
+    )
+    writer_credit: int = _number(
+        400,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions stop sending messages when so many frames wait for the writer",
+    )
+    writer_regrant_after: int = _number(
+        200,
+        unit="frames",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the sessions go on when the writer has written so many of them",
+    )
     processing_us: int = _number(
         0,
         unit="us",
@@ -252,6 +320,14 @@ class Preset:
         unit="yes or no",
         source="ours; the specification knows nodes, not how they come about",
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
+    )
+
+    addresses_v1: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; the specification leaves addresses to the node",
+        doc="under RabbitMQ's conduct, addresses of its version 1 are taken too: `q` and `/queue/q`"
+        " name a queue, and make it",
     )
 
     @property

@@ -5,10 +5,14 @@ from .branches import Branches
 from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
+from .publishers import PUBLISHERS
+from .quorum import QUORUM
+from .quorum_storm import QUORUM_CHAOS
 from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
 from .two_queues import TWO_QUEUES
+from .windows import WINDOWS
 from .world import World
 
 __all__ = [
@@ -16,8 +20,12 @@ __all__ = [
     "CREDIT",
     "HANDOVER",
     "MAX_ROWS",
+    "PUBLISHERS",
+    "QUORUM",
+    "QUORUM_CHAOS",
     "RACE",
     "TWO_QUEUES",
+    "WINDOWS",
     "Action",
     "ActionError",
     "ActionSpec",

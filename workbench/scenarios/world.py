@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from workbench.amqp.errors import LocalProtocolError
+from workbench.amqp.framing import item_size
 from workbench.amqp.messaging import Data, encode_message
 from workbench.broker import Broker
 from workbench.presets import Preset
@@ -58,7 +60,8 @@ class World:
         self.seed = seed
         self.tap = tap if tap is not None else NoTap()
         self.clock = clock if clock is not None else VirtualClock()
-        self.broker = Broker(self.clock, preset, self.tap)
+        # Scenarios name queues plainly, which RabbitMQ 4.3 takes if it is configured so.
+        self.broker = Broker(self.clock, replace(preset, addresses_v1=True), self.tap)
         self.wires: dict[str, Wire] = {}
         self.peers: dict[str, Any] = {}
         self.start_seq: int | None = None
@@ -85,8 +88,21 @@ class World:
         text = b"message %d " % next(self._messages)
         return encode_message([Data(text.ljust(size, b".")[:size])])
 
-    def connect(self, client: ClientEnd, name: str, latency_us: tuple[int, int]) -> Wire:
-        """Put a client and the broker on the two ends of a new wire; the client begins to talk."""
+    def connect(
+        self,
+        client: ClientEnd,
+        name: str,
+        latency_us: tuple[int, int],
+        capacity: int | None = None,
+    ) -> Wire:
+        """Put a client and the broker on the two ends of a new wire; the client begins to talk.
+
+        Args:
+            client: the end that opens the connection.
+            name: of the connection.
+            latency_us: microseconds from client to broker and back.
+            capacity: octets in flight that the wire takes in one direction; None is no limit.
+        """
         end = self.broker.accept(name)
         wire = Wire(
             self.clock,
@@ -96,6 +112,8 @@ class World:
             connection=name,
             tap=self.tap,
             next_frame_id=lambda: next(self._frame_ids),
+            capacity=capacity,
+            size=item_size,
         )
         self.wires[name] = wire
         end.connect(wire)

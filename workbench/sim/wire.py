@@ -6,6 +6,9 @@ break this order is refused with the reason, for no TCP connection could grant i
 
 A held frame holds everything behind it in its direction, and nothing else: the clock goes on, the
 other direction goes on.
+
+A wire may have a capacity, as TCP has: what the socket buffers and the receiver's window hold. It
+loses nothing that is sent beyond; it tells the end that sends to wait, and when there is room.
 """
 
 from __future__ import annotations
@@ -79,6 +82,7 @@ class Flight:
         sent_us: when it was sent.
         arrives_us: when it arrives if nobody holds it.
         octets: as a real peer wrote them; None where the frame never was octets.
+        parked: its end has sent it, but has not written it to the socket yet.
     """
 
     frame_id: int
@@ -88,6 +92,7 @@ class Flight:
     sent_us: int
     arrives_us: int
     octets: bytes | None = None
+    parked: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -104,6 +109,8 @@ class _Lane:
     passes: int = 0  # frames that a hand lets through the closed gate
     last_arrival_us: int = 0  # no later frame arrives before this
     timer: Timer | None = None  # arrival of the first frame
+    octets: int = 0  # in flight
+    full: bool = False  # the sender was told to wait
 
 
 class Wire:
@@ -117,6 +124,9 @@ class Wire:
         connection: name of the connection in a trace.
         tap: observer of both ends.
         next_frame_id: source of frame ids, shared by all wires of a run.
+        capacity: octets in flight in one direction from which on its sender is told to wait; None
+            is no limit. The ends then need `writable` and `kick`.
+        size: octets of a frame; wanted with a capacity.
     """
 
     def __init__(
@@ -129,8 +139,12 @@ class Wire:
         connection: str = "c1",
         tap: Tap | None = None,
         next_frame_id: Callable[[], int] | None = None,
+        capacity: int | None = None,
+        size: Callable[[Any], int] | None = None,
     ) -> None:
         self.connection = connection
+        self.capacity = capacity
+        self._size = size
         self.tap: Tap = tap if tap is not None else NoTap()
         self._clock = clock
         self._next_frame_id = next_frame_id or _counter()
@@ -168,9 +182,39 @@ class Wire:
         )
         lane.flights.append(flight)
         self.tap.sent(end, flight)
+        if self.capacity is not None:
+            self._weigh(lane, flight, 1)
         if len(lane.flights) == 1:
             self._schedule(lane)
         return flight
+
+    def park(self, end: End, item: Any) -> Flight:
+        """Send a frame that waits in its end, behind earlier ones, until `depart` lets it go."""
+        lane = self._by_sender[id(end)]
+        now_us = self._clock.now_us
+        flight = Flight(
+            frame_id=self._next_frame_id(),
+            item=item,
+            direction=lane.direction,
+            connection=self.connection,
+            sent_us=now_us,
+            arrives_us=now_us + lane.latency_us,
+            parked=True,
+        )
+        lane.flights.append(flight)
+        self.tap.sent(end, flight)
+        return flight
+
+    def depart(self, flight: Flight) -> None:
+        """Put a parked frame on the wire: it arrives after the latency, behind earlier ones."""
+        lane = self._lanes[flight.direction]
+        flight.parked = False
+        arrives_us = self._clock.now_us + lane.latency_us
+        flight.arrives_us = lane.last_arrival_us = max(lane.last_arrival_us, arrives_us)
+        if self.capacity is not None:
+            self._weigh(lane, flight, 1)
+        if lane.flights[0] is flight:
+            self._schedule(lane)
 
     def in_flight(self, direction: Direction | str | None = None) -> list[Flight]:
         """Frames on their way, in the order in which they will arrive per direction."""
@@ -298,6 +342,8 @@ class Wire:
             picture[f"{name}_in_flight"] = len(lane.flights)
             picture[f"{name}_held"] = sum(1 for flight in lane.flights if self.is_held(flight))
             picture[f"{name}_gate_closed"] = lane.closed
+            if self.capacity is not None:
+                picture[f"{name}_octets"] = lane.octets
         return picture
 
     # -- inside -----------------------------------------------------------------------------
@@ -330,6 +376,8 @@ class Wire:
         if not lane.flights:
             return
         first = lane.flights[0]
+        if first.parked:
+            return
         if first.frame_id in lane.held or (lane.closed and lane.passes == 0):
             return
         arrives_us = max(first.arrives_us, self._clock.now_us)
@@ -341,13 +389,45 @@ class Wire:
         if lane.closed:
             lane.passes -= 1
         lane.last_arrival_us = max(lane.last_arrival_us, self._clock.now_us)
+        intake = getattr(lane.receiver, "intake", None)
+        if intake is None:
+            self._take_in(lane, flight)
+        else:
+            intake(flight.item, lambda: self._take_in(lane, flight))
+        if lane.flights:
+            self._schedule(lane)
+
+    def _take_in(self, lane: _Lane, flight: Flight) -> None:
+        """The receiver works the frame in; only now is it read."""
         end = lane.receiver
         events = end.apply(flight.item)
         self.tap.received(end, flight)
         if events:
             self._clock.call_soon(end.react, events, priority=Priority.REACT)
-        if lane.flights:
-            self._schedule(lane)
+        if self.capacity is not None:
+            self._weigh(lane, flight, -1)
+
+    def _weigh(self, lane: _Lane, flight: Flight, sign: int) -> None:
+        """Count a frame that came or went; tell the sender if that fills or frees the lane."""
+        assert self._size is not None
+        assert self.capacity is not None
+        lane.octets += sign * self._size(flight.item)
+        full = lane.octets >= self.capacity
+        if full is lane.full:
+            return
+        lane.full = full
+        sender: Any = lane.sender
+        sender.writable = not full
+        self.tap.internal(
+            t_us=self._clock.now_us,
+            event="block" if full else "unblock",
+            kind="tcp",
+            vantage=sender.vantage,
+            connection=self.connection,
+            extra={"octets": lane.octets},
+        )
+        if not full:
+            sender.kick()
 
 
 def _checked_latency(latency_us: int) -> int:

@@ -271,9 +271,17 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
     " for their queue's confirm",
     ("unblock", "unconfirmed"): "{who} grants the publisher credit again",
     (
+        "confirm",
+        "confirmed",
+    ): "the queue has taken {messages} of this link: so many fewer wait for their confirm",
+    ("block", "tcp"): "TCP takes no more octets of {who}: the peer does not read",
+    ("unblock", "tcp"): "TCP takes octets of {who} again",
+    (
         "grant",
         "queue-credit",
     ): "{who} asks the queue for messages, as far as the client's credit and its own limit go",
+    ("note", "mailbox"): "{who} has this much to do",
+    ("note", "buffer"): "{who} holds messages that its line cannot send yet",
     ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
     ("note", "resumed"): "{queue} goes on",
 }
@@ -303,7 +311,9 @@ def _internal(row: Row) -> str:
 
 def _details(row: Row, between: str) -> str:
     extra = row.extra
-    counted = "{messages}" in _EVENTS.get(row.event, "")  # the sentence has said how many
+    # The sentence may have said how many.
+    told = _EVENTS_OF_KIND.get((row.event, row.kind or "")) or _EVENTS.get(row.event, "")
+    counted = "{messages}" in told
     arguments = extra.get("arguments")
     if isinstance(arguments, Mapping):
         extra = arguments

@@ -14,6 +14,7 @@ from typing import Any
 from workbench.amqp.framing import item_size
 
 from . import brakes
+from .braking import peer_of
 from .clauses import clause_for
 from .fields import EXTRA_JSON
 from .flatten import frame_fields, json_text, plain
@@ -38,6 +39,10 @@ Flat = tuple[str, dict[str, Any], int, int | None]
 # connection, session, link, attach_no, link_sender
 LinkKey = tuple[str | None, int | None, str | None, int | None, str | None]
 NO_LINKS: frozenset[LinkKey] = frozenset()
+
+# connection, peer
+EndKey = tuple[str | None, str | None]
+NO_ENDS: frozenset[EndKey] = frozenset()
 
 
 def flat_item(item: Any) -> Flat:
@@ -73,6 +78,7 @@ def frame_row(
     flat: Flat | None = None,
     alarm: bool = False,
     unconfirmed: frozenset[LinkKey] = NO_LINKS,
+    full: frozenset[EndKey] = NO_ENDS,
 ) -> Row:
     """The row of one AMQP 1.0 frame.
 
@@ -97,6 +103,7 @@ def frame_row(
         flat: `flat_item(item)`, if it is at hand.
         alarm: whether a resource alarm is on at the broker.
         unconfirmed: links from which the broker withholds credit for want of confirms.
+        full: connections and peers whose transport takes no more octets.
     """
     kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item)
     own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
@@ -120,7 +127,7 @@ def frame_row(
         item=item,
     )
     if scope is not None:
-        _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed)
+        _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed, full)
     from_receiver = None if row.link_sender is None else from_peer != row.link_sender
     row.clause = clause_for(kind, fields, from_receiver=from_receiver)
     return row
@@ -133,6 +140,7 @@ def _concern(
     ledger_source: str,
     alarm: bool,
     unconfirmed: frozenset[LinkKey],
+    full: frozenset[EndKey],
 ) -> None:
     """Fill in session, link, ledger and brake."""
     row.session = scope.session
@@ -153,14 +161,14 @@ def _concern(
     row.ledger = ledger
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
-        _brake(row, alarm, unconfirmed)
+        _brake(row, alarm, unconfirmed, full)
 
 
 def _link_key(row: Row) -> LinkKey:
     return row.connection, row.session, row.link, row.attach_no, row.link_sender
 
 
-def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey]) -> None:
+def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey], full: frozenset[EndKey]) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
     if row.link is None or "link_credit" not in ledger:
@@ -172,6 +180,7 @@ def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey]) -> None:
         unconfirmed=_link_key(row) in unconfirmed,
         # An alarm closes the broker's incoming windows, so it holds the clients that send.
         alarm=alarm and row.link_sender == CLIENT,
+        tcp=(row.connection, row.link_sender) in full,
     )
     row.brake = brakes.first(row.brakes)
 
@@ -212,6 +221,7 @@ class Recorder:
         self._flat: dict[int, Flat] = {}  # of frames in flight
         self._alarms: set[str] = set()
         self._unconfirmed = NO_LINKS
+        self._full = NO_ENDS
 
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
@@ -281,6 +291,10 @@ class Recorder:
             self._unconfirmed |= {_link_key(row)}
         elif kind == brakes.UNCONFIRMED and event == "unblock":
             self._unconfirmed -= {_link_key(row)}
+        elif kind == brakes.TCP and event == "block":
+            self._full |= {(connection, peer_of(vantage))}
+        elif kind == brakes.TCP and event == "unblock":
+            self._full -= {(connection, peer_of(vantage))}
         if extra:
             row.frame = {EXTRA_JSON: json_text(plain(extra))}
         counters = {
@@ -290,8 +304,8 @@ class Recorder:
         }
         if counters:
             row.ledger, row.ledger_source = counters, OWN
-            if link_sender is not None and _peer_of(vantage) == link_sender:
-                _brake(row, bool(self._alarms), self._unconfirmed)
+            if link_sender is not None and peer_of(vantage) == link_sender:
+                _brake(row, bool(self._alarms), self._unconfirmed, self._full)
         self._add(row)
 
     def _frame(self, end: Any, flight: Any, event: str, flat: Flat, t_us: int) -> None:
@@ -317,6 +331,7 @@ class Recorder:
             flat=flat,
             alarm=bool(self._alarms),
             unconfirmed=self._unconfirmed,
+            full=self._full,
         )
         self._add(row)
 
@@ -336,10 +351,3 @@ class Recorder:
             self.rows.append(row)
         if self._sink is not None:
             self._sink(row)
-
-
-def _peer_of(vantage: str) -> str | None:
-    """Which peer's end a vantage is; None for an actor or a capture."""
-    if vantage == BROKER:
-        return BROKER
-    return CLIENT if vantage.startswith("client:") else None

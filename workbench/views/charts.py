@@ -123,7 +123,7 @@ def credit_chart(
         _draw(chart, rows, link)
     chart.y_range.start = 0
     if at_us is not None:
-        chart.add_layout(_cursor(at_us))
+        chart.add_layout(cursor_at(at_us))
     if chart.legend:
         chart.add_layout(chart.legend[0], "right")
         chart.legend.label_text_font_size = "12px"
@@ -137,7 +137,7 @@ def credit_chart(
 def _draw(chart: Any, rows: Sequence[Row], link: Scope) -> None:
     steps = credit_steps(rows, link)
     top = max((value for line in steps.values() for _, value in line), default=1) * 1.08 + 0.5
-    _shade(chart, blocked_intervals(rows, link), top)
+    shade(chart, blocked_intervals(rows, link), top)
     last = rows[-1].t_us
     looks = {
         "sender": (theme.SENDER, "solid", 2.5),
@@ -168,7 +168,8 @@ def _draw(chart: Any, rows: Sequence[Row], link: Scope) -> None:
     chart.y_range.end = top
 
 
-def _shade(chart: Any, intervals: Intervals, top: float) -> None:
+def shade(chart: Any, intervals: Intervals, top: float) -> None:
+    """Shade intervals from 0 to `top`, each brake in its colour and hatch, named in the legend."""
     for brake in dict.fromkeys(name for _, _, name in intervals):
         style = theme.BRAKE_STYLES.get(brake)
         if style is None:
@@ -199,7 +200,8 @@ def _shade(chart: Any, intervals: Intervals, top: float) -> None:
         )
 
 
-def _cursor(at_us: int) -> Span:
+def cursor_at(at_us: int) -> Span:
+    """An upright line at a time."""
     return Span(
         location=at_us / 1000,
         dimension="height",

@@ -16,7 +16,8 @@ import ipywidgets as widgets
 from workbench.scenarios.declare import ActionSpec, Kind, Parameter
 from workbench.scenarios.run import presets
 
-from .charts import CreditChart
+from .chart_box import ChartBox
+from .meter_widget import BrakeMeter
 from .panel_model import PanelModel
 from .share_view import ShareBox, ShareCodeError, share_code
 from .stepper_widget import StepperWidget
@@ -148,7 +149,12 @@ class PanelView(widgets.VBox):
     """The widgets, laid out; it decides nothing."""
 
     def __init__(
-        self, run: Any, stepper: StepperWidget, chart: Any, first: Sequence[str] | None
+        self,
+        run: Any,
+        stepper: StepperWidget,
+        chart: Any,
+        first: Sequence[str] | None,
+        meter: Any = None,
     ) -> None:
         self.acts = [ActRow(spec, run.preset) for spec in run.scenario.actions]
         self.parameters = [
@@ -195,7 +201,8 @@ class PanelView(widgets.VBox):
         more = [row.box for row in self.acts if row.spec.name not in first]
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
         place = widgets.HBox([self.branch, self.undo, self.share])
-        children = [acts, place, self.line, self.code, stepper]
+        above = [] if meter is None else [meter]
+        children = [acts, place, self.line, self.code, *above, stepper]
         if chart is not None:
             children.append(chart)
         if more:
@@ -254,14 +261,17 @@ class Panel:
         acts: Sequence[str] | None = None,
         cursor: int | None = None,
         follow: bool = False,
+        meter: bool = False,
     ) -> None:
         self.model = PanelModel(run, follow=follow)
         if cursor is not None:
             self.model.cursor = cursor
-        self._chart = _ChartBox(self.model) if chart else None
+        self._chart = ChartBox(self.model) if chart else None
         stepper = StepperWidget(self.model.doc, cursor=self.model.cursor)
         shown = self.model.run
-        self.view = PanelView(shown, stepper, self._chart.widget if self._chart else None, acts)
+        self.meter = BrakeMeter(shown.rows).follow(stepper) if meter else None
+        drawn = self._chart.widget if self._chart else None
+        self.view = PanelView(shown, stepper, drawn, acts, self.meter)
         self._quiet = False
         self._link()
 
@@ -313,6 +323,8 @@ class Panel:
         """Another run: stepper, branches and chart follow."""
         model, view = self.model, self.view
         view.stepper.show(model.doc, model.cursor)
+        if self.meter is not None:
+            self.meter.show(model.run.rows, model.cursor)
         view.code.clear()
         self._list_branches()
         self._offer()
@@ -337,8 +349,11 @@ class Panel:
                 field.offer(frames)
 
     def still(self) -> str:
-        """What the stepper shows now, as text."""
-        return self.view.stepper.still()
+        """What the stepper shows now, as text, and before it what the brake meter shows."""
+        still = self.view.stepper.still()
+        if self.meter is None:
+            return still
+        return f"{self.meter.still(self.model.cursor)}\n\n{still}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = self.view._repr_mimebundle_(**kwargs)
@@ -351,36 +366,13 @@ class Panel:
         return bundle
 
 
-class _ChartBox:
-    """A credit chart in a widget, made anew for each run."""
-
-    def __init__(self, model: PanelModel) -> None:
-        self._model = model
-        self.widget = widgets.VBox([])
-        self.show()
-
-    def show(self) -> None:
-        """Draw the current run."""
-        from .bokeh_widget import ChartWidget
-
-        self._chart = CreditChart(self._model.run.rows)
-        self._chart.move(self._model.cursor)
-        old = self.widget.children
-        self.widget.children = [ChartWidget(self._chart.figure)]
-        for child in old:
-            child.close()
-
-    def move(self, step: int) -> None:
-        """Put the cursor at a step."""
-        self._chart.move(step)
-
-
 def panel(
     scenario_run: Any,
     *,
     chart: bool = False,
     acts: Sequence[str] | None = None,
     follow: bool = False,
+    meter: bool = False,
 ) -> Panel:
     """The learner's desk for a run: act at the cursor, go back, act differently.
 
@@ -392,5 +384,6 @@ def panel(
             three and those that take a frame if None.
         follow: after an act show the last step of what came of it, ready for the next act; without
             it the act itself, so that one can step through what it causes.
+        meter: whether a meter above the stepper says which brake is on.
     """
-    return Panel(scenario_run, chart=chart, acts=acts, follow=follow)
+    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter)

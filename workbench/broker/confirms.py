@@ -1,0 +1,94 @@
+"""What a session tells its publishers: outcomes, gathered into ranges of delivery-ids.
+
+A queue confirms one message after the other. RabbitMQ's session does not write a frame for each: it
+keeps what has come, works off its mailbox, and when nothing more waits there it writes one
+disposition for each unbroken range of delivery-ids, whatever links they came over; then the flows
+that the confirms made legal (`rabbit_amqp_session.erl:noreply_coalesce`,
+`send_delivery_state_changes`). Until then the messages count as unconfirmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.amqp.delivery import IncomingDelivery
+from workbench.amqp.messaging import Accepted
+from workbench.amqp.session import Session
+from workbench.amqp.settlement import settle_ranges
+
+if TYPE_CHECKING:
+    from workbench.amqp.receiver import ReceiverLink
+
+Soon = Callable[[Callable[[], None]], object]
+
+
+class Publisher(Protocol):
+    """Whose messages are confirmed: a link from a publisher."""
+
+    link: ReceiverLink
+
+    def confirmed(self, deliveries: list[IncomingDelivery], *, told: bool) -> None:
+        """These count no more; `told`: one frame on this link alone has said so."""
+
+    def maybe_grant(self) -> None:
+        """Grant again if that is legal now."""
+
+
+class Confirms:
+    """Gathers the confirms of one session.
+
+    Args:
+        session: whose publishers are told.
+        soon: calls a function when the session has done what waits for it now.
+    """
+
+    def __init__(self, session: Session, soon: Soon) -> None:
+        self._session = session
+        self._soon = soon
+        self._waiting: list[tuple[Publisher, IncomingDelivery, object]] = []
+
+    @property
+    def waiting(self) -> int:
+        """Confirms that have come and are not told yet."""
+        return len(self._waiting)
+
+    def add(self, publisher: Publisher, delivery: IncomingDelivery, outcome: object) -> None:
+        """The queues have decided on a message."""
+        if not self._waiting:
+            self._soon(self.flush)
+        self._waiting.append((publisher, delivery, outcome))
+
+    def flush(self) -> None:
+        """Tell what has come: outcomes first, then credit."""
+        waiting, self._waiting = self._waiting, []
+        alive = [item for item in waiting if item[0].link.attached]
+        by_publisher: dict[Publisher, list[IncomingDelivery]] = {}
+        for publisher, delivery, _ in alive:
+            by_publisher.setdefault(publisher, []).append(delivery)
+        alone = len(by_publisher) == 1
+        for publisher, deliveries in by_publisher.items():
+            told = alone and not any(delivery.settled for delivery in deliveries)
+            publisher.confirmed(deliveries, told=told)
+        for outcome, unsettled in _by_outcome(alive):
+            late = [delivery for delivery in unsettled if delivery.link.sender_first(delivery)]
+            settle_ranges(self._session, [one for one in unsettled if one not in late], outcome)
+            for delivery in late:
+                delivery.link.settle(delivery.delivery_id, state=outcome)
+        for publisher in by_publisher:
+            publisher.maybe_grant()
+
+
+def _by_outcome(
+    told: list[tuple[Publisher, IncomingDelivery, object]],
+) -> list[tuple[object, list[IncomingDelivery]]]:
+    """Unsettled deliveries by outcome: what was refused is told before what was accepted."""
+    found: list[tuple[object, list[IncomingDelivery]]] = []
+    for _, delivery, outcome in told:
+        if delivery.settled:
+            continue
+        known = next((deliveries for one, deliveries in found if one == outcome), None)
+        if known is None:
+            found.append((outcome, known := []))
+        known.append(delivery)
+    return sorted(found, key=lambda item: isinstance(item[0], Accepted))

@@ -1,0 +1,31 @@
+"""What lesson 04 asks, checks and needs: the notebook imports it by name."""
+
+from __future__ import annotations
+
+from . import windows_check as check
+from . import windows_predict as predict
+from .windows_runs import (
+    GENEROUS,
+    at_start,
+    disobeyed,
+    halfway,
+    id_table,
+    lanes,
+    last,
+    layer_table,
+    then,
+)
+
+__all__ = [
+    "GENEROUS",
+    "at_start",
+    "check",
+    "disobeyed",
+    "halfway",
+    "id_table",
+    "lanes",
+    "last",
+    "layer_table",
+    "predict",
+    "then",
+]

@@ -1,0 +1,195 @@
+"""What holds a link's sender at every step of a run: a fold over the rows, for one link.
+
+A row says what holds its own link's sender when it is logged. But a window closes with a flow that
+names no link, an alarm is set at the other end, and TCP stops without any frame: between two rows
+of the link the brake may change. Here every row counts, and the one pure function of `brakes`
+decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from . import brakes
+from .fold import Scope, link_scope, observed_end
+from .schema import BROKER, CLIENT, OBSERVED, Row
+
+Intervals = list[tuple[int, int, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What holds one link's sender after a row, and the counters from which that follows.
+
+    What is None is not known, or was not told yet.
+
+    Attributes:
+        link_credit: the sender's own, in messages.
+        available: messages it has to send.
+        window: remote-incoming-window of its session, in transfer frames.
+        unconfirmed: messages of the link that no queue has confirmed, as the receiver counts them.
+        withheld: the receiver grants nothing more for want of confirms.
+        alarms: resource alarms that are on, in order of beginning.
+        full: the sender's transport takes no more octets.
+        known: the sender has told its counters at least once; before there is nothing to name.
+        brakes: everything that holds it, in the order of `brakes.ORDER`.
+    """
+
+    link_credit: int | None = None
+    available: int | None = None
+    window: int | None = None
+    unconfirmed: int | None = None
+    withheld: bool = False
+    alarms: tuple[str, ...] = ()
+    full: bool = False
+    known: bool = False
+    brakes: tuple[str, ...] = ()
+
+    @property
+    def brake(self) -> str:
+        """The binding one: the first that holds, or `none`."""
+        return brakes.first(self.brakes)
+
+
+class Braking:
+    """Takes rows one after the other and knows what holds one link's sender.
+
+    Args:
+        link: which link.
+
+    Attributes:
+        now: as it is after the last row.
+    """
+
+    def __init__(self, link: Scope) -> None:
+        self.link = link
+        self.now = Held()
+
+    def apply(self, row: Row) -> Held:
+        """Take in one row."""
+        changed = {
+            name: value
+            for name, value in {**self._internal(row), **self._counters(row)}.items()
+            if getattr(self.now, name) != value
+        }
+        if changed:
+            now = replace(self.now, **changed)  # type: ignore[arg-type]
+            self.now = replace(now, brakes=self._decide(now))
+        return self.now
+
+    def _decide(self, now: Held) -> tuple[str, ...]:
+        if not now.known:
+            return ()
+        return brakes.brakes(
+            link_credit=now.link_credit,
+            available=now.available,
+            remote_incoming_window=now.window,
+            unconfirmed=now.withheld,
+            # An alarm closes the broker's incoming windows, so it holds the clients that send.
+            alarm=bool(now.alarms) and self.link.link_sender == CLIENT,
+            tcp=now.full,
+        )
+
+    def _internal(self, row: Row) -> dict[str, object]:
+        """What a row tells that is no frame."""
+        name = row.kind or row.vantage
+        if row.event == "alarm-set":
+            return {"alarms": (*(one for one in self.now.alarms if one != name), name)}
+        if row.event == "alarm-clear":
+            return {"alarms": tuple(one for one in self.now.alarms if one != name)}
+        if row.event not in ("block", "unblock") or row.connection != self.link.connection:
+            return {}
+        if row.kind == brakes.UNCONFIRMED and link_scope(row) == self.link:
+            return {"withheld": row.event == "block"}
+        if row.kind == brakes.TCP and peer_of(row.vantage) == self.link.link_sender:
+            return {"full": row.event == "block"}
+        return {}
+
+    def _counters(self, row: Row) -> dict[str, object]:
+        """What a row's ledger tells of this link, or of its session at the sender's end."""
+        ledger = row.ledger or {}
+        if not ledger and not row.unknown:
+            return {}
+        found: dict[str, object] = {}
+        here = link_scope(row) == self.link
+        if here and "unconfirmed" in ledger:
+            found["unconfirmed"] = ledger["unconfirmed"]
+        if not self._by_sender(row):
+            return found
+        fields = {"remote_incoming_window": "window"}
+        if here:
+            fields |= {"link_credit": "link_credit", "available": "available"}
+            found["known"] = True
+        for field, name in fields.items():
+            if field in ledger:
+                found[name] = ledger[field]
+            elif field in row.unknown:
+                found[name] = None
+        return found
+
+    def _by_sender(self, row: Row) -> bool:
+        """Whether a row has counters of the link's sender, or of its end of the session."""
+        link = self.link
+        if (row.connection, row.session) != (link.connection, link.session):
+            return False
+        if row.event == OBSERVED:
+            return link_scope(row) == link or observed_end(row) == link.link_sender
+        return peer_of(row.vantage) == link.link_sender
+
+
+def peer_of(vantage: str) -> str | None:
+    """Which peer's end a vantage is; None for an actor or a capture."""
+    if vantage == BROKER:
+        return BROKER
+    return CLIENT if vantage.startswith("client:") else None
+
+
+def held_by(rows: Iterable[Row], link: Scope) -> list[Held]:
+    """What holds the link's sender after each row, in order; rows of no consequence share one."""
+    braking = Braking(link)
+    return [braking.apply(row) for row in rows]
+
+
+def links_of(rows: Iterable[Row], *, sender: str | None = None) -> list[Scope]:
+    """The links that rows tell of, in order of appearance.
+
+    Args:
+        rows: of one run.
+        sender: `client` or `broker`: only links over which that peer sends; all if None.
+    """
+    found: dict[Scope, None] = {}
+    for row in rows:
+        scope = link_scope(row)
+        if scope is not None and scope.link_sender in ((sender,) if sender else (CLIENT, BROKER)):
+            found[scope] = None
+    return list(found)
+
+
+def held_intervals(rows: Sequence[Row], held: Sequence[Held]) -> Intervals:
+    """From when to when each brake bound, in us: begin, end, brake; `none` is left out.
+
+    Args:
+        rows: of one run.
+        held: what held the sender after each of them.
+    """
+    found: Intervals = []
+    since, binding = 0, brakes.NONE
+    for row, now in zip(rows, held, strict=True):
+        if now.brake == binding:
+            continue
+        if binding != brakes.NONE and row.t_us > since:
+            found.append((since, row.t_us, binding))
+        since, binding = row.t_us, now.brake
+    last = rows[-1].t_us if rows else 0
+    if binding != brakes.NONE and last > since:
+        found.append((since, last, binding))
+    return found
+
+
+def held_us(rows: Sequence[Row], held: Sequence[Held]) -> dict[str, int]:
+    """How long each brake bound in all, in us, in the order of `brakes.ORDER`."""
+    total: dict[str, int] = {}
+    for begin, end, brake in held_intervals(rows, held):
+        total[brake] = total.get(brake, 0) + end - begin
+    return {brake: total[brake] for brake in brakes.ORDER if brake in total}

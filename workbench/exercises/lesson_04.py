@@ -16,6 +16,7 @@ from .windows_runs import (
     rabbit_cut,
     refused_at,
     then,
+    told_at,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "rabbit_cut",
     "refused_at",
     "then",
+    "told_at",
 ]

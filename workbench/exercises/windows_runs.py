@@ -115,6 +115,11 @@ def halfway(played: Run, number: int, frames: int) -> Run:
     return played.act(at, "open_window", frames=frames)
 
 
+def told_at(played: Run) -> int:
+    """`seq` of the client's last flow that names no link."""
+    return session_flows(played.rows, CLIENT)[-1].seq
+
+
 def heard(played: Run, flow: Row) -> Row:
     """The row at which a flow reaches the other end."""
     return next(

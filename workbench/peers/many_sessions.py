@@ -49,6 +49,7 @@ class ManySessionsClient(ScriptedClient):
     Args:
         clock: the run's clock.
         plans: the links of the first session.
+        publish_us: how long it needs for each message that it sends.
         settings, session_settings: of this client's end.
         on_attached: called when every link of a session is attached.
 
@@ -66,6 +67,7 @@ class ManySessionsClient(ScriptedClient):
         clock: VirtualClock,
         *,
         plans: Sequence[LinkPlan],
+        publish_us: int = 0,
         name: str = "app",
         settings: ConnectionSettings | None = None,
         session_settings: SessionSettings | None = None,
@@ -87,6 +89,7 @@ class ManySessionsClient(ScriptedClient):
         self.ignoring = False
         self.ended: dict[int, Error | None] = {}
         self._clock = clock
+        self._publish_us = publish_us
         self._plans: dict[str, LinkPlan] = {}
         self._coming: deque[Sequence[LinkPlan]] = deque([plans])
         self._backlog: dict[str, deque[bytes]] = {}
@@ -233,10 +236,13 @@ class ManySessionsClient(ScriptedClient):
             self._go_on(name)
 
     def _go_on(self, name: str) -> None:
-        """One message per clock event, so that a person may act between two."""
+        """One message per clock event, so that a person may act between two.
+
+        What comes first is waited for too: a message is made, and then it goes.
+        """
         if name not in self._busy and self._sendable(name):
             self._busy.add(name)
-            self._clock.call_soon(self._send_one, name)
+            self._clock.call_later(self._publish_us, self._send_one, name)
 
     def _sendable(self, name: str) -> bool:
         link = self.senders[name]

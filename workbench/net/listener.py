@@ -49,6 +49,7 @@ class Listener:
         connections: live ones by name.
         freeze_new: both gates of a connection that is made from now on are closed at once.
         news: what happened to connections, in words, for whoever runs the broker.
+        read_buffer: octets just read, of whichever connection; they are copied at once.
         turned_away: clients refused because there were too many.
         failures: exceptions that a connection's code let escape; each closed that connection.
     """
@@ -77,6 +78,7 @@ class Listener:
         for queue in queues:
             self.broker.declare(queue)
         self.connections: dict[str, LiveConnection] = {}
+        self.read_buffer = memoryview(bytearray(self.limits.read_octets))
         self.freeze_new = False
         self.news: deque[str] = deque(maxlen=NEWS_KEPT)
         self.turned_away = 0

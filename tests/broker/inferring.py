@@ -3,10 +3,13 @@
 The broker says how much is ready in each flow about a link to a consumer. So messages that it sends
 after such a flow and that were not there then, and that nobody in the capture published, came from
 outside between the two. They are put before the client's last flow on that link, if that came
-after the broker's; else before the transfer that showed the first of them.
+after the broker's and that left no credit; else before the transfer that showed the first of them.
 
-Only a quorum queue of 4.3 tells a consumer whether it is active; if one is not, the queue has a
-single active consumer. Of 4.0 and of a classic queue nothing tells the kind.
+A drain or an echo that is never answered waits behind messages that a closed window holds.
+
+Only a quorum queue of 4.3 tells a consumer whether it is active; if one is not, or hears it before
+it has asked for anything, the queue has a single active consumer. Of 4.0 and of a classic queue
+nothing tells the kind.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from workbench.amqp.performatives import Attach, Begin, Detach, Disposition, Flo
 from workbench.broker import queue_name
 
 ACTIVE = "rabbitmq:active"
+BEHIND = 512  # two batches of a session's credit to a queue
 
 
 @dataclass(slots=True)
@@ -30,14 +34,18 @@ class Seen:
 
     Attributes:
         ready: messages that must be in it before the first frame.
+        behind: those that were never seen, and of which the broker said nothing else.
         stock: messages in it now, with `ready` as found so far.
         told_at: frame of the broker's last word on how many are ready; -1 before the first.
+        wanted: credit was left then, so that a message would have been sent at once.
         events: messages that came from outside, by the frame before which they did.
     """
 
     ready: int = 0
+    behind: int = 0
     stock: int = 0
     told_at: int = -1
+    wanted: bool = False
     quorum: bool = False
     single_active: bool = False
     events: dict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -58,6 +66,7 @@ class Seen:
 class _Link:
     queue: str
     client_flow_at: int = -1
+    asked: bool = False  # by drain or echo, and not yet answered
     unsettled: dict[int, None] = field(default_factory=dict)
     delivery: int | None = None  # under way, of several frames
 
@@ -79,6 +88,8 @@ class Inference:
             said = getattr(item, "performative", None)
             if isinstance(said, Begin | Attach | Detach | Flow | Transfer | Disposition):
                 self._read(connection, item.channel, by_broker, said, at)
+        for link in self._links.values():
+            self._unanswered(link)
 
     def declared(self) -> dict[str, dict[str, Any]]:
         """The queues, as a manifest has them."""
@@ -86,7 +97,7 @@ class Inference:
             name: {
                 "type": "quorum" if seen.quorum else "classic",
                 "single_active": seen.single_active,
-                "ready": seen.ready,
+                "ready": seen.ready + (seen.behind if seen.told_at < 0 else 0),
             }
             for name, seen in self.queues.items()
         }
@@ -128,7 +139,14 @@ class Inference:
     def _detached(self, key: tuple[str, int, int]) -> None:
         """What the consumer had not settled is in the queue again."""
         link = self._links.pop(key)
+        self._unanswered(link)
         self.queues[link.queue].stock += len(link.unsettled)
+
+    def _unanswered(self, link: _Link) -> None:
+        """A drain or echo without an answer waits behind messages that a closed window holds."""
+        seen = self.queues[link.queue]
+        if link.asked:
+            seen.behind = BEHIND
 
     def _settled(self, connection: str, channel: int, by_broker: bool, said: Disposition) -> None:
         if by_broker or said.role is not Role.RECEIVER:
@@ -147,14 +165,19 @@ class Inference:
         seen = self.queues[link.queue]
         if not by_broker:
             link.client_flow_at = at
+            link.asked = bool(said.drain or said.echo)
             return
+        link.asked = False
         active = (said.properties or {}).get(ACTIVE)
         seen.quorum |= active is not None
-        seen.single_active |= active is False
+        unasked = active is not None and link.client_flow_at < 0
+        seen.single_active |= active is False or unasked
         if said.available is None or active is False:  # who waits is told of nothing
             return
-        seen.need(said.available, at)
-        seen.told_at = at
+        # The answer to a flow: what it tells of was there when the flow came.
+        since = link.client_flow_at
+        seen.need(said.available, since if since > seen.told_at else at)
+        seen.told_at, seen.wanted = at, bool(said.link_credit)
 
     def _transfer(self, link: _Link, by_broker: bool, said: Transfer, at: int) -> None:
         seen = self.queues[link.queue]
@@ -165,7 +188,7 @@ class Inference:
             seen.stock += not said.more
         elif first:
             since = link.client_flow_at
-            seen.need(1, since if since > seen.told_at else at)
+            seen.need(1, since if since > seen.told_at and not seen.wanted else at)
             seen.stock -= 1
             if not said.settled and said.delivery_id is not None:
                 link.unsettled[said.delivery_id] = None

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.amqp.settings import SessionSettings
+from workbench.trace.pcapng_out import export
 
 from .replay import Replay, manifest_of, preset_of
+from .rig import Rig
 
 REPO = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("WORKBENCH_CAPTURES", REPO / "data/captures"))
@@ -121,3 +124,19 @@ def test_a_broker_for_which_there_is_no_preset_is_named(version: str) -> None:
     """Differences from another broker would say nothing."""
     with pytest.raises(ValueError, match="manifest"):
         preset_of(version)
+
+
+def test_an_answer_that_a_closed_window_holds_back_tells_of_more_messages(tmp_path: Path) -> None:
+    """A capture of our own: credit 100, window 5, and an echo that waits behind the messages."""
+    rig = Rig(presets.get("rmq4.3"), plain_names=False)
+    rig.fill("q", 40)
+    window = SessionSettings(incoming_window=5, regrant_at=None)
+    _, session = rig.raw(session_settings=window)
+    link = rig.receiver(session, "/queues/q")
+    link.grant(100, echo=True)
+    rig.rest()
+    capture = tmp_path / "held.pcapng"
+    export(rig.recorder.rows, capture)
+    replay = Replay(capture)
+    assert replay.run().differences == []
+    assert replay.result.compared["transfer"] == 5

@@ -24,6 +24,8 @@ class Limits:
         write_octets: octets waiting to be written to one client; beyond it the broker sends that
             client no further message until most of it is gone. Beyond four times that its socket
             is not read either, so that it cannot ask for ever for what it does not read.
+        read_octets: octets read from one client before the others have their turn; a client that
+            floods the broker costs the others no more than the work on so much.
         flush_octets: octets collected before they are handed to the socket within one turn.
     """
 
@@ -35,4 +37,5 @@ class Limits:
     held_frames: int = 10_000
     held_octets: int = 16_777_216
     write_octets: int = 262_144
+    read_octets: int = 16_384
     flush_octets: int = 65_536

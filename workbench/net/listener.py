@@ -34,6 +34,7 @@ class Listener(Door):
 
     Attributes:
         broker: the broker.
+        read_buffer: octets just read, of whichever connection; they are copied at once.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Listener(Door):
         queues: Iterable[str] = (),
     ) -> None:
         super().__init__(loop, record=record, limits=limits)
+        self.read_buffer = memoryview(bytearray(self.limits.read_octets))
         if not service:
             preset = dataclasses.replace(preset, queue_enqueue_us=0, queue_deliver_us=0)
         more = {} if users is None else {"users": users, "anonymous": False}
@@ -55,7 +57,7 @@ class Listener(Door):
         for name in queues:
             self.broker.declare(name)
 
-    def make(self) -> asyncio.Protocol:
+    def make(self) -> asyncio.BaseProtocol:
         """A protocol for a connection that comes in."""
         return LiveConnection(self)
 

@@ -72,6 +72,7 @@ def build(world: World) -> None:
     client = ManySessionsClient(
         world.clock,
         plans=plans,
+        publish_us=world.number("publish_us"),
         settings=connection_settings(world.preset),
         session_settings=windows_of(world),
         on_attached=attached,
@@ -286,6 +287,13 @@ WINDOWS = register(
                 kind=Kind.YES_NO,
                 default=False,
                 doc="the client has a sending link on each session too",
+            ),
+            _number(
+                "publish_us",
+                "what the client needs for each message that it publishes",
+                "us",
+                MAX_SERVICE_US,
+                default=0,
             ),
             _number(
                 "express",

@@ -222,7 +222,7 @@ class View {
   }
 }
 
-const SAME_SCREEN = new Map(); // session-wide choices: theme
+const SAME_SCREEN = new Map(); // session-wide choices: theme, more counters
 
 // ---------------------------------------------------------------- ledgers and wire
 
@@ -231,8 +231,8 @@ class Ledgers {
     this.ui = ui;
     this.el = h("div", { class: "wbs-ends" });
     this.more = h("details", { class: "wbs-more" });
-    this.moreOpen = false;
-    this.more.addEventListener("toggle", () => { this.moreOpen = this.more.open; });
+    this.moreOpen = SAME_SCREEN.get("more") ?? !!ui.trace.doc.more_open;
+    this.more.addEventListener("toggle", () => { SAME_SCREEN.set("more", this.moreOpen = this.more.open); });
   }
 
   build(link) {

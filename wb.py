@@ -272,6 +272,16 @@ def add_proton(stamp):
     return state
 
 
+def add_clients(stamp):
+    """Add the other clients that the tests talk with; they stand on the one that is compiled."""
+    if stamp["locks"].get("clients.lock") == digest("clients.lock"):
+        return
+    if install("clients.lock"):
+        stamp["locks"]["clients.lock"] = digest("clients.lock")
+    else:
+        say("requirements/clients.lock could not be installed; its tests will be skipped")
+
+
 def connect():
     """Make the environment see this checkout, and JupyterLab its settings."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -347,6 +357,8 @@ def in_step(lock):
     if stamp["locks"].get(lock) != digest(lock):
         add_packages(lock, stamp)
     stamp["proton"] = add_proton(stamp)
+    if lock == "dev.lock" and stamp["proton"]["here"]:
+        add_clients(stamp)
     if stamp.get("settings") != settings_digest():
         connect()
         stamp["settings"] = settings_digest()

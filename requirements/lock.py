@@ -9,6 +9,7 @@ What is made, and from what:
     runtime.lock               [project.dependencies]             what a learner runs
     dev.lock                   the same and the `dev` extra       what `wb.py test` runs
     proton.lock                the `proton` extra                 only where there is a compiler
+    clients.lock               the `clients` extra                with `wb.py test`, where proton is
     build.lock                 BUILD_REQUIRES below               builds what comes as source
     uv.txt                     UV_REQUIRES below                  the installer itself
     ../environment.yml         runtime.lock and proton.lock       direct dependencies, pinned
@@ -199,6 +200,7 @@ def resolve() -> None:
     compile_lock("proton.lock", declared["proton"], constraints=["runtime.lock"])
     compile_lock("build.lock", BUILD_REQUIRES, constraints=["runtime.lock"])
     compile_lock("dev.lock", declared["runtime"] + declared["dev"], constraints=["runtime.lock"])
+    compile_lock("clients.lock", declared["clients"], constraints=["dev.lock", "proton.lock"])
 
 
 def main() -> int:

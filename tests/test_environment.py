@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 REPO = Path(__file__).resolve().parent.parent
-LOCKS = ["uv.txt", "build.lock", "runtime.lock", "proton.lock", "dev.lock"]
+LOCKS = ["uv.txt", "build.lock", "runtime.lock", "proton.lock", "dev.lock", "clients.lock"]
 ENVIRONMENTS = ["environment.yml", "binder/environment.yml"]
 
 
@@ -41,7 +41,7 @@ def declared() -> dict:
 
 @pytest.mark.parametrize(
     ("group", "lock"), [("runtime", "runtime.lock"), ("runtime", "dev.lock"), ("dev", "dev.lock"),
-                        ("proton", "proton.lock")]
+                        ("proton", "proton.lock"), ("clients", "clients.lock")]
 )  # fmt: skip
 def test_each_declared_dependency_is_locked_within_its_range(group, lock):
     """Whoever changes pyproject.toml makes the locks anew."""
@@ -54,10 +54,10 @@ def test_each_declared_dependency_is_locked_within_its_range(group, lock):
 
 
 def test_the_tests_run_with_the_learners_versions():
-    """What dev.lock and proton.lock share with runtime.lock they have at the same versions."""
+    """What the other locks share with runtime.lock they have at the same versions."""
     runtime = {(pin.name, pin.version, pin.marker) for pin in pins("runtime.lock")}
     names = {name for name, _, _ in runtime}
-    for lock in ("dev.lock", "proton.lock", "build.lock"):
+    for lock in ("dev.lock", "proton.lock", "build.lock", "clients.lock"):
         shared = {(p.name, p.version) for p in pins(lock) if p.name in names}
         assert shared <= {(name, version) for name, version, _ in runtime}
     assert names <= {pin.name for pin in pins("dev.lock")}

@@ -55,7 +55,7 @@ def test_the_tests_add_their_tools_to_the_learners_environment(machine):
     wb.setup(dev=False)
     machine.clear()
     wb.setup(dev=True)
-    assert machine == ["dev.lock"]
+    assert machine == ["dev.lock", "clients.lock"]
     machine.clear()
     wb.setup(dev=False)
     assert machine == []
@@ -132,6 +132,23 @@ def test_proton_is_tried_again_once_a_compiler_has_come(machine, monkeypatch, ca
     machine.clear()
     wb.setup(dev=False)
     assert machine == ["proton.lock"]
+
+
+def test_the_clients_that_stand_on_proton_come_with_it_and_for_the_tests_only(machine, monkeypatch):
+    """Without a compiler the tests run without them, and no start tries again in vain."""
+    with monkeypatch.context() as patch:
+        patch.setattr(wb, "compiler", lambda: "")
+        wb.setup(dev=True)
+        assert machine == ["venv", "dev.lock", "connect"]
+    machine.clear()
+    wb.setup(dev=False)
+    assert machine == ["proton.lock"]
+    machine.clear()
+    wb.setup(dev=True)
+    assert machine == ["clients.lock"]
+    machine.clear()
+    wb.setup(dev=True)
+    assert machine == []
 
 
 def test_proton_that_does_not_compile_is_not_tried_at_each_start(machine, monkeypatch):

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from tests.amqp import strategies as gen
 from workbench.amqp.errors import DecodeError, ErrorCondition, LocalProtocolError
+from workbench.amqp.fast import encode_quickly
 from workbench.amqp.framing import (
     LARGEST_FRAME_SIZE,
     MIN_MAX_FRAME_SIZE,
@@ -20,7 +21,7 @@ from workbench.amqp.hot_writer import (
     encode_flow_frame,
     encode_transfer_frame,
 )
-from workbench.amqp.messaging import Accepted
+from workbench.amqp.messaging import Accepted, Modified, Rejected, Released
 from workbench.amqp.performatives import (
     Close,
     Disposition,
@@ -403,6 +404,29 @@ def test_a_disposition_written_short_has_the_octets_of_the_plain_path(
     assert encode_disposition_frame(
         channel, role, first, last, settled=settled, accepted=accepted
     ) == encode_item(Frame(channel, disposition))
+
+
+@given(
+    gen.PLAIN["ushort"],
+    st.sampled_from(Role),
+    uints,
+    st.none() | uints,
+    flags,
+    st.sampled_from([None, Accepted(), Released(), Rejected(), Modified(delivery_failed=True)]),
+    flags,
+)
+@property_test
+def test_a_disposition_is_written_quickly_with_the_octets_of_the_plain_path(
+    channel, role, first, last, settled, state, batchable
+):
+    """encode_quickly is encode_item, whatever the outcome is."""
+    frame = Frame(
+        channel,
+        Disposition(
+            role=role, first=first, last=last, settled=settled, state=state, batchable=batchable
+        ),
+    )
+    assert encode_quickly(frame) == encode_item(frame)
 
 
 def test_numbers_out_of_range_are_refused_by_the_short_cuts_too():

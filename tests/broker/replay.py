@@ -50,6 +50,7 @@ from workbench.amqp.performatives import (
 )
 from workbench.amqp.scope import NOWHERE
 from workbench.broker import Broker, queue_name
+from workbench.queues import QueueArguments
 from workbench.sim import VirtualClock, Wire
 from workbench.trace.importer import import_capture
 from workbench.trace.taps import Recorder
@@ -178,9 +179,11 @@ class Replay:
         if not self.manifest:
             declared = {name: {"ready": count} for name, count in self._needed().items()}
         for name, terms in declared.items():
-            queue = self.broker.declare(
-                name, single_active_consumer=terms.get("single_active", False)
+            arguments = QueueArguments(
+                queue_type=terms.get("type", "classic"),
+                single_active_consumer=terms.get("single_active", False),
             )
+            queue = self.broker.declare(name, arguments)
             queue.fill([b"\0Su\xa0\x04%04d" % number for number in range(terms.get("ready", 0))])
 
     def _needed(self) -> dict[str, int]:

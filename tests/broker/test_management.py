@@ -70,6 +70,18 @@ def test_a_queue_is_created_found_equal_or_in_conflict(node):
     ) == [404, 201, 200, 409, 200]
 
 
+def test_a_request_may_have_its_sections_in_any_order(node):
+    """RabbitMQ's Python client writes a body of null before the properties."""
+    node.handle("PUT", "/queues/q", {})
+    body = encode_message([AmqpValue(None)])
+    properties = Properties(message_id="1", subject="GET", to="/queues/q", reply_to="$me")
+    for request in (
+        body + encode_message([properties]),
+        encode_message([properties, AmqpValue(None)]),
+    ):
+        assert decode_message(node.answer(request))[0].subject == "200"
+
+
 def test_deleting_and_purging_tell_how_many_messages_went(node):
     """DELETE of a queue and of its messages answer with message_count; purging none is 404."""
     node.handle("PUT", "/queues/q", {})

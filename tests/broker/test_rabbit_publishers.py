@@ -171,6 +171,21 @@ def test_a18_max_link_credit_can_be_set(preset) -> None:
 
 
 @BOTH
+def test_a58_a_publishers_available_and_echo_are_ignored(preset) -> None:
+    """It says how much it has, and asks: no answer, no grant, whatever the number."""
+    rig = Rig(preset)
+    client, session = rig.raw()
+    link = rig.sender(session)
+    before = len(client.received)
+    for available in (0, 1, 5000):
+        link.available = available
+        link.flow(echo=True)
+    rig.rest()
+    assert client.received[before:] == []
+    assert link.credit == 170
+
+
+@BOTH
 def test_a19_a_stalled_queue_holds_its_own_publisher_alone(preset) -> None:
     """Another link on the same session goes on as if nothing were."""
     rig = Rig(preset)

@@ -18,7 +18,7 @@ TIMEOUT_S = 20
 
 @pytest.fixture(params=["rmq4.0", "rmq4.3"])
 def broker(request):
-    with LiveBroker(request.param) as live:
+    with LiveBroker(request.param, queues=["q"]) as live:
         yield live
 
 
@@ -35,8 +35,8 @@ class Shuttle(MessagingHandler):
 
     def on_start(self, event):
         connection = event.container.connect(self.url, allowed_mechs="ANONYMOUS")
-        self.sender = event.container.create_sender(connection, "q")
-        event.container.create_receiver(connection, "q")
+        self.sender = event.container.create_sender(connection, "/queues/q")
+        event.container.create_receiver(connection, "/queues/q")
         self.timer = event.container.schedule(TIMEOUT_S, self)
 
     def on_timer_task(self, event):
@@ -76,7 +76,7 @@ def test_proton_sends_and_receives_2000_messages(broker, prefetch):
 def test_proton_drains(broker):
     """drain on an empty queue gives the credit back."""
     connection = BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
-    receiver = connection.create_receiver("q", credit=5)
+    receiver = connection.create_receiver("/queues/q", credit=5)
     link = receiver.link
     link.drain(0)
     connection.wait(lambda: not link.draining(), msg="draining")
@@ -89,7 +89,7 @@ def test_an_alarm_holds_a_proton_sender_until_it_is_over(broker):
     live = broker.listener.broker
     broker.ask(lambda: live.set_alarm("memory"))
     connection = BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
-    sender = connection.create_sender("q")
+    sender = connection.create_sender("/queues/q")
     assert sender.link.remote_properties is None
     assert connection.conn.remote_properties[symbol("product")] == "RabbitMQ"
     delivery = sender.link.send(Message(body="held"))
@@ -106,7 +106,7 @@ def test_a_stalled_queue_takes_255_messages_of_proton(broker):
     live = broker.listener.broker
     broker.ask(lambda: live.declare("q").stall())
     connection = BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
-    link = connection.create_sender("q").link
+    link = connection.create_sender("/queues/q").link
     deadline = time.monotonic() + TIMEOUT_S
     sent = 0
     while sent < 255 and time.monotonic() < deadline:

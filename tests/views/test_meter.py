@@ -32,7 +32,7 @@ def test_every_step_shows_what_the_fold_says(stalled):
     for number, link in enumerate(links_of(stalled.rows, sender="client")):
         held = held_by(stalled.rows, link)
         for step in range(1, len(stalled.rows) + 1):
-            values, on, text = state_at(doc, step, number)
+            values, on, text, lit = state_at(doc, step, number)
             now = held[step - 1]
             assert (values[0], values[1], values[2], values[4]) == (
                 now.available,
@@ -42,6 +42,7 @@ def test_every_step_shows_what_the_fold_says(stalled):
             )
             assert on == list(now.brakes)
             assert text == sentence(now)
+            assert lit == [False, False, False, bool(now.alarms), False, now.full]
     assert state_at(doc, 0)[2] == "This link has not been heard of yet."
 
 
@@ -107,7 +108,7 @@ def test_a_capture_has_a_meter():
     """One vantage point: the sender's entitlement there; what it has to send is not told."""
     rows = import_capture("data/captures/rmq43_f_memory_alarm.pcapng").rows
     doc = meter_doc(rows)
-    assert any("session-window" in on for link in doc["links"] for _, on, _ in link["shown"])
+    assert any("session-window" in on for link in doc["links"] for _, on, *_ in link["shown"])
     assert "not told" in meter_words(doc, len(rows))
 
 

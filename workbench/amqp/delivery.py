@@ -111,7 +111,7 @@ class OutgoingDelivery(Delivery):
     ) -> None:
         super().__init__(delivery_id, delivery_tag, message_format, settled)
         self.link = link
-        self.remaining = payload
+        self.remaining: bytes | memoryview = payload
 
 
 class IncomingDelivery(Delivery):

@@ -15,8 +15,9 @@ from workbench.amqp.connection import Connection
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.events import Event
 from workbench.amqp.frame import Frame, WireItem, encode_item
-from workbench.amqp.hot_writer import encode_transfer_frame
-from workbench.amqp.performatives import SenderSettleMode, Transfer
+from workbench.amqp.hot_writer import encode_disposition_frame, encode_transfer_frame
+from workbench.amqp.outcome import Accepted
+from workbench.amqp.performatives import Disposition, SenderSettleMode, Transfer
 from workbench.amqp.receiver import ReceiverLink, delivery_received
 from workbench.amqp.sender import SenderLink, tag_of
 from workbench.amqp.states import ConnectionState, LinkState, SessionState
@@ -37,7 +38,7 @@ FORMAT_0_SETTLED = b"\x43\x41"
 
 
 def encode_quickly(item: WireItem) -> bytes:
-    """As `encode_item`, and quicker for the first frame of a delivery."""
+    """As `encode_item`, and quicker for a delivery's first frame and for accepting one."""
     if isinstance(item, Frame) and type(item.performative) is Transfer:
         frame = item.performative
         plain = (
@@ -59,6 +60,18 @@ def encode_quickly(item: WireItem) -> bytes:
                 message_format=frame.message_format,
                 settled=frame.settled,
                 more=frame.more,
+            )
+    elif isinstance(item, Frame) and type(item.performative) is Disposition:
+        settling = item.performative
+        state = settling.state
+        if settling.batchable is None and (state is None or type(state) is Accepted):
+            return encode_disposition_frame(
+                item.channel,
+                settling.role,
+                settling.first,
+                settling.last,
+                settled=settling.settled,
+                accepted=state is not None,
             )
     return encode_item(item)
 

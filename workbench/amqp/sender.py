@@ -247,7 +247,7 @@ class SenderLink(Link):
         delivery.remaining = b""
         self.pump()
 
-    def _cut(self, delivery: OutgoingDelivery) -> tuple[Transfer, bytes, bytes]:
+    def _cut(self, delivery: OutgoingDelivery) -> tuple[Transfer, bytes, bytes | memoryview]:
         """The next frame of a delivery, its payload, and what then remains; changes nothing."""
         settings = self.session.settings
         full = settings.full_transfers
@@ -269,14 +269,20 @@ class SenderLink(Link):
         fields[MORE] = False if settings.write_more else None
         last = Transfer.from_wire(fields)
         if len(payload) + LARGEST_FIELDS <= limit or len(payload) + last.size() <= limit:
-            return last, payload, b""
+            return last, bytes(payload), b""
         fields[MORE] = True
         part = Transfer.from_wire(fields)
         room = limit - part.size()
-        return part, payload[:room], payload[room:]
+        # A view: to copy the rest for every frame takes time as the square of the message's size.
+        rest = memoryview(payload)
+        return part, bytes(rest[:room]), rest[room:]
 
     def _send_frame(
-        self, delivery: OutgoingDelivery, frame: Transfer, payload: bytes, remaining: bytes
+        self,
+        delivery: OutgoingDelivery,
+        frame: Transfer,
+        payload: bytes,
+        remaining: bytes | memoryview,
     ) -> None:
         delivery.frames += 1
         delivery.remaining = remaining

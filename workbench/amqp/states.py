@@ -38,6 +38,9 @@ __all__ = [
 class Input(Enum):
     """What happens to an endpoint: something it sends, or something it receives."""
 
+    # Members are single, and every frame looks several up: the hash by name is slow.
+    __hash__ = object.__hash__
+
     SEND_HEADER = "S:header"
     RECV_HEADER = "R:header"
     SEND_OPEN = "S:open"
@@ -72,6 +75,8 @@ class Input(Enum):
 class ConnectionState(Enum):
     """States of a connection [2.4.6]; the three with RCVD behind PIPE are ours."""
 
+    __hash__ = object.__hash__
+
     START = "START"
     HDR_RCVD = "HDR_RCVD"
     HDR_SENT = "HDR_SENT"
@@ -94,6 +99,8 @@ class ConnectionState(Enum):
 class SessionState(Enum):
     """States of a session [2.5.5]. UNMAPPED is the state before the first and after the last."""
 
+    __hash__ = object.__hash__
+
     UNMAPPED = "UNMAPPED"
     BEGIN_SENT = "BEGIN_SENT"
     BEGIN_RCVD = "BEGIN_RCVD"
@@ -109,6 +116,8 @@ class LinkState(Enum):
     DETACH_FAILED is what DISCARDING is to a session: this end has detached the link with an error,
     and until the peer's detach nothing else may come for it [2.6.5].
     """
+
+    __hash__ = object.__hash__
 
     DETACHED = "DETACHED"
     ATTACH_SENT = "ATTACH_SENT"

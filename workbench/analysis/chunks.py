@@ -7,15 +7,17 @@ when a chunk begins is worked out from one short summary per chunk and link.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["CELL", "CHUNK", "Chunks", "in_cells"]
+__all__ = ["CELL", "CHUNK", "Chunks", "in_cells", "latest"]
 
 CHUNK, CELL = "chunk", "cell"
 
@@ -53,4 +55,64 @@ def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
         df.withColumn(CHUNK, number)
         .withColumn(CELL, F.xxhash64("run", CHUNK))
         .repartition(chunks.tasks, CELL)
+    )
+
+
+def latest(
+    rows: DataFrame,
+    chunks: Chunks,
+    columns: Mapping[str, Column],
+    *,
+    order: Sequence[str] = ("seq",),
+    both: bool = False,
+) -> DataFrame:
+    """Adds to each row the latest value of each expression in the earlier rows of its `key`.
+
+    Nulls are passed over. Each chunk is worked through alone; what it begins with comes from the
+    last row of each earlier chunk, of which there are few.
+
+    Args:
+        rows: rows with `run`, `seq` and a `key`; they are dealt anew, for Spark would put what
+            looks small to it into one task.
+        chunks: how they are cut.
+        columns: names of the new columns, and what is remembered. `before_NAME` is the latest
+            value in the rows before.
+        order: columns by which the rows of a key follow each other, the trace's `seq` first.
+        both: `NAME` too is filled, with the row itself counted in; else it is left out.
+    """
+    cells = in_cells(rows, chunks)
+    window = Window.partitionBy(CELL, "key").orderBy(*order)
+    upto = window.rowsBetween(Window.unboundedPreceding, 0)
+    earlier = window.rowsBetween(Window.unboundedPreceding, -1)
+    local = cells.withColumns(
+        {
+            **{f"new_{name}": value for name, value in columns.items()},
+            "is_last": F.lead("seq").over(window).isNull(),
+        }
+    ).withColumns(
+        {f"upto_{name}": F.last(f"new_{name}", ignorenulls=True).over(upto) for name in columns}
+    )
+    local = local.withColumns(
+        {f"here_{name}": F.last(f"new_{name}", ignorenulls=True).over(earlier) for name in columns}
+    )
+    chunks_before = (
+        Window.partitionBy("key").orderBy(CHUNK).rowsBetween(Window.unboundedPreceding, -1)
+    )
+    carry = local.where("is_last").select(
+        CELL,
+        "key",
+        *(
+            F.last(f"upto_{name}", ignorenulls=True).over(chunks_before).alias(f"from_{name}")
+            for name in columns
+        ),
+    )
+    kept = [name for name in cells.columns if name not in columns or not both]
+
+    def filled(place: str, name: str) -> Column:
+        return F.coalesce(F.col(f"{place}_{name}"), F.col(f"from_{name}"))
+
+    return local.join(F.broadcast(carry), [CELL, "key"], "inner").select(
+        *kept,
+        *(filled("here", name).alias(f"before_{name}") for name in columns),
+        *(filled("upto", name).alias(name) for name in columns if both),
     )

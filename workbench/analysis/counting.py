@@ -220,8 +220,11 @@ def _with_counters(rows: DataFrame, extras: Sequence[str]) -> DataFrame:
                serials.left_of(F.col("granted"), F.col("at"), F.col("count")))
         .when((F.col("granted") == 0) | early, F.col("granted"))
     )  # fmt: skip
-    kept = [name for name in rows.columns if name not in _DROPPED and not name.startswith("from_")]
-    kept = [name for name in kept if not name.startswith("latest_") and name not in extras]
+    kept = [name for name in rows.columns if name not in _DROPPED]
+    carried = tuple(
+        f"{way}_{name}" for way in ("from", "latest") for name in (*_LASTS, "base", "n", *extras)
+    )
+    kept = [name for name in kept if name not in carried and name not in extras]
     return rows.withColumn("left", left).select(
         *kept,
         "left",

@@ -11,7 +11,7 @@ from workbench.trace.schema import COLUMNS
 if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
-__all__ = ["CREDIT", "KEY", "STALLS", "TRACE", "spark_type"]
+__all__ = ["CREDIT", "KEY", "STALLS", "SUMMARY", "TRACE", "WINDOWS", "spark_type"]
 
 _WORDS: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -48,6 +48,7 @@ def _answer(*columns: tuple[str, T.DataType, str]) -> T.StructType:
 
 
 _TEXT, _LONG, _INT, _BOOL = T.StringType(), T.LongType(), T.IntegerType(), T.BooleanType()
+_REAL = T.DoubleType()
 
 LINK_KEY: tuple[tuple[str, T.DataType, str], ...] = (
     ("run", _TEXT, "which run, branch or capture"),
@@ -80,4 +81,29 @@ STALLS = _answer(
     ("messages_waiting", _LONG, "messages that waited at least"),
     ("release_frame_id", _LONG, "the frame that released it; null if none did"),
     ("evidence", _TEXT, "how it is known that messages waited: available, later-frames, internal"),
+)
+SUMMARY = _answer(
+    *LINK_KEY,
+    ("messages", _LONG, "deliveries that its sender began"),
+    ("at_zero_us", _LONG, "time with link-credit 0"),
+    ("lasted_us", _LONG, "time from its first frame to its last"),
+    ("stalls", _LONG, "how often a sender with something to send was held"),
+    ("longest_us", _LONG, "the longest of those"),
+    ("longest_brake", _TEXT, "what held it then"),
+    ("longest_seq", _LONG, "the row where that began"),
+    ("violations", _LONG, "deliveries begun at link-credit 0"),
+)
+WINDOWS = _answer(
+    *LINK_KEY[:3],
+    ("sender", _TEXT, "which peer's transfers the window lets through"),
+    ("frames", _LONG, "transfer frames of the sender"),
+    ("messages", _LONG, "messages of the sender"),
+    ("frames_per_message", _REAL, "null without a message"),
+    ("grants", _LONG, "flows of the receiver that raised the window's upper end"),
+    ("window_first", _LONG, "incoming-window of the receiver's begin"),
+    ("window_least", _LONG, "smallest window; null if it was never known"),
+    ("closed_times", _LONG, "intervals in which the window was 0"),
+    ("closed_us", _LONG, "all of them together"),
+    ("longest_closed_us", _LONG, "the longest of them"),
+    ("known", _BOOL, "the window was known from the session's beginning"),
 )

@@ -1,6 +1,7 @@
 """The broker: queues at work, connections, and its conduct on them."""
 
-from .broker import Broker, queue_name
+from .addresses import queue_name
+from .broker import Broker
 from .connection import BrokerConnection
 from .consumer_link import ConsumerLink
 from .publisher_link import PublisherLink

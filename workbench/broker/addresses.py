@@ -10,11 +10,12 @@ Sources: RabbitMQ's AMQP 1.0 documentation and `rabbit_amqp_session.erl`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 DEFAULT_EXCHANGE = ""
 TOPIC_EXCHANGE = "amq.topic"
 MANAGEMENT = "/management"
+QUEUES_PREFIX = "/queues/"
 
 
 class AddressError(ValueError):
@@ -38,6 +39,13 @@ class Where:
     queue: str | None = None
     declare: bool = False
     version: int = 2
+
+
+def queue_name(address: str) -> str:
+    """The queue's name in an address: the address itself, or what follows `/queues/`, decoded."""
+    if address.startswith(QUEUES_PREFIX):
+        return unquote(address[len(QUEUES_PREFIX) :])
+    return address
 
 
 def target(address: str, *, version_1: bool) -> Where:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from workbench.presets import Preset
-from workbench.queues import ClassicQueue, QueueArguments
+from workbench.queues import QueueArguments, QueueError, make_queue
 from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
+from .addresses import queue_name
 from .connection import BrokerConnection
+from .dead_letters import DeadLetters
+from .nodes import Nodes
 from .queue_process import QueueProcess
+from .quorum_cluster import FRONT, QuorumCluster, check_replicas
+from .quorum_node import SyncTime
+from .quorum_process import QuorumProcess, terms_of
 
-QUEUES_PREFIX = "/queues/"
+QUORUM = "quorum"
 GUEST: Mapping[str, str] = {"guest": "guest"}
 
 
@@ -29,9 +34,11 @@ class Broker:
         anonymous: whether ANONYMOUS is let in too.
 
     Attributes:
+        nodes: queues, exchanges and bindings.
         queues: by name, in order of declaration.
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
+        cluster: nodes on which quorum queues have their replicas; None until one is declared.
         credit_rule: how links on which the broker sends work out their credit from a flow, in
             place of the specification's way; for showing what a wrong one leads to.
     """
@@ -45,12 +52,16 @@ class Broker:
         anonymous: bool = True,
     ) -> None:
         self.preset = preset
-        self.queues: dict[str, QueueProcess] = {}
+        self.nodes = Nodes(self._make_queue, self._queue_deleted)
+        self.queues = self.nodes.queues
         self.connections: dict[str, BrokerConnection] = {}
         self.alarms: list[str] = []
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
+        self.cluster: QuorumCluster | None = None
+        self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self._clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
+        self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
         self._users = dict(users)
         self._anonymous = anonymous
 
@@ -70,6 +81,7 @@ class Broker:
         arguments: QueueArguments | None = None,
         *,
         single_active_consumer: bool = False,
+        replicas: int | None = None,
     ) -> QueueProcess:
         """The queue that an address names; made if there is none.
 
@@ -77,20 +89,43 @@ class Broker:
             address: `q` or `/queues/q`.
             arguments: if it is made, what kind of queue it is.
             single_active_consumer: short for arguments that say just this.
+            replicas: of a quorum queue: 1, 3, 5 or 7; None: 3, or 1 where there are fewer nodes.
         """
+        if arguments is None:
+            arguments = QueueArguments(single_active_consumer=single_active_consumer)
         name = queue_name(address)
-        queue = self.queues.get(name)
-        if queue is None:
-            if arguments is None:
-                arguments = QueueArguments(single_active_consumer=single_active_consumer)
-            queue = self.queues[name] = QueueProcess(
+        if arguments.queue_type == QUORUM and replicas is not None:
+            check_replicas(replicas)
+            self._replicas[name] = replicas
+        return self.nodes.declare(name, arguments)
+
+    def delete(self, address: str) -> int:
+        """Delete a queue, and end the links to it; returns how many messages were ready.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self.nodes.delete(queue_name(address))
+
+    def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
+        process: QueueProcess
+        if arguments.queue_type == QUORUM:
+            process = self._quorum(name, arguments)
+        else:
+            process = QueueProcess(
                 self._clock,
-                ClassicQueue(name, arguments),
+                make_queue(name, arguments, self._clock.now_us),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self._tap,
             )
-        return queue
+        process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
+        process.gone = lambda: self.nodes.expired(process)
+        return process
+
+    def _queue_deleted(self, queue: QueueProcess) -> None:
+        for connection in list(self.connections.values()):
+            connection.queue_deleted(queue)
 
     def configure(self, **numbers: Any) -> None:
         """Change numbers of the preset by name, as an operator does who changes a setting.
@@ -103,6 +138,51 @@ class Broker:
     def soon(self, call: Callable[[], None]) -> None:
         """Call a function when what is due now has been done."""
         self._clock.call_soon(call)
+
+    def make_cluster(self, nodes: int, **numbers: Any) -> QuorumCluster:
+        """The cluster for this broker's quorum queues, before the first of them is declared.
+
+        Args:
+            nodes: how many.
+            numbers: of `QuorumCluster`; what is left out is the preset's.
+
+        Raises:
+            QueueError: if there is one already, or a number is not legal.
+        """
+        if self.cluster is not None:
+            raise QueueError(
+                f"the cluster has {len(self.cluster.nodes)} nodes already; legal now: declare"
+                " queues on it"
+            )
+        preset = self.preset
+        numbers = {
+            "fsync": SyncTime.constant(preset.fsync_us),
+            "latency_us": preset.node_latency_us,
+            **numbers,
+        }
+        self.cluster = QuorumCluster(self._clock, self._tap, nodes=nodes, **numbers)
+        return self.cluster
+
+    def _quorum(self, name: str, arguments: QueueArguments) -> QuorumProcess:
+        replicas = self._replicas.pop(name, None)
+        cluster = self.cluster or self.make_cluster(replicas or 1)
+        if replicas is None:
+            # RabbitMQ's x-quorum-initial-group-size is 3, as far as there are nodes.
+            replicas = 3 if len(cluster.nodes) >= 3 else 1
+        group = cluster.declare(
+            name,
+            replicas=replicas,
+            terms=terms_of(arguments, self.preset.quorum_limit_counts),
+            command_us=self.preset.quorum_command_us,
+        )
+        return QuorumProcess(
+            self._clock,
+            group,
+            arguments,
+            place=FRONT,
+            soft_limit=self.preset.quorum_soft_limit,
+            tap=self._tap,
+        )
 
     def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
         """A process of the broker's that does what is posted to it, each after so long."""
@@ -192,10 +272,3 @@ class Broker:
             for key, value in connection.overview().items():
                 picture[f"{connection.name}.{key}"] = value
         return picture
-
-
-def queue_name(address: str) -> str:
-    """The queue's name in an address: the address itself, or what follows `/queues/`, decoded."""
-    if address.startswith(QUEUES_PREFIX):
-        return unquote(address[len(QUEUES_PREFIX) :])
-    return address

@@ -10,30 +10,59 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from workbench.amqp.delivery import OutgoingDelivery, is_terminal
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
     FlowReceived,
+    OpenReceived,
     ProtocolViolation,
     SessionBegun,
 )
+from workbench.amqp.frame import Frame
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Released, Source
-from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.messaging import (
+    DeleteOnClose,
+    Released,
+    Source,
+    Target,
+    TerminusDurability,
+    TerminusExpiryPolicy,
+)
+from workbench.amqp.performatives import Error, ReceiverSettleMode, Role, SenderSettleMode
+from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
-from workbench.amqp.values import Symbol
+from workbench.amqp.values import Array, Symbol
 from workbench.presets import Preset
 
+from .addresses import queue_name
 from .consumer_link import ConsumerLink
+from .management_link import Responses
+from .nodes import Nodes
 from .processes import Processes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
+from .rabbit_faults import agreed_channel_max, fault_of_open, rabbit_fault
 from .session_out import SessionOut
+from .termini import OUTCOMES, TEMPORARY, PlainTermini, RabbitTermini, Termini
 
-OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+def dynamic_terms(queue: str) -> dict[str, Any]:
+    """What the answer says of a terminus whose queue was made for its link."""
+    return {
+        "address": f"/queues/{quote(queue, safe='')}",
+        "durable": TerminusDurability.NONE,
+        "expiry_policy": TerminusExpiryPolicy.LINK_DETACH,
+        "timeout": 0,
+        "dynamic_node_properties": {
+            Symbol("lifetime-policy"): DeleteOnClose(),
+            Symbol("supported-dist-modes"): Array("symbol", (Symbol("move"),)),
+        },
+        "capabilities": (TEMPORARY,),
+    }
 
 
 class Host(RabbitOwner, Protocol):
@@ -65,7 +94,19 @@ class Conduct:
         """The number for a link that the client attaches."""
         return None
 
-    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+    def termini(self, nodes: Nodes, connection: str) -> Termini:
+        """What finds the node that a link is attached to."""
+        return PlainTermini(nodes, self.preset, queue_name)
+
+    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
+        """What the answer to a publisher's attach says."""
+        return {}
+
+    def out(self, session: Session) -> SessionOut:
+        """The line in which what the broker sends on a session waits."""
+        raise NotImplementedError
+
+    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
         """What the answer to a consumer's attach says."""
         source = link.source
         assert isinstance(source, Source)
@@ -79,7 +120,7 @@ class Conduct:
         """The consumer for an attach that is about to be answered."""
         return ConsumerLink(name, link, queue, self.owner)
 
-    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+    def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
         """A flow came; `host` if it is about a consumer's link."""
         if host is None:
             self.owner.amqp.answer(event)
@@ -99,8 +140,12 @@ class Conduct:
         """What a client says of deliveries has taken effect: answer."""
         self.owner.amqp.answer(event)
 
-    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
-        """The violation as this broker names it."""
+    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
+        """What this broker has against the client's open."""
+        return None
+
+    def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
+        """The violation by a frame as this broker names it; None if it lets it pass."""
         return event
 
     def pump(self) -> None:
@@ -124,13 +169,27 @@ class RabbitConduct(Conduct):
         """RabbitMQ takes the client's number."""
         return link.remote_handle
 
-    def source_terms(self, link: SenderLink) -> dict[str, Any]:
+    def termini(self, nodes: Nodes, connection: str) -> Termini:
+        """RabbitMQ's addresses."""
+        return RabbitTermini(nodes, self.preset, connection)
+
+    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
+        """A receiver of RabbitMQ settles first, whatever was asked for."""
+        target = link.target
+        assert isinstance(target, Target)
+        if target.dynamic:
+            target = replace(target, **dynamic_terms(name))
+        return {"rcv_settle_mode": ReceiverSettleMode.FIRST, "target": target}
+
+    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
         """Unsettled unless settled was asked for; the client's source, and no target."""
         source, peer = link.source, link.remote_attach
         assert isinstance(source, Source)
         assert peer is not None
         settled = peer.snd_settle_mode is SenderSettleMode.SETTLED
         mode = Symbol("move") if self.preset.writes_defaults else source.distribution_mode
+        if source.dynamic:
+            source = replace(source, **dynamic_terms(queue))
         return {
             "source": replace(
                 source,
@@ -150,10 +209,11 @@ class RabbitConduct(Conduct):
         """A consumer behind a session that buffers."""
         if not self.preset.max_queue_credit:
             return super().consumer(name, link, queue, rule)
-        out = self._out(link.session)
+        out = self.out(link.session)
         return RabbitConsumerLink(name, link, queue, self.owner, out, self.preset, rule)
 
-    def _out(self, session: Session) -> SessionOut:
+    def out(self, session: Session) -> SessionOut:
+        """One line for all consumers of a session."""
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
@@ -162,7 +222,7 @@ class RabbitConduct(Conduct):
             )
         return self._outs[session]
 
-    def flow(self, event: FlowReceived, host: ConsumerLink | None) -> None:
+    def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
         """Consumers' flows count, others only by their session fields; then the line moves."""
         frame, session = event.frame, event.session
         if frame.incoming_window > self.preset.largest_grant:
@@ -208,11 +268,15 @@ class RabbitConduct(Conduct):
         if event.session.can_emit():
             event.session.emit(replace(event.frame, role=Role.SENDER, settled=True))
 
-    def translated(self, event: ProtocolViolation) -> ProtocolViolation:
-        """A link that was detached with an error is forgotten at once: its handle is unknown."""
-        if event.condition is not ErrorCondition.ERRANT_LINK:
-            return event
-        return replace(event, condition=ErrorCondition.UNATTACHED_HANDLE)
+    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
+        """A client may not ask for heartbeats too often, or for a virtual host that is none."""
+        amqp, frame = self.owner.amqp, event.frame
+        amqp.settings = replace(amqp.settings, channel_max=agreed_channel_max(amqp, frame))
+        return fault_of_open(amqp, frame)
+
+    def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
+        """RabbitMQ's conditions and scopes."""
+        return rabbit_fault(event, frame, self.owner.amqp, self.preset)
 
     def pump(self) -> None:
         """Every session's line moves."""

@@ -46,34 +46,49 @@ class Confirms:
     def __init__(self, session: Session, soon: Soon) -> None:
         self._session = session
         self._soon = soon
-        self._waiting: list[tuple[Publisher, IncomingDelivery]] = []
+        self._waiting: list[tuple[Publisher, IncomingDelivery, object]] = []
 
     @property
     def waiting(self) -> int:
         """Confirms that have come and are not told yet."""
         return len(self._waiting)
 
-    def add(self, publisher: Publisher, delivery: IncomingDelivery) -> None:
-        """A queue has taken a message."""
+    def add(self, publisher: Publisher, delivery: IncomingDelivery, outcome: object) -> None:
+        """The queues have decided on a message."""
         if not self._waiting:
             self._soon(self.flush)
-        self._waiting.append((publisher, delivery))
+        self._waiting.append((publisher, delivery, outcome))
 
     def flush(self) -> None:
         """Tell what has come: outcomes first, then credit."""
         waiting, self._waiting = self._waiting, []
-        alive = [(one, delivery) for one, delivery in waiting if one.link.attached]
-        unsettled = [delivery for _, delivery in alive if not delivery.settled]
+        alive = [item for item in waiting if item[0].link.attached]
         by_publisher: dict[Publisher, list[IncomingDelivery]] = {}
-        for publisher, delivery in alive:
+        for publisher, delivery, _ in alive:
             by_publisher.setdefault(publisher, []).append(delivery)
         alone = len(by_publisher) == 1
         for publisher, deliveries in by_publisher.items():
             told = alone and not any(delivery.settled for delivery in deliveries)
             publisher.confirmed(deliveries, told=told)
-        late = [delivery for delivery in unsettled if delivery.link.sender_first(delivery)]
-        settle_ranges(self._session, [one for one in unsettled if one not in late], Accepted())
-        for delivery in late:
-            delivery.link.settle(delivery.delivery_id)
+        for outcome, unsettled in _by_outcome(alive):
+            late = [delivery for delivery in unsettled if delivery.link.sender_first(delivery)]
+            settle_ranges(self._session, [one for one in unsettled if one not in late], outcome)
+            for delivery in late:
+                delivery.link.settle(delivery.delivery_id, state=outcome)
         for publisher in by_publisher:
             publisher.maybe_grant()
+
+
+def _by_outcome(
+    told: list[tuple[Publisher, IncomingDelivery, object]],
+) -> list[tuple[object, list[IncomingDelivery]]]:
+    """Unsettled deliveries by outcome: what was refused is told before what was accepted."""
+    found: list[tuple[object, list[IncomingDelivery]]] = []
+    for _, delivery, outcome in told:
+        if delivery.settled:
+            continue
+        known = next((deliveries for one, deliveries in found if one == outcome), None)
+        if known is None:
+            found.append((outcome, known := []))
+        known.append(delivery)
+    return sorted(found, key=lambda item: isinstance(item[0], Accepted))

@@ -8,10 +8,10 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
-from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
 from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
@@ -21,27 +21,31 @@ from workbench.amqp.events import (
     FlowReceived,
     LinkAttaching,
     LinkStolen,
+    OpenReceived,
     ProtocolViolation,
     SessionBegun,
 )
-from workbench.amqp.frame import WireItem
+from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Source, Target
-from workbench.amqp.performatives import Error, Role, SenderSettleMode
+from workbench.amqp.performatives import Error, Role
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
-from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
-from workbench.amqp.settings import ConnectionSettings, CreditOverrun
+from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Actor, Wire
 
+from .attaching import Attaching, LinkHost, leads_to
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
+from .connection_notes import ConnectionNotes
 from .consumer_link import ConsumerLink
+from .destinations import Destination
+from .management_link import ManagementError, Requests, Responses
 from .processes import Processes, Task
 from .publisher_link import PublisherLink
+from .queue_process import QueueProcess
 from .windows import Windows
 
 if TYPE_CHECKING:
@@ -60,7 +64,7 @@ def _settings(preset: Preset) -> ConnectionSettings:
     )
 
 
-class BrokerConnection:
+class BrokerConnection(ConnectionNotes):
     """One connection as the broker has it; an end of a wire.
 
     Attributes:
@@ -84,13 +88,15 @@ class BrokerConnection:
         self._socket_takes = True
         self._broker = broker
         self._preset = preset
+        self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
         self._windows = Windows(preset)
         conduct = RabbitConduct if preset.conduct == RABBITMQ else Conduct
         self._conduct = conduct(self, preset)
-        self._hosts: dict[Link, ConsumerLink | PublisherLink] = {}
         self.processes = Processes(self, preset)
         # Only a broker whose reader or sessions need time lets frames wait.
         self.intake = self.processes.intake if self.processes.buffers_input else None
+        self._hosts: dict[Link, LinkHost] = {}
+        self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
         self._confirms: dict[Session, Confirms] = {}
         self.amqp = Connection(
@@ -115,7 +121,9 @@ class BrokerConnection:
         """Work a frame into the state; nothing is sent."""
         events = self.amqp.apply(item)
         for event in events:
-            if isinstance(event, DeliveryReceived):
+            if isinstance(event, ProtocolViolation) and isinstance(item, Frame):
+                self._faulty[id(event)] = item
+            elif isinstance(event, DeliveryReceived):
                 host = self._hosts.get(event.link)
                 if isinstance(host, PublisherLink):
                     host.arrived()
@@ -126,6 +134,8 @@ class BrokerConnection:
         for event in events:
             self._handle(event)
         self._forget_gone()
+        if self.amqp.ended:
+            self._broker.nodes.connection_over(self.name)
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with the broker's counters."""
@@ -156,7 +166,7 @@ class BrokerConnection:
                     channel=self._conduct.channel(event),
                 )
             case LinkAttaching(link=link):
-                self._attaching(link)
+                self._attaching.attach(link)
             case LinkStolen(link=link):
                 self.forget(link)
                 self.amqp.answer(event)
@@ -168,6 +178,8 @@ class BrokerConnection:
                 opened = self._conduct.opens_early and link.session.reopen()
                 if isinstance(host, PublisherLink):
                     host.delivery_received(delivery)
+                elif isinstance(host, Requests):
+                    self._request(host, delivery)
                 if opened and link.session.can_emit():
                     link.session.flow()
                 self.amqp.answer(event)
@@ -178,54 +190,33 @@ class BrokerConnection:
                 self.amqp.answer(event)
             case DeliveriesUpdated():
                 self._updated(event)
+            case OpenReceived():
+                fault = self._conduct.opened(event)
+                self.amqp.answer(event if fault is None else fault)
             case ProtocolViolation():
-                self.amqp.answer(self._conduct.translated(event))
+                named = self._conduct.translated(event, self._faulty.pop(id(event), None))
+                if named is not None:
+                    self.amqp.answer(named)
             case _:
                 self.amqp.answer(event)
 
-    def _attaching(self, link: SenderLink | ReceiverLink) -> None:
-        terminus = link.source if link.is_sender else link.target
-        refusal = self._refusal(terminus)
-        if refusal is not None:
-            self._conduct.refused(link, refusal)
-            return
-        assert isinstance(terminus, Source | Target)
-        assert terminus.address is not None
-        queue = self._broker.declare(terminus.address)
-        if isinstance(link, SenderLink):
-            host = self._conduct.consumer(
-                self._consumer_name(link), link, queue, self._broker.credit_rule
-            )
-            self._attach_consumer(link, host)
-        else:
-            # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
-            link.accept(
-                handle=self._conduct.handle(link),
-                max_message_size=self._preset.max_message_size or None,
-                credit_overrun=CreditOverrun.DETACH,
-            )
-            publisher = PublisherLink(
-                link,
-                queue,
-                self._numbers_of(link.session),
-                self.credit_held,
-                self._confirms_of(link.session),
-                self.confirmed,
-            )
-            self._host(link, publisher).attach()
-
-    def _attach_consumer(self, link: SenderLink, host: ConsumerLink) -> None:
-        settled = link.snd_settle_mode is SenderSettleMode.SETTLED
-        queue = host.queue.queue
-        link.available = 0 if queue.active is not None else queue.ready
-        link.accept(
-            handle=self._conduct.handle(link),
-            initial_delivery_count=self._preset.initial_delivery_count,
-            **self._conduct.source_terms(link),
+    def publisher(self, link: ReceiverLink, destination: Destination) -> PublisherLink:
+        """The host for a publisher's link."""
+        return PublisherLink(
+            link,
+            destination,
+            self._numbers_of(link.session),
+            self.credit_held,
+            self._confirms_of(link.session),
+            self.confirmed,
         )
-        link.counters.rule = self._broker.credit_rule
-        self._hosts[link] = host
-        host.attach(settled)
+
+    def _request(self, host: Requests, delivery: IncomingDelivery) -> None:
+        """A request to the management node; one that cannot be answered ends the session."""
+        try:
+            host.received(delivery)
+        except ManagementError as fault:
+            self.amqp.answer(host.link.session.violated(fault.condition, str(fault)))
 
     def _numbers_of(self, session: Session) -> Preset:
         """The preset as it was when the session began: RabbitMQ's sessions read it then."""
@@ -239,38 +230,10 @@ class BrokerConnection:
             self._confirms[session] = Confirms(session, self._broker.soon)
         return self._confirms[session]
 
-    def _host(self, link: Link, host: PublisherLink) -> PublisherLink:
-        self._hosts[link] = host
-        return host
-
-    def _refusal(self, terminus: object) -> Error | None:
-        """Why the link to this terminus is refused [2.6.3], or None."""
-        if not isinstance(terminus, Source | Target):
-            return Error(
-                condition=ErrorCondition.NOT_IMPLEMENTED,
-                description="this terminus is not known here; legal: a source or target with the"
-                " name of a queue as its address",
-            )
-        if terminus.dynamic or terminus.address is None:
-            return Error(
-                condition=ErrorCondition.NOT_IMPLEMENTED,
-                description="the terminus has no address, and nodes are not made on demand; legal:"
-                " the name of a queue",
-            )
-        if self._broker.find(terminus.address) is None and not self._preset.auto_declare:
-            return Error(
-                condition=ErrorCondition.NOT_FOUND,
-                description=f"no queue {terminus.address!r}; there are:"
-                f" {', '.join(self._broker.queues) or 'none'}",
-            )
-        return None
-
-    def _consumer_name(self, link: Link) -> str:
-        return f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
-
     def _flow(self, event: FlowReceived) -> None:
         host = self._hosts.get(event.link) if event.link is not None else None
-        self._conduct.flow(event, host if isinstance(host, ConsumerLink) else None)
+        told = host if isinstance(host, ConsumerLink | Responses) else None
+        self._conduct.flow(event, told)
         # Any flow may have opened the session's window, for every consumer on the session.
         for other in list(self._hosts.values()):
             if isinstance(other, ConsumerLink) and other.link.session is event.session:
@@ -302,41 +265,9 @@ class BrokerConnection:
         for session in list(self.amqp.sessions):
             self._windows.reopen(session)
 
-    def available_changed(self, link: SenderLink) -> None:
-        """The broker alone knows how much it has for a link: a row of its own tells."""
-        self._broker.note_link(
-            "available",
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-        )
-
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process of the broker's on behalf of this connection."""
         return self._broker.actor(name, service_us)
-
-    def note_depth(
-        self,
-        vantage: str,
-        kind: str,
-        depth: int,
-        session: Session | None = None,
-        link: SenderLink | None = None,
-    ) -> None:
-        """A row that tells how much waits in a process."""
-        self._broker.note_process(
-            vantage,
-            "note",
-            kind,
-            connection=self.name,
-            session=None if session is None else session.ordinal,
-            link=None if link is None else link.name,
-            link_sender=None if link is None else "broker",
-            attach_no=None if link is None else link.attach_no,
-            ledger={"mailbox": depth},
-        )
 
     def writer_is_full(self, full: bool, depth: int) -> None:
         """So much waits for the writer that the sessions stop; or they may go on."""
@@ -349,37 +280,6 @@ class BrokerConnection:
         )
         if not full:
             self.kick()
-
-    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
-        """A session has granted credit to a queue: a row tells, for no frame does."""
-        self._broker.note_session(
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            buffered=buffered,
-            credit=count,
-        )
-
-    def credit_held(self, link: ReceiverLink, held: bool) -> None:
-        """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
-        self._note_publisher(link, "block" if held else "unblock", "unconfirmed")
-
-    def confirmed(self, link: ReceiverLink, count: int) -> None:
-        """Messages count no more as unconfirmed, and no frame about the link says so."""
-        self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
-
-    def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
-        self._broker.note_publisher(
-            event,
-            kind,
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-            **columns,
-        )
 
     def crashed(self, session: Session, why: str) -> None:
         """A session's process dies: the session ends with internal-error."""
@@ -398,8 +298,28 @@ class BrokerConnection:
     def forget(self, link: Link) -> None:
         """A link is over: what it held goes back."""
         host = self._hosts.pop(link, None)
-        if host is not None:
-            host.detach()
+        if host is None:
+            return
+        host.detach()
+        self._attaching.forget(link)
+        if isinstance(host, ConsumerLink):
+            self._broker.nodes.consumer_left(host.queue)
+
+    def queue_deleted(self, queue: QueueProcess) -> None:
+        """A queue is no more: every link to it ends."""
+        for link, host in list(self._hosts.items()):
+            if not leads_to(host, queue):
+                continue
+            if isinstance(host, PublisherLink):
+                host.flush()
+            if link.attached:
+                link.close(
+                    Error(
+                        condition=ErrorCondition.RESOURCE_DELETED,
+                        description=f"queue {queue.name!r} in vhost '/' was deleted",
+                    )
+                )
+            self.forget(link)
 
     def kick(self) -> None:
         """The transport takes octets again: let the sessions send, and the queues look."""
@@ -417,6 +337,7 @@ class BrokerConnection:
         self.processes.stop()
         self.amqp.abandon()
         self._forget_gone()
+        self._broker.nodes.connection_over(self.name)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of the connection and of every link on it."""

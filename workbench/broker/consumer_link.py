@@ -29,6 +29,7 @@ from workbench.queues import (
     Stored,
 )
 
+from .consumer_terms import priority_of, start_of
 from .payload import redelivered
 from .queue_process import QueueProcess
 
@@ -72,7 +73,14 @@ class ConsumerLink:
 
     def attach(self, settled: bool) -> None:
         """Begin to consume; nothing comes before the receiver grants credit."""
-        self.queue.attach(self.name, self, delivery_count=self.link.delivery_count, settled=settled)
+        self.queue.attach(
+            self.name,
+            self,
+            delivery_count=self.link.delivery_count,
+            settled=settled,
+            priority=priority_of(self.link),
+            start=start_of(self.link.source, self.queue.arguments),
+        )
         self.available(self.queue.queue.available_to(self.name))
 
     def detach(self) -> int:

@@ -21,10 +21,11 @@ from workbench.amqp.messaging import (
     ApplicationProperties,
     Properties,
     Section,
-    decode_message,
+    decode_section,
     encode_message,
 )
 from workbench.amqp.values import Array, UInt, ULong
+from workbench.queues import QueueError
 
 from .routing import Binding, Routing, RoutingError
 
@@ -61,10 +62,16 @@ class QueueConflictError(ValueError):
     """A queue that is there differs from what was declared; the text says in what."""
 
 
+class QueueLockedError(ValueError):
+    """A queue belongs to another connection."""
+
+
 class Host(Protocol):
     """What the management node asks of its broker."""
 
-    routing: Routing
+    @property
+    def routing(self) -> Routing:
+        """Exchanges and bindings."""
 
     def queue_info(self, name: str) -> QueueInfo | None:
         """The queue, or None."""
@@ -122,14 +129,14 @@ class Management:
         Raises:
             DecodeError: the payload is no message at all.
         """
-        sections = decode_message(request)
+        sections = _sections(request)
         properties = next((one for one in sections if isinstance(one, Properties)), Properties())
         body = next((one.value for one in sections if isinstance(one, AmqpValue)), None)
         try:
             if properties.message_id is None:
                 raise BadRequestError("the request has no message-id")
             response = self.handle(properties.subject or "", str(properties.to or ""), body)
-        except BadRequestError as error:
+        except (BadRequestError, QueueLockedError) as error:
             response = Response(BAD_REQUEST, str(error))
         except RoutingError as error:
             response = Response(STATUS_OF[error.reason], str(error))
@@ -195,7 +202,11 @@ class Management:
     def _purge_queue(self, name: str, **_: Any) -> Response:
         if self._host.queue_info(name) is None:
             return Response(NOT_FOUND, f"no queue {name!r} in vhost {self._vhost!r}")
-        return Response(OK, {"message_count": ULong(self._host.purge_queue(name))})
+        try:
+            count = self._host.purge_queue(name)
+        except QueueError as error:
+            raise BadRequestError(str(error)) from None
+        return Response(OK, {"message_count": ULong(count)})
 
     def _queue_map(self, info: QueueInfo) -> dict[str, Any]:
         return {
@@ -356,3 +367,13 @@ def _arguments(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(arguments.items(), key=lambda pair: pair[0]))
+
+
+def _sections(request: bytes) -> list[Section]:
+    """The request's sections, in any order: RabbitMQ's own client writes a null body first."""
+    found: list[Section] = []
+    at = 0
+    while at < len(request):
+        section, at = decode_section(request, at)
+        found.append(section)
+    return found

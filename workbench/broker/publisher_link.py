@@ -12,13 +12,16 @@ confirm (see `confirms`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from workbench.amqp.delivery import IncomingDelivery
+from workbench.amqp.messaging import Rejected, Released
 from workbench.amqp.receiver import ReceiverLink
+from workbench.amqp.values import Symbol
 from workbench.presets import Preset
 
 from .confirms import Confirms
-from .queue_process import QueueProcess
+from .destinations import Destination, UndeliverableError
 
 
 class PublisherLink:
@@ -26,7 +29,7 @@ class PublisherLink:
 
     Args:
         link: over which it sends.
-        queue: that takes the messages.
+        destination: that takes the messages.
         preset: how much is granted, and when.
         held: told when credit begins to be withheld for want of confirms, and when that ends.
         confirms: gathers what the session tells its publishers; None: each is told alone.
@@ -36,17 +39,18 @@ class PublisherLink:
     def __init__(
         self,
         link: ReceiverLink,
-        queue: QueueProcess,
+        destination: Destination,
         preset: Preset,
         held: Callable[[ReceiverLink, bool], None],
         confirms: Confirms | None = None,
         noted: Callable[[ReceiverLink, int], None] | None = None,
     ) -> None:
         self.link = link
-        self.queue = queue
+        self.destination = destination
         self._credit = preset.publisher_credit
         self._regrant_at = preset.credit_regrant_at
         self._gated = preset.confirms_gate_credit
+        self._rejects = preset.refuses_links
         self._held = False
         self._tell_held = held
         self._confirms = confirms
@@ -56,6 +60,11 @@ class PublisherLink:
     def attach(self) -> None:
         """Let the publisher begin."""
         self.link.grant(self._credit)
+
+    def flush(self) -> None:
+        """Tell at once what is decided: the link is about to end."""
+        if self._confirms is not None:
+            self._confirms.flush()
 
     def detach(self) -> int:
         """The link is gone; what it sent stays in the queue, confirms have nobody to go to."""
@@ -67,12 +76,26 @@ class PublisherLink:
 
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
-        self.queue.publish(
-            delivery.payload,
-            delivery.message_format or 0,
-            confirmed=lambda: self._confirm(delivery),
-        )
+        try:
+            self.destination.publish(delivery, lambda outcome: self._settle(delivery, outcome))
+        except UndeliverableError as fault:
+            self._undeliverable(delivery, fault)
         self.maybe_grant()
+
+    def _undeliverable(self, delivery: IncomingDelivery, fault: UndeliverableError) -> None:
+        """Released, and the link ends [RabbitMQ 4.0]; newer ones reject what named no place."""
+        error = fault.error
+        self.confirmed([delivery], told=not delivery.settled)
+        goes_on = self._rejects and fault.by_message
+        if goes_on and not delivery.settled:
+            self.link.settle(delivery.delivery_id, state=Rejected(error=error))
+            return
+        if goes_on:
+            tag: dict[object, object] = {Symbol("delivery-tag"): delivery.delivery_tag}
+            error = replace(error, info=tag)
+        if not delivery.settled:
+            self.link.settle(delivery.delivery_id, state=Released())
+        self.link.close(error)
 
     @property
     def unconfirmed(self) -> int:
@@ -96,15 +119,17 @@ class PublisherLink:
         if due and not held:
             self.link.grant(self._credit)
 
-    def _confirm(self, delivery: IncomingDelivery) -> None:
+    def _settle(self, delivery: IncomingDelivery, outcome: object) -> None:
+        if not self._rejects and isinstance(outcome, Rejected):
+            outcome = Rejected()
         if self._confirms is not None:
-            self._confirms.add(self, delivery)
+            self._confirms.add(self, delivery, outcome)
             return
         self.confirmed([delivery], told=not delivery.settled)
         if not self.link.attached:
             return
         if not delivery.settled:
-            self.link.settle(delivery.delivery_id)
+            self.link.settle(delivery.delivery_id, state=outcome)
         if self._gated:
             self.maybe_grant()
 
@@ -118,6 +143,6 @@ class PublisherLink:
         """Flat picture: the link's own, and what the queue has not yet taken."""
         return {
             **self.link.overview(),
-            "queue": self.queue.name,
+            "queue": self.destination.name,
             "unconfirmed": self.unconfirmed,
         }

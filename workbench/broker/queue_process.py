@@ -11,13 +11,11 @@ One message is handed out per clock event. Between any two a person may act.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from contextlib import suppress
 
 from workbench.queues import (
     Activated,
     Checkout,
-    ClassicQueue,
     Command,
     Confirm,
     Count,
@@ -31,74 +29,31 @@ from workbench.queues import (
     Dropped,
     Effect,
     Enqueue,
+    Expire,
+    Gone,
     Meta,
     Modify,
     Origin,
     Purge,
+    Queue,
     QueueArguments,
+    QueueError,
     Reject,
     Rejected,
     Release,
     Reply,
     Requeued,
     Settle,
-    Stored,
+    Start,
+    Touch,
 )
-from workbench.sim import Actor, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
+from .payload import time_to_live_ms
+from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
+from .queue_timer import QueueTimer
 
-class Consumer(Protocol):
-    """What the queue asks of whoever stands between it and a link."""
-
-    def can_take(self) -> bool:
-        """False while a message could not be sent on at once (session window closed)."""
-
-    def too_large(self, message: Stored) -> bool:
-        """True if the receiver takes no message of this size; as it would be sent now."""
-
-    def refuse(self, message: Stored) -> None:
-        """The link cannot go on, for this message would be next: end it."""
-
-    def deliver(self, effect: Deliver) -> None:
-        """Send this message."""
-
-    def drained(self, effect: Drained) -> None:
-        """The credit that is left was given back."""
-
-    def credit_replied(self, reply: Credited) -> None:
-        """The answer to a `request`: what it asked for has been handed out as far as it goes."""
-
-    def activated(self) -> None:
-        """It is the queue's single active consumer from now on."""
-
-    def available(self, count: int) -> None:
-        """So many messages are ready now."""
-
-    def noticed(self) -> None:
-        """Messages came or went otherwise than to a consumer; `available` was told before."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Publish:
-    """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
-
-    message: Enqueue
-    confirmed: Callable[[], None] | None
-    rejected: Callable[[str], None] | None
-
-    def refused(self, reason: str) -> None:
-        """The queue does not take it."""
-        if self.rejected is not None:
-            self.rejected(reason)
-        elif self.confirmed is not None:
-            self.confirmed()
-
-
-class _HandOut:
-    """In the mailbox: hand one message out."""
-
-
-_HAND_OUT = _HandOut()
+_NOBODY: frozenset[str] = frozenset()
 
 
 class QueueProcess:
@@ -110,31 +65,39 @@ class QueueProcess:
         enqueue_us, deliver_us: service time of taking one message in, and of handing one out.
         tap: observer of what happens inside.
         dead_letter: publishes a dead letter to its exchange; None: it is gone.
+        gone: deletes the queue, which nobody has used for so long; None: it stays.
     """
 
     def __init__(
         self,
         clock: VirtualClock,
-        queue: ClassicQueue,
+        queue: Queue,
         *,
         enqueue_us: int,
         deliver_us: int,
         tap: Tap,
         dead_letter: Callable[[DeadLettered], None] | None = None,
+        gone: Callable[[], None] | None = None,
     ) -> None:
         self.dead_letter = dead_letter
+        self.gone = gone
+        self._looks_first = queue.arguments.limits_what_waits
+        self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
         self._clock = clock
         self._tap = tap
+        self._unseen = type(tap) is NoTap
         self._consumers: dict[str, Consumer] = {}
-        self._handing_out = False  # a _HAND_OUT is in the mailbox
+        self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
         self._owed: dict[str, None] = {}  # consumers whose request has not been answered
-        self._actor: Actor[_Publish | _HandOut] = Actor(
+        self._actor: Actor[Publish | HandOut] = Actor(
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
+        self._timer = QueueTimer(clock, self._time_is_up)
+        self._set_timer()
 
     @property
     def name(self) -> str:
@@ -172,30 +135,57 @@ class QueueProcess:
                 `confirmed` is called then too, so that somebody who counts gets an answer.
             origin: how it came here; None: straight to the queue.
         """
-        message = Enqueue(
-            payload=payload,
-            message_format=message_format,
-            origin=origin or Origin(routing_keys=(self.name,)),
+        # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
+        ttl_ms = None if origin and origin.deaths else time_to_live_ms(payload, message_format)
+        self._actor.post(
+            Publish(payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected)
         )
-        self._actor.post(_Publish(message, confirmed, rejected))
 
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
         for payload in payloads:
-            self.queue.apply(Enqueue(payload=payload), self._meta())
+            message = Enqueue(
+                payload=payload, ttl_ms=time_to_live_ms(payload), origin=self._straight
+            )
+            for effect in self.queue.apply(message, self._meta())[1]:
+                if not isinstance(effect, Confirm):
+                    self._carry_out(effect)
         self._tell_available()
         self._log_count("enqueue", len(payloads))
+        self._set_timer()
 
     # -- from consumers ---------------------------------------------------------------------
 
     def attach(
-        self, name: str, consumer: Consumer, *, delivery_count: int, settled: bool
+        self,
+        name: str,
+        consumer: Consumer,
+        *,
+        delivery_count: int,
+        settled: bool,
+        priority: int = 0,
+        start: Start | None = None,
     ) -> Credited:
-        """Attach a consumer that counts from `delivery_count`; it has no credit yet."""
+        """Attach a consumer that counts from `delivery_count`; it has no credit yet.
+
+        Args:
+            name: of the consumer.
+            consumer: who it is.
+            delivery_count: of its link.
+            settled: its messages are settled as they leave.
+            priority: higher ones are served first.
+            start: where to begin in a stream.
+        """
         # It is known before the queue is told: what comes of the command may concern it.
         self._consumers[name] = consumer
         reply = self._command(
-            Checkout(consumer=name, delivery_count=delivery_count, settled=settled)
+            Checkout(
+                consumer=name,
+                delivery_count=delivery_count,
+                settled=settled,
+                priority=priority,
+                start=start,
+            )
         )
         assert isinstance(reply, Credited)
         return reply
@@ -211,7 +201,7 @@ class QueueProcess:
         """Obey credit, a settlement, or a purge, at once."""
         reply = self._command(command)
         if isinstance(reply, Count):
-            self._log_count(_words(command), reply.count)
+            self._log_count(_WORDS.get(type(command), "note"), reply.count)
         return reply
 
     def request(self, credit: Credit) -> None:
@@ -222,11 +212,15 @@ class QueueProcess:
         self._owed[credit.consumer] = None
         self._command(credit)
 
+    def touch(self) -> None:
+        """Somebody has declared the queue again."""
+        self._command(Touch())
+
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
         if not self._handing_out and self.queue.deliverable(self._unable()):
             self._handing_out = True
-            self._actor.post(_HAND_OUT)
+            self._actor.post(HAND_OUT)
 
     # -- from a person ----------------------------------------------------------------------
 
@@ -241,10 +235,22 @@ class QueueProcess:
         if self._actor.stalled:
             self._actor.resume()
             self._log("note", kind="resumed")
+            self._time_is_up()
             requests, self._requests = self._requests, []
             for credit in requests:
                 if credit.consumer in self._consumers:
                     self.request(credit)
+
+    def end(self) -> None:
+        """It is deleted, with all that waits in it: nothing comes of it any more."""
+        self.dead_letter = self.gone = None
+        self._timer.stop()
+        self._actor.withdraw(lambda _: True)
+        self._actor.stall()
+        self._handing_out = True  # whoever leaves it wakes nobody up
+        with suppress(QueueError):  # a stream is not purged, nobody reads it any more
+            self.queue.apply(Purge(), self._meta())
+        self._log("note", kind="deleted")
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
@@ -252,12 +258,16 @@ class QueueProcess:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _service_us(self, message: _Publish | _HandOut) -> int:
-        return self.deliver_us if isinstance(message, _HandOut) else self.enqueue_us
+    def _service_us(self, message: Publish | HandOut) -> int:
+        return self.deliver_us if isinstance(message, HandOut) else self.enqueue_us
 
-    def _handle(self, message: _Publish | _HandOut) -> None:
-        if isinstance(message, _Publish):
-            self._command(replace(message.message, publish=message))
+    def _handle(self, message: Publish | HandOut) -> None:
+        if isinstance(message, Publish):
+            unable = _NOBODY
+            if self._looks_first or message.ttl_ms == 0:
+                self._refuses()
+                unable = self._unable()
+            self._command(message.command(unable))
         else:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
@@ -268,12 +278,22 @@ class QueueProcess:
         self._tell_available()
         for effect in effects:
             self._carry_out(effect)
-        if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge):
+        if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge | Expire):
             for consumer in tuple(self._consumers.values()):
                 consumer.noticed()
         self._answer_requests()
         self.kick()
+        self._set_timer()
         return reply
+
+    def _set_timer(self) -> None:
+        deadline = self.queue.deadline_us()
+        if deadline is not None or self._timer.armed:
+            self._timer.set(deadline)
+
+    def _time_is_up(self) -> None:
+        if not self._actor.stalled:  # a process that hangs looks at no timer
+            self._command(Expire())
 
     def _answer_requests(self) -> None:
         """Answer whoever has got all that its credit can bring now."""
@@ -310,11 +330,11 @@ class QueueProcess:
                 self._consumers[name].drained(effect)
             case Confirm(publish=publish):
                 self._log("enqueue")
-                if isinstance(publish, _Publish) and publish.confirmed is not None:
+                if isinstance(publish, Publish) and publish.confirmed is not None:
                     publish.confirmed()
             case Rejected(publish=publish, reason=reason):
                 self._log("drop", kind="publish", extra={"reason": reason})
-                if isinstance(publish, _Publish):
+                if isinstance(publish, Publish):
                     publish.refused(reason)
             case DeadLettered(reason=reason, exchange=exchange):
                 self._log("drop", kind="dead-letter", extra={"reason": reason, "to": exchange})
@@ -324,6 +344,10 @@ class QueueProcess:
                 self._log("drop", extra={"reason": reason})
             case Requeued(count=count):
                 self._log_count("requeue", count)
+            case Gone(reason=reason):
+                self._log("note", kind="gone", extra={"reason": reason})
+                if self.gone is not None:
+                    self.gone()
             case Activated(consumer=name):
                 self._log("activate", kind=name)
                 self._consumers[name].activated()
@@ -348,6 +372,8 @@ class QueueProcess:
     def _log(
         self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
     ) -> None:
+        if self._unseen:
+            return
         self._tap.internal(
             t_us=self._clock.now_us,
             event=event,
@@ -370,7 +396,3 @@ _WORDS: dict[type, str] = {
     Modify: "requeue",
     Purge: "settle",
 }
-
-
-def _words(command: Command) -> str:
-    return _WORDS.get(type(command), "note")

@@ -23,7 +23,8 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
 from workbench.presets import Preset
-from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject
+from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject, Release
+from workbench.queues.arguments import QUORUM
 
 from .consumer_link import ConsumerLink
 from .payload import redelivered
@@ -87,7 +88,9 @@ class RabbitConsumerLink(ConsumerLink):
         self._out = out
         self._batch = preset.max_queue_credit
         self._largest = preset.largest_grant
-        self._tells_activity = preset.tells_activity and queue.queue.single_active
+        # A quorum queue tells it also where every consumer is active (capture rmq43_c).
+        quorum = queue.arguments.queue_type == "quorum"
+        self._tells_activity = preset.tells_activity and (queue.queue.single_active or quorum)
         self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
@@ -185,7 +188,7 @@ class RabbitConsumerLink(ConsumerLink):
     def activated(self) -> None:
         """It is the single active consumer from now on; 4.3 tells it."""
         if self._tells_activity:
-            available = self.queue.queue.available_to(self.name)
+            available = self._ready  # as the queue has told it last
             self._out.push(self, lambda: self._tell_activity(available))
 
     def available(self, count: int) -> None:
@@ -266,7 +269,8 @@ class RabbitConsumerLink(ConsumerLink):
 
     @property
     def _active(self) -> bool:
-        return self.queue.queue.active == self.name
+        queue = self.queue.queue
+        return not queue.single_active or queue.active == self.name
 
     def _tell(self, available: int, *, drain: bool = False) -> None:
         """Tell the client this end's counters; the only flows there are on such a link."""
@@ -292,6 +296,9 @@ class RabbitConsumerLink(ConsumerLink):
     def _command(self, messages: tuple[int, ...], state: object) -> Command:
         if isinstance(state, Modified) and state.undeliverable_here:
             return Reject(consumer=self.name, message_ids=messages)
+        if isinstance(state, Modified) and self.queue.arguments.queue_type != QUORUM:
+            # Neither failures nor annotations are kept (`rabbit_classic_queue.erl:settle`).
+            return Release(consumer=self.name, message_ids=messages)
         return super()._command(messages, state)
 
     def overview(self) -> dict[str, Any]:

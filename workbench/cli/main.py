@@ -12,7 +12,18 @@ from typing import NoReturn
 
 from workbench import __version__
 
-from . import doctor, exploring, exporting, importing, lab, running, scenarios, serving, showing
+from . import (
+    analyzing,
+    doctor,
+    exploring,
+    exporting,
+    importing,
+    lab,
+    running,
+    scenarios,
+    serving,
+    showing,
+)
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
 # In the order in which a person meets them. Each has NAME, HELP, TEXT, add_arguments and command.
@@ -24,6 +35,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     exploring,
     exporting,
     importing,
+    analyzing,
     serving,
     doctor,
 )
@@ -40,6 +52,7 @@ Drive AMQP flow control by hand and see both ends, frame by frame.
   workbench explore --rule set                    every schedule of a link, the shortest bad one
   workbench export t.parquet -o t.html            a page that steps through it, without a network
   workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
+  workbench analyze t.parquet stalls              who waited, for how long, and for which brake
   workbench serve --trace live                    a broker on a socket, for clients of your own
 """
 

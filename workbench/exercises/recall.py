@@ -17,7 +17,13 @@ from .question import Question
 QUESTIONS = 3
 
 # The module of each lesson that registers its questions; one that is not there yet asks nothing.
-MODULES = {"01": "credit_recall", "02": "race_recall", "03": "drain_recall", "04": "windows_recall"}
+MODULES = {
+    "01": "credit_recall",
+    "02": "race_recall",
+    "03": "drain_recall",
+    "04": "windows_recall",
+    "05": "publish_recall",
+}
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.
 Maker = Callable[[int], Question]

@@ -16,57 +16,107 @@ from .vantage import End, LinkKey, is_set, link_key, value
 _Session = int | None
 
 
-@dataclass(slots=True, kw_only=True)
 class Limit:
     """Up to where a sender may count: what its peer said, and where the sender stands.
+
+    Inside, numbers do not wrap: `_at` and `_upper` are places on a straight line, so that a grant
+    of nearly 2^32 is one like any other.
 
     Attributes:
         started: the number with which the sender began; None if that was not seen.
         count: the sender's own, N or D; None if it is not known.
-        upper: the limit by the peer's latest word.
-        furthest: the furthest limit there ever was.
         spoken: whether the peer has said anything.
     """
 
-    started: int | None = None
-    count: int | None = None
-    upper: int | None = None
-    furthest: int | None = None
-    spoken: bool = False
-    _from_start: int | None = None  # a limit that counts from `started`, which is not known yet
+    def __init__(self) -> None:
+        self.started: int | None = None
+        self.count: int | None = None
+        self.spoken = False
+        self._mark: tuple[int, int] | None = None  # a number, and its place
+        self._at: int | None = None
+        self._upper: int | None = None
+        self._furthest: int | None = None
+        self._early: int | None = None  # a grant that counts from a start not seen yet
 
     def begin(self, number: int | None) -> None:
         """The sender tells with what it begins."""
         self.started = self.count = number
-        if self._from_start is not None and number is not None:
-            self.allow(None, self._from_start)
+        self._at = None if number is None else self._place(number)
+        if self._early is not None and number is not None:
+            self._grant(number, self._early)
+
+    def state(self, number: int) -> None:
+        """The sender tells where it stands: ahead, as far as it was allowed, or else nearest."""
+        if self.count is not None and self._at is not None:
+            forward = serial.steps(number, self.count)
+            if forward <= (self.left or 0):
+                self._mark = number, self._at + forward
+        self.count, self._at = number, self._place(number)
 
     def allow(self, base: int | None, more: int) -> bool:
         """The peer allows so many beyond `base`, or the start; tells if that raises the limit."""
         first, self.spoken = not self.spoken, True
+        before, early = self._upper, self._early
         if base is None:
             base = self.started
         if base is None:
-            raised = more > (self._from_start or 0)
-            self._from_start = more
-            return raised
-        self._from_start = None
-        before, self.upper = self.upper, serial.add(base, more)
-        if self.furthest is None or serial.diff(self.upper, self.furthest) > 0:
-            self.furthest = self.upper
-        return more > 0 if first or before is None else serial.diff(self.upper, before) > 0
+            self._early = more
+            return more > (early or 0)
+        self._grant(base, more)
+        assert self._upper is not None
+        return more > 0 if first or before is None else self._upper > before
 
     def step(self) -> None:
         """The sender sends one."""
-        if self.count is not None:
-            self.count = serial.add(self.count, 1)
+        if self.count is not None and self._at is not None:
+            self.count, self._at = serial.add(self.count, 1), self._at + 1
+            self._mark = self.count, self._at
 
     @property
     def left(self) -> int | None:
         """How many more; None if that is not known."""
-        if self.count is None or self.upper is None:
+        if self._at is None or self._upper is None:
             return None
-        return max(0, serial.diff(self.upper, self.count))
+        return min(max(0, self._upper - self._at), serial.MAX)
+
+    @property
+    def upper(self) -> int | None:
+        """The limit by the peer's latest word, on the straight line."""
+        return self._upper
+
+    @property
+    def over(self) -> int | None:
+        """How many beyond the limit the next one would be, 1 or more; None if it is allowed."""
+        return _beyond(self._at, self._upper)
+
+    @property
+    def over_furthest(self) -> int | None:
+        """The same for the furthest limit there ever was."""
+        return _beyond(self._at, self._furthest)
+
+    def ahead(self, number: int) -> int | None:
+        """How far a number is ahead of the count; None if the count is not known."""
+        return None if self.count is None else serial.diff(number, self.count)
+
+    def _grant(self, base: int, more: int) -> None:
+        self._early = None
+        self._upper = self._place(base) + more
+        self._furthest = max(self._upper, self._upper if self._furthest is None else self._furthest)
+
+    def _place(self, number: int) -> int:
+        """The place of a number: the one nearest to what was placed last."""
+        if self._mark is None:
+            self._mark = number, number
+        known, place = self._mark
+        place += serial.diff(number, known)
+        self._mark = number, place
+        return place
+
+
+def _beyond(at: int | None, upper: int | None) -> int | None:
+    if at is None or upper is None or at < upper:
+        return None
+    return at - upper + 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,9 +148,10 @@ class Step:
         opens: the row raises the window's upper end.
         begins, ends: the row's transfer begins, or ends, a message.
         credit_before, window_before: as they were before the row.
-        stood, window_stood: D and N just before the row.
-        allowed, window_allowed: the limit and the window's upper end then.
-        furthest, window_furthest: the furthest that they had been.
+        over, window_over: by how many the link's limit, or the window, would have been overrun by
+            one more just before the row; None if it was allowed, or nobody knows.
+        over_furthest, window_over_furthest: the same for the furthest there ever was.
+        id_ahead: of a flow that is heard, how far its next-incoming-id was ahead of N.
     """
 
     row: Row
@@ -112,12 +163,11 @@ class Step:
     ends: bool = False
     credit_before: int | None = None
     window_before: int | None = None
-    stood: int | None = None
-    allowed: int | None = None
-    furthest: int | None = None
-    window_stood: int | None = None
-    window_allowed: int | None = None
-    window_furthest: int | None = None
+    over: int | None = None
+    over_furthest: int | None = None
+    window_over: int | None = None
+    window_over_furthest: int | None = None
+    id_ahead: int | None = None
 
 
 class Counters:
@@ -148,12 +198,11 @@ class Counters:
         step = Step(row=row, link=link, session=session)
         if link is not None:
             step.credit_before = link.credit
-            limit = link.limit
-            step.stood, step.allowed, step.furthest = limit.count, limit.upper, limit.furthest
+            step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
         if session is not None:
             step.window_before = session.left
-            step.window_stood, step.window_allowed = session.count, session.upper
-            step.window_furthest = session.furthest
+            step.window_over = session.over
+            step.window_over_furthest = session.over_furthest
         if row.from_peer == self.end.peer:
             self._said(step)
         else:
@@ -171,10 +220,10 @@ class Counters:
             case "flow":
                 number = value(row, "next_outgoing_id")
                 if session is not None and number is not None:
-                    session.count = number
+                    session.state(number)
                 number = value(row, "delivery_count")
                 if link is not None and number is not None:
-                    link.limit.count = number
+                    link.limit.state(number)
             case "transfer" if link is not None and session is not None:
                 session.step()
                 step.begins = not link.in_message
@@ -186,8 +235,11 @@ class Counters:
     def _heard(self, step: Step) -> None:
         row, link, session = step.row, step.link, step.session
         window = value(row, "incoming_window")
+        told = value(row, "next_incoming_id")
+        if session is not None and row.kind == "flow" and told is not None:
+            step.id_ahead = session.ahead(told)
         if session is not None and window is not None and row.kind in ("begin", "flow"):
-            step.opens = session.allow(value(row, "next_incoming_id"), window)
+            step.opens = session.allow(told, window)
         if link is None:
             return
         if row.kind == "attach":

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench import serial
 from workbench.trace.schema import Row
 
 from .counters import Counters
@@ -96,7 +95,7 @@ class _Grants:
         if len(self.times) < 2:
             return ("none", "once")[len(self.times)]
         moves = [
-            None if a is None or b is None else serial.diff(b, a)
+            None if a is None or b is None else b - a
             for a, b in zip(self.uppers, self.uppers[1:], strict=False)
         ]
         left = self.before[1:]

@@ -34,13 +34,7 @@ def violations(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (row["run"], row["seq"], row["what"]))
 
 
-def _breach(
-    row: Row,
-    what: str,
-    expected: int | None = None,
-    found: int | None = None,
-    certain: bool = True,
-) -> dict[str, Any]:
+def _breach(row: Row, what: str, *, by: int | None = None, certain: bool = True) -> dict[str, Any]:
     key = link_key(row)
     link = _NO_LINK if key is None else {name: getattr(key, name) for name in _NO_LINK}
     return {
@@ -53,8 +47,7 @@ def _breach(
         "from_peer": row.from_peer,
         "what": what,
         "clause": CLAUSES[what],
-        "expected": expected,
-        "found": found,
+        "by": by,
         "certain": certain,
     }
 
@@ -66,19 +59,15 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
         row = step.row
         if row.kind != "transfer" or row.from_peer != end.peer or step.link is None:
             continue
-        if _over(step.window_stood, step.window_allowed):
-            sure = end.own or _over(step.window_stood, step.window_furthest)
-            yield _breach(row, "beyond-window", step.window_allowed, step.window_stood, sure)
+        if step.window_over is not None:
+            sure = end.own or step.window_over_furthest is not None
+            yield _breach(row, "beyond-window", by=step.window_over, certain=sure)
         if not step.begins:
             continue
-        if _over(step.stood, step.allowed):
-            sure = end.own or _over(step.stood, step.furthest)
-            yield _breach(row, "beyond-credit", step.allowed, step.stood, sure)
+        if step.over is not None:
+            sure = end.own or step.over_furthest is not None
+            yield _breach(row, "beyond-credit", by=step.over, certain=sure)
         yield from _numbered(row, last_id)
-
-
-def _over(stood: int | None, allowed: int | None) -> bool:
-    return stood is not None and allowed is not None and serial.diff(allowed, stood) <= 0
 
 
 def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:
@@ -88,19 +77,16 @@ def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, An
         return
     before = last_id.get(row.session)
     if before is not None and number != serial.add(before, 1):
-        yield _breach(row, "delivery-id-order", serial.add(before, 1), number)
+        yield _breach(row, "delivery-id-order", by=serial.diff(number, serial.add(before, 1)))
     last_id[row.session] = number
 
 
 def _ids(end: End) -> Iterator[dict[str, Any]]:
     """Flows of the other end that speak of frames which this one has not sent."""
     for step in Counters(end).steps():
-        row: Row = step.row
-        told = value(row, "next_incoming_id")
-        if row.kind != "flow" or row.from_peer == end.peer or told is None:
-            continue
-        if step.window_stood is not None and serial.diff(told, step.window_stood) > 0:
-            yield _breach(row, "id-never-sent", step.window_stood, told)
+        row = step.row
+        if row.from_peer != end.peer and step.id_ahead is not None and step.id_ahead > 0:
+            yield _breach(row, "id-never-sent", by=step.id_ahead)
 
 
 def _handles(end: End) -> Iterator[dict[str, Any]]:
@@ -118,7 +104,7 @@ def _handles(end: End) -> Iterator[dict[str, Any]]:
                 there.add(handle)
             elif row.kind in ("flow", "transfer", "detach"):
                 if handle not in there:
-                    yield _breach(row, "handle-unknown", found=handle)
+                    yield _breach(row, "handle-unknown")
                 if row.kind == "detach":
                     there.discard(handle)
 

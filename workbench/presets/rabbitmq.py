@@ -90,6 +90,12 @@ class RabbitMq43(Preset):
     tells_activity: bool = _other(
         "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
     )
+    auto_declare: bool = _other(
+        "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
+    )
+    addresses_v1: bool = _other(
+        "addresses_v1", False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,3 +127,9 @@ class RabbitMq40(RabbitMq43):
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
     tells_activity: bool = _other("tells_activity", False, "4.0 sends no flow properties")
+    quorum_limit_counts: str = _other(
+        "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
+    )
+    addresses_v1: bool = _other(
+        "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
+    )

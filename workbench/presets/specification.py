@@ -154,6 +154,37 @@ class Preset:
         source="spec 2.7.3: 0 is no limit",
         doc="largest message that the broker takes from a publisher",
     )
+    # -- quorum queues ----------------------------------------------------------------------
+    fsync_us: int = _number(
+        5000,
+        unit="us",
+        source="article: at least 5 ms on a consumer's disk",
+        doc="how long a node's disk takes for one fsync of its write-ahead log",
+    )
+    node_latency_us: int = _number(
+        200,
+        unit="us",
+        source="ours; two machines in one room",
+        doc="how long a message is under way between two nodes of a cluster",
+    )
+    quorum_soft_limit: int = _number(
+        32,
+        unit="commands",
+        source="RabbitMQ quorum_commands_soft_limit; 256 before 3.8.4",
+        doc="with so many commands pending a quorum queue counts as slow",
+    )
+    quorum_command_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 leaves disk and network alone to explain what is seen",
+        doc="service time of a quorum queue's leader for one command",
+    )
+    quorum_limit_counts: str = _number(
+        "failed",
+        unit="failed or acquired",
+        source="rabbit_fifo.erl:return_one, 4.3",
+        doc="which returns count towards the delivery limit of a quorum queue",
+    )
     # -- links to publishers ----------------------------------------------------------------
     publisher_credit: int = _number(
         100,
@@ -289,6 +320,14 @@ class Preset:
         unit="yes or no",
         source="ours; the specification knows nodes, not how they come about",
         doc="a link to an unknown queue makes the queue; otherwise it is refused [2.6.3]",
+    )
+
+    addresses_v1: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; the specification leaves addresses to the node",
+        doc="under RabbitMQ's conduct, addresses of its version 1 are taken too: `q` and `/queue/q`"
+        " name a queue, and make it",
     )
 
     @property

@@ -17,11 +17,12 @@ from .base import (
     Dropped,
     Effect,
     Enqueue,
+    Expire,
+    Gone,
     Meta,
     Modify,
     Origin,
     Purge,
-    Queue,
     QueueError,
     Reject,
     Rejected,
@@ -29,9 +30,14 @@ from .base import (
     Reply,
     Requeued,
     Settle,
+    Start,
     Stored,
+    Touch,
 )
 from .classic import ClassicQueue
+from .kinds import make_queue
+from .protocol import Queue
+from .stream import StreamQueue
 
 __all__ = [
     "Activated",
@@ -50,6 +56,8 @@ __all__ = [
     "Dropped",
     "Effect",
     "Enqueue",
+    "Expire",
+    "Gone",
     "Meta",
     "Modify",
     "Origin",
@@ -64,5 +72,9 @@ __all__ = [
     "Reply",
     "Requeued",
     "Settle",
+    "Start",
     "Stored",
+    "StreamQueue",
+    "Touch",
+    "make_queue",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 
 class QueueError(Exception):
@@ -71,6 +71,38 @@ class Stored:
     t_us: int = 0
     expires_us: int | None = None
 
+    def handed_out(self) -> Stored:
+        """The message as it is after it was handed to a consumer once more."""
+        return Stored(  # a third of the time of `replace`, and done for every message
+            message_id=self.message_id,
+            payload=self.payload,
+            message_format=self.message_format,
+            delivery_count=self.delivery_count,
+            acquired_count=self.acquired_count + 1,
+            annotations=self.annotations,
+            barred=self.barred,
+            origin=self.origin,
+            t_us=self.t_us,
+            expires_us=self.expires_us,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a consumer begins in a stream; one of the four is given.
+
+    Attributes:
+        at: `first` message, `last` one, or `next` one to come.
+        offset: this message, or the first after it.
+        t_us: the first message taken in at this time or later.
+        age_us: the first message that is no older than this.
+    """
+
+    at: str = ""
+    offset: int | None = None
+    t_us: int | None = None
+    age_us: int | None = None
+
 
 # -- commands -------------------------------------------------------------------------------
 
@@ -81,6 +113,8 @@ class Enqueue:
 
     Attributes:
         ttl_ms: how long the message may wait by its own header [3.2.1]; None: as the queue says.
+        unable: consumers that cannot take a message now, as in `Dispatch`; what others can take at
+            once neither expires nor finds no room.
         origin: how it came to the queue; kept with the message.
     """
 
@@ -89,6 +123,7 @@ class Enqueue:
     publish: Any = None
     ttl_ms: int | None = None
     origin: Origin = NOWHERE
+    unable: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +133,15 @@ class Checkout:
     Attributes:
         delivery_count: the link's initial-delivery-count, so that both count alike.
         settled: True if deliveries are settled as they leave (at most once).
+        priority: consumers with a higher one are served first, as long as they have credit.
+        start: where to begin in a stream; other queues begin with what is ready.
     """
 
     consumer: str
     delivery_count: int = 0
     settled: bool = False
+    priority: int = 0
+    start: Start | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +212,16 @@ class Purge:
     """Drop every ready message; unsettled ones stay with their consumers."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expire:
+    """Time has passed: whatever is too old by `Meta.t_us` goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """Somebody has declared the queue again: it is not unused."""
+
+
 Command = (
     Enqueue
     | Checkout
@@ -184,6 +233,8 @@ Command = (
     | Modify
     | DetachConsumer
     | Purge
+    | Expire
+    | Touch
 )
 
 
@@ -285,19 +336,13 @@ class Requeued:
     count: int
 
 
-Effect = Deliver | Confirm | Rejected | Drained | Dropped | DeadLettered | Activated | Requeued
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """The queue is to be deleted, with all that is in it; `reason` says why (`expired`)."""
+
+    reason: str
 
 
-class Queue(Protocol):
-    """A queue of any kind."""
-
-    name: str
-
-    def apply(self, command: Command, meta: Meta) -> tuple[Reply, list[Effect]]:
-        """Obey a command; returns the reply and what should happen outside."""
-
-    def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
-        """True if a `Dispatch` with the same `unable` would have an effect."""
-
-    def overview(self) -> dict[str, int | str]:
-        """Flat picture of the queue."""
+Effect = (
+    Deliver | Confirm | Rejected | Drained | Dropped | DeadLettered | Activated | Requeued | Gone
+)

@@ -1,27 +1,28 @@
 """A classic queue: one ordered store of ready messages, consumers served in turn.
 
-Three rules, checked by a property test after every command:
+Rules, checked by a property test after every command:
 
 1. ready + unsettled + terminal == enqueued: a message is in exactly one of these places.
 2. Messages are handed out in the order they came; what comes back goes to its old place.
 3. A consumer gets no more than its credit, and credit is absolute [AMQP 1.0, 2.6.7].
+4. No more is ready than the limits allow, and nothing is handed out that is too old.
+5. Of the consumers that can take a message, one of the highest priority gets it.
 
-With a single active consumer a fourth: only the consumer attached longest gets messages. The others
-wait with their credit, and nothing is available to them. When the active one leaves, what it held
-goes back to its place first, and then the next one is active (`rabbit_queue_consumers.erl`).
+With a single active consumer another: only the active one gets messages. The others wait with their
+credit, and nothing is available to them. When the active one leaves, what it held goes back to its
+place first, and then the next one is active (`rabbit_queue_consumers.erl`).
+
+Here taking a message in and handing one out are two commands; in RabbitMQ's process they are one
+turn. So that a limit does not hit a message for which somebody waits with credit, `Enqueue` hands
+messages out before it drops or refuses one.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
-from dataclasses import dataclass, field, replace
-
-from workbench import serial
+from dataclasses import replace
 
 from .arguments import NO_ARGUMENTS, QueueArguments
 from .base import (
-    Activated,
     Checkout,
     Command,
     Confirm,
@@ -31,72 +32,63 @@ from .base import (
     Deliver,
     DetachConsumer,
     Dispatch,
-    Drained,
-    Dropped,
     Effect,
     Enqueue,
+    Expire,
+    Gone,
     Meta,
     Modify,
     Purge,
-    QueueError,
     Reject,
+    Rejected,
     Release,
     Reply,
     Requeued,
     Settle,
     Stored,
+    Touch,
 )
+from .consumers import Consumer, Consumers
+from .limits import EXPIRED, MAXLEN, PURGED, REJECTED, US_PER_MS, Limits
+from .ready import Ready
 
 NO_META = Meta()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Consumer:
-    """One attached consumer.
-
-    Attributes:
-        delivery_count: moves with every message handed out, as the link's does.
-        link_credit: how many more it may get; never below 0.
-        drain: the receiver wants its credit used up or given back.
-        settled: messages leave the queue as they are handed out.
-        unsettled: handed out and not yet settled, by message id.
-    """
-
-    name: str
-    delivery_count: int
-    settled: bool
-    link_credit: int = 0
-    drain: bool = False
-    unsettled: dict[int, Stored] = field(default_factory=dict)
 
 
 class ClassicQueue:
     """Commands in, effects out; see `workbench.queues.base` for both.
 
-    Args: its name, and how it was declared.
+    Args:
+        name: of the queue.
+        arguments: how it was declared.
+        created_us: when.
     """
 
-    def __init__(self, name: str, arguments: QueueArguments = NO_ARGUMENTS) -> None:
+    def __init__(
+        self, name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: int = 0
+    ) -> None:
         self.name = name
         self.arguments = arguments
         self.single_active = arguments.single_active_consumer
-        self._active: str | None = None
-        self._fresh: deque[Stored] = deque()  # never handed out, in order
-        # What came back. Every fresh message is younger than any of these, because fresh ones are
-        # handed out in order, so the oldest ready message is at the top here if there is one.
-        self._returned: list[tuple[int, Stored]] = []
-        self._consumers: dict[str, _Consumer] = {}
-        self._turn: deque[str] = deque()  # whose turn it is to be served, first in line first
+        self._ready = Ready()
+        self._limits = Limits(arguments)
+        self._consumers = Consumers(name, single_active=self.single_active)
         self._enqueued = 0
-        self._terminal = 0
         self._unsettled = 0
+        self._ages = False  # a message has come that may get too old
+        self._unused_since: int | None = created_us
 
     # -- reading ----------------------------------------------------------------------------
 
     @property
     def ready(self) -> int:
         """Messages that wait for a consumer."""
-        return len(self._fresh) + len(self._returned)
+        return len(self._ready)
+
+    @property
+    def ready_octets(self) -> int:
+        """Their sizes, added up."""
+        return self._ready.octets
 
     @property
     def unsettled(self) -> int:
@@ -110,29 +102,39 @@ class ClassicQueue:
 
     @property
     def terminal(self) -> int:
-        """Messages that have left for good: accepted, rejected, sent settled, purged."""
-        return self._terminal
+        """Messages that have left for good, however."""
+        return self._limits.left.total()
+
+    @property
+    def left(self) -> dict[str, int]:
+        """The same by how they left: `settled`, `dead_lettered`, `dropped`, `expired`, `purged`."""
+        return dict(self._limits.left)
+
+    @property
+    def refused(self) -> int:
+        """Messages that were not taken in."""
+        return self._limits.refused
 
     @property
     def active(self) -> str | None:
         """The single active consumer; None if there is none, or every one is active."""
-        return self._active
+        return self._consumers.active
 
     def available_to(self, consumer: str) -> int:
         """Ready messages that a consumer could get: none if it waits behind the active one."""
-        return self.ready if self._may_have(consumer) else 0
+        return self.ready if self._consumers.may_have(consumer) else 0
 
     def consumers(self) -> tuple[str, ...]:
         """Names of the attached consumers, in order of attaching."""
-        return tuple(self._consumers)
+        return self._consumers.names()
 
     def consumer(self, name: str) -> Credited:
         """Counters of one consumer."""
-        return self._credited(self._known(name))
+        return self._credited(self._consumers.known(name))
 
     def unsettled_ids(self, consumer: str) -> tuple[int, ...]:
         """Message ids that the consumer holds, in order of delivery."""
-        return tuple(self._known(consumer).unsettled)
+        return tuple(self._consumers.known(consumer).unsettled)
 
     def has_for(self, consumer: str) -> bool:
         """Whether a message is ready that this consumer could get."""
@@ -144,17 +146,17 @@ class ClassicQueue:
         Args:
             unable: consumers that cannot take one now, as in `Dispatch`.
         """
-        for name in self._turn:
-            if self._consumers[name].link_credit == 0 or name in unable:
+        for consumer in self._consumers.in_turn():
+            if consumer.link_credit == 0 or consumer.name in unable:
                 continue
-            message = self._oldest(name)
+            message = self._oldest(consumer.name)
             if message is not None:
-                return name, replace(message, acquired_count=message.acquired_count + 1)
+                return consumer.name, message.handed_out()
         return None
 
     def deliverable(self, unable: frozenset[str] = frozenset()) -> bool:
         """True if a `Dispatch` would hand out a message or give credit back."""
-        for consumer in self._consumers.values():
+        for consumer in self._consumers:
             if consumer.link_credit > 0 and (
                 (consumer.name not in unable and self.has_for(consumer.name))
                 or (consumer.drain and not self.has_for(consumer.name))
@@ -162,16 +164,26 @@ class ClassicQueue:
                 return True
         return False
 
+    def deadline_us(self) -> int | None:
+        """When the oldest message, or the queue itself, is too old; None is never."""
+        head = self._ready.head() if self._ages else None
+        found = None if head is None else head.expires_us
+        if self.arguments.expires_ms is None or self._unused_since is None:
+            return found
+        ends = self._unused_since + self.arguments.expires_ms * US_PER_MS
+        return ends if found is None else min(ends, found)
+
     def overview(self) -> dict[str, int | str]:
         """Flat picture: `name`, `ready`, `unsettled`, `terminal`, `enqueued`, `consumers`."""
         return {
             "name": self.name,
             "ready": self.ready,
             "unsettled": self._unsettled,
-            "terminal": self._terminal,
+            "terminal": self.terminal,
             "enqueued": self._enqueued,
             "consumers": len(self._consumers),
-            **({"active": self._active or ""} if self.single_active else {}),
+            **({"active": self.active or ""} if self.single_active else {}),
+            **self._limits.overview(),
         }
 
     # -- commands ---------------------------------------------------------------------------
@@ -185,11 +197,19 @@ class ClassicQueue:
         Raises:
             QueueError: if the command cannot be obeyed; the queue is as it was.
         """
+        reply, effects = self._obey(command, meta.t_us)
+        if self._ages:
+            late = self._drop_expired(meta.t_us)
+            if late:
+                effects += [*late, *self._drained()]
+        return reply, effects
+
+    def _obey(self, command: Command, now_us: int) -> tuple[Reply, list[Effect]]:
         match command:
             case Enqueue():
-                return self._enqueue(command)
+                return None, self._enqueue(command, now_us)
             case Dispatch():
-                return None, self._dispatch(command.unable)
+                return None, self._hand_out(command.unable, now_us) or self._drained()
             case Credit():
                 return self._credit(command)
             case Settle() | Reject():
@@ -199,128 +219,154 @@ class ClassicQueue:
             case Checkout():
                 return self._checkout(command)
             case DetachConsumer():
-                return self._detach(command)
+                return self._detach(command, now_us)
             case Purge():
                 return self._purge()
+            case Expire():
+                return None, self._expire(now_us)
+            case Touch():
+                self._unused_since = None if len(self._consumers) else now_us
+                return None, []
 
-    def _enqueue(self, command: Enqueue) -> tuple[Reply, list[Effect]]:
-        self._fresh.append(
-            Stored(
-                message_id=self._enqueued,
-                payload=command.payload,
-                message_format=command.message_format,
-            )
+    def _enqueue(self, command: Enqueue, now_us: int) -> list[Effect]:
+        message = Stored(
+            message_id=self._enqueued,
+            payload=command.payload,
+            message_format=command.message_format,
+            origin=command.origin,
+            t_us=now_us,
+            expires_us=self._limits.expires_us(now_us, command.ttl_ms),
         )
+        effects: list[Effect] = []
+        if self._limits.rejects:
+            while self._limits.over(self._ready, message) and (
+                handed := self._hand_out(command.unable, now_us)
+            ):
+                effects += handed
+            if self._limits.over(self._ready, message):
+                effects += self._limits.refuse(message)
+                return [*effects, Rejected(publish=command.publish, reason=MAXLEN)]
+        self._ready.append(message)
         self._enqueued += 1
-        return None, [Confirm(publish=command.publish)]
+        effects.append(Confirm(publish=command.publish))
+        at_once = message.expires_us is not None and message.expires_us <= now_us
+        self._ages = self._ages or message.expires_us is not None
+        while (at_once or (self._limits.drops and self._limits.over(self._ready))) and (
+            handed := self._hand_out(command.unable, now_us, spared=message)
+        ):
+            effects += handed
+        return effects + self._drop_heads()
 
     def _checkout(self, command: Checkout) -> tuple[Reply, list[Effect]]:
-        if command.consumer in self._consumers:
-            raise QueueError(
-                f"consumer {command.consumer} is attached to queue {self.name} already; legal now:"
-                " detach it first, or attach another name"
-            )
-        consumer = _Consumer(
-            name=command.consumer, delivery_count=command.delivery_count, settled=command.settled
-        )
-        self._consumers[consumer.name] = consumer
-        self._turn.append(consumer.name)
-        return self._credited(consumer), self._activate()
+        consumer = self._consumers.attach(command)
+        self._unused_since = None
+        return self._credited(consumer), [*self._consumers.activate()]
 
     def _credit(self, command: Credit) -> tuple[Reply, list[Effect]]:
-        consumer = self._known(command.consumer)
-        # delivery-count_rcv + link-credit_rcv - delivery-count_snd, with the small serial
-        # difference taken first so that every 32-bit credit is legal.
-        ahead = serial.diff(consumer.delivery_count, command.delivery_count)
-        consumer.link_credit = max(0, command.link_credit - ahead)
-        consumer.drain = command.drain
+        consumer = self._consumers.known(command.consumer)
+        consumer.grant(command)
         effects: list[Effect] = []
         if consumer.drain and not self.has_for(consumer.name):
-            effects += self._give_credit_back(consumer)
+            effects += consumer.give_back()
         return self._credited(consumer), effects
 
-    def _dispatch(self, unable: frozenset[str]) -> list[Effect]:
+    def _hand_out(
+        self, unable: frozenset[str], now_us: int, spared: Stored | None = None
+    ) -> list[Effect]:
+        """One message to whose turn it is, and credit back to whom nothing is left; or nothing.
+
+        What is too old goes before; `spared` has come just now and may be handed out at any age.
+        """
+        late = self._drop_expired(now_us, spared) if self._ages else []
         found = self.next_out(unable)
         if found is None:
-            return self._drained()
+            return late + self._drained() if late else []
         name, message = found
-        self._turn.remove(name)
-        self._turn.append(name)
-        self._take(message.message_id)
-        return [self._deliver(self._consumers[name], message), *self._drained()]
-
-    def _deliver(self, consumer: _Consumer, message: Stored) -> Deliver:
-        consumer.delivery_count = serial.add(consumer.delivery_count, 1)
-        consumer.link_credit -= 1
+        consumer = self._consumers.known(name)
+        self._consumers.served(consumer)
+        self._ready.take(message)
+        consumer.count_delivery()
         if consumer.settled:
-            self._terminal += 1
+            self._limits.left["settled"] += 1
         else:
             consumer.unsettled[message.message_id] = message
             self._unsettled += 1
-        return Deliver(consumer=consumer.name, message=message, settled=consumer.settled)
+        handed = Deliver(consumer=name, message=message, settled=consumer.settled)
+        return [*late, handed, *self._drained()]
 
     def _drained(self) -> list[Effect]:
         effects: list[Effect] = []
-        for consumer in self._consumers.values():
+        for consumer in self._consumers:
             if consumer.drain and consumer.link_credit > 0 and not self.has_for(consumer.name):
-                effects += self._give_credit_back(consumer)
+                effects += consumer.give_back()
         return effects
 
-    def _give_credit_back(self, consumer: _Consumer) -> list[Effect]:
-        """Drain: delivery-count moves on by the unused credit, credit becomes 0 [2.6.7]."""
-        given_back, consumer.link_credit = consumer.link_credit, 0
-        if not given_back:
-            return []
-        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
-        third = given_back // 3
-        moved = serial.add(serial.add(consumer.delivery_count, third), third)
-        consumer.delivery_count = moved = serial.add(moved, given_back - 2 * third)
-        return [Drained(consumer=consumer.name, delivery_count=moved, given_back=given_back)]
-
     def _finish(self, command: Settle | Reject) -> tuple[Reply, list[Effect]]:
-        messages = self._held(command.consumer, command.message_ids)
-        self._forget(command.consumer, command.message_ids)
-        self._terminal += len(messages)
-        effects: list[Effect] = []
-        if isinstance(command, Reject):
-            effects += [Dropped(message=message, reason="rejected") for message in messages]
-        return Count(count=len(messages)), effects
+        messages = self._taken_back(command.consumer, command.message_ids)
+        if isinstance(command, Settle):
+            self._limits.left["settled"] += len(messages)
+            return Count(count=len(messages)), []
+        return Count(count=len(messages)), [
+            self._limits.leave(message, REJECTED) for message in messages
+        ]
 
     def _give_back(self, command: Release | Modify) -> tuple[Reply, list[Effect]]:
-        messages = self._held(command.consumer, command.message_ids)
-        self._forget(command.consumer, command.message_ids)
+        messages = self._taken_back(command.consumer, command.message_ids)
         for message in messages:
-            if isinstance(command, Modify):
-                message = _modified(message, command)
-            self._put_back(message)
-        return Count(count=len(messages)), self._drained()
+            changed = _modified(message, command) if isinstance(command, Modify) else message
+            self._ready.put_back(changed)
+        return Count(count=len(messages)), [*self._drop_heads(), *self._drained()]
 
-    def _detach(self, command: DetachConsumer) -> tuple[Reply, list[Effect]]:
-        consumer = self._known(command.consumer)
-        del self._consumers[consumer.name]
-        self._turn.remove(consumer.name)
-        self._unsettled -= len(consumer.unsettled)
+    def _detach(self, command: DetachConsumer, now_us: int) -> tuple[Reply, list[Effect]]:
+        consumer = self._consumers.detach(command.consumer)
+        count = len(consumer.unsettled)
+        self._unsettled -= count
         for message in consumer.unsettled.values():
-            self._put_back(message)
-        if consumer.name == self._active:
-            self._active = None
-        effects: list[Effect] = []
-        if consumer.unsettled:
-            effects = [Requeued(consumer=consumer.name, count=len(consumer.unsettled))]
-        effects += [*self._activate(), *self._drained()]
-        return Count(count=len(consumer.unsettled)), effects
+            self._ready.put_back(message)
+        if not len(self._consumers):
+            self._unused_since = now_us
+        effects: list[Effect] = [Requeued(consumer=consumer.name, count=count)] if count else []
+        effects += self._drop_heads()
+        effects += self._consumers.activate()
+        return Count(count=count), effects + self._drained()
 
     def _purge(self) -> tuple[Reply, list[Effect]]:
-        gone = [message for _, message in sorted(self._returned)] + list(self._fresh)
-        self._returned.clear()
-        self._fresh.clear()
-        self._terminal += len(gone)
-        dropped: list[Effect] = [Dropped(message=message, reason="purged") for message in gone]
+        gone = self._ready.clear()
+        dropped: list[Effect] = [self._limits.leave(message, PURGED) for message in gone]
         return Count(count=len(gone)), dropped + self._drained()
+
+    def _expire(self, now_us: int) -> list[Effect]:
+        """The queue itself; messages are looked at after every command."""
+        expires_ms, since = self.arguments.expires_ms, self._unused_since
+        if expires_ms is None or since is None or now_us < since + expires_ms * US_PER_MS:
+            return []
+        return [Gone(reason=EXPIRED)]
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _credited(self, consumer: _Consumer) -> Credited:
+    def _drop_heads(self) -> list[Effect]:
+        """Too much is ready: the oldest go, if the queue was declared so."""
+        effects: list[Effect] = []
+        while self._limits.drops and self._limits.over(self._ready):
+            effects.append(self._leave_head(MAXLEN))
+        return effects
+
+    def _drop_expired(self, now_us: int, spared: Stored | None = None) -> list[Effect]:
+        """What is too old goes, from the head: behind a younger message an old one stays."""
+        effects: list[Effect] = []
+        while (head := self._ready.head()) is not None and head is not spared:
+            if head.expires_us is None or head.expires_us > now_us:
+                break
+            effects.append(self._leave_head(EXPIRED))
+        return effects
+
+    def _leave_head(self, reason: str) -> Effect:
+        head = self._ready.head()
+        assert head is not None
+        self._ready.take(head)
+        return self._limits.leave(head, reason)
+
+    def _credited(self, consumer: Consumer) -> Credited:
         return Credited(
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
@@ -328,66 +374,18 @@ class ClassicQueue:
             drain=consumer.drain,
         )
 
-    def _known(self, name: str) -> _Consumer:
-        try:
-            return self._consumers[name]
-        except KeyError:
-            attached = ", ".join(self._consumers) or "none"
-            raise QueueError(
-                f"no consumer {name} on queue {self.name}; attached now: {attached}"
-            ) from None
-
-    def _held(self, consumer: str, message_ids: tuple[int, ...]) -> list[Stored]:
-        unsettled = self._known(consumer).unsettled
-        missing = [number for number in message_ids if number not in unsettled]
-        if missing or len(set(message_ids)) != len(message_ids):
-            listed = ", ".join(map(str, missing)) or "one of them twice"
-            raise QueueError(
-                f"{consumer} cannot settle {listed}: it holds {len(unsettled)} unsettled messages"
-            )
-        return [unsettled[number] for number in message_ids]
-
-    def _forget(self, consumer: str, message_ids: tuple[int, ...]) -> None:
-        unsettled = self._consumers[consumer].unsettled
+    def _taken_back(self, name: str, message_ids: tuple[int, ...]) -> list[Stored]:
+        """What a consumer held and holds no longer."""
+        consumer = self._consumers.known(name)
+        messages = consumer.held(message_ids)
         for number in message_ids:
-            del unsettled[number]
-        self._unsettled -= len(message_ids)
-
-    def _put_back(self, message: Stored) -> None:
-        heapq.heappush(self._returned, (message.message_id, message))
-
-    def _may_have(self, consumer: str) -> bool:
-        return not self.single_active or consumer == self._active
-
-    def _activate(self) -> list[Effect]:
-        """Make the consumer that waits longest the active one, if there is none."""
-        if not self.single_active or self._active is not None or not self._consumers:
-            return []
-        self._active = next(iter(self._consumers))
-        return [Activated(consumer=self._active)]
+            del consumer.unsettled[number]
+        self._unsettled -= len(messages)
+        return messages
 
     def _oldest(self, consumer: str) -> Stored | None:
         """The oldest ready message that the consumer may have; not those it has barred."""
-        if not self._may_have(consumer):
-            return None
-        if self._returned:
-            oldest = self._returned[0][1]
-            if consumer not in oldest.barred:
-                return oldest
-            rest = [entry for entry in self._returned if consumer not in entry[1].barred]
-            if rest:
-                return min(rest)[1]
-        return self._fresh[0] if self._fresh else None
-
-    def _take(self, message_id: int) -> None:
-        """Take a ready message out: most often the oldest that came back, or the oldest of all."""
-        if self._returned and self._returned[0][0] == message_id:
-            heapq.heappop(self._returned)
-        elif self._fresh and self._fresh[0].message_id == message_id:
-            self._fresh.popleft()
-        else:
-            self._returned = [entry for entry in self._returned if entry[0] != message_id]
-            heapq.heapify(self._returned)
+        return self._ready.oldest_for(consumer) if self._consumers.may_have(consumer) else None
 
 
 def _modified(message: Stored, command: Modify) -> Stored:

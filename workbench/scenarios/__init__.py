@@ -6,6 +6,8 @@ from .credit import CREDIT
 from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
 from .publishers import PUBLISHERS
+from .quorum import QUORUM
+from .quorum_storm import QUORUM_CHAOS
 from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
@@ -19,6 +21,8 @@ __all__ = [
     "HANDOVER",
     "MAX_ROWS",
     "PUBLISHERS",
+    "QUORUM",
+    "QUORUM_CHAOS",
     "RACE",
     "TWO_QUEUES",
     "WINDOWS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from workbench.amqp.errors import LocalProtocolError
@@ -59,7 +60,8 @@ class World:
         self.seed = seed
         self.tap = tap if tap is not None else NoTap()
         self.clock = clock if clock is not None else VirtualClock()
-        self.broker = Broker(self.clock, preset, self.tap)
+        # Scenarios name queues plainly, which RabbitMQ 4.3 takes if it is configured so.
+        self.broker = Broker(self.clock, replace(preset, addresses_v1=True), self.tap)
         self.wires: dict[str, Wire] = {}
         self.peers: dict[str, Any] = {}
         self.start_seq: int | None = None

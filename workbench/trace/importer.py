@@ -26,7 +26,7 @@ from workbench.trace.report import CaptureReport, ImportReport
 from workbench.trace.schema import Row
 from workbench.trace.tcp import Piece, Reassembler
 
-__all__ = ["CaptureError", "ImportResult", "Progress", "import_capture"]
+__all__ = ["CaptureError", "ImportResult", "Progress", "import_capture", "run_name"]
 
 Progress = Callable[[int, int], None]
 """Called now and then with the octets read so far and the size of all captures."""
@@ -78,7 +78,7 @@ def import_capture(
     seen: set[str] = set()
     for path, size in zip(files, sizes, strict=True):
         try:
-            run = _run_name(path)
+            run = run_name(path)
             if run in seen:
                 raise CaptureError(f"{path.name}: the same capture was given twice")
             if _is_proton_log(path):
@@ -108,7 +108,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _run_name(path: Path) -> str:
+def run_name(path: Path) -> str:
     """Stem and content hash: the same capture has the same name wherever it lies."""
     try:
         with path.open("rb") as stream:

@@ -42,7 +42,7 @@ function words(value, most, unit) {
 }
 
 function render({ model, el }) {
-  const root = h("section", { class: "wbm", "aria-label": "Which brake is on" });
+  const root = h("section", { class: "wbm", "aria-label": "Which brake is on", "data-lm-suppress-shortcuts": "true" });
   const select = h("select", { "aria-label": "link of the meter" });
   const label = h("label", {}, "link ", select);
   const said = h("p", { class: "wbm-said", role: "status" });
@@ -58,9 +58,7 @@ function render({ model, el }) {
     label.hidden = doc.links.length < 2;
     lines = doc.lines.map((line) => {
       const fill = h("div", { class: "wbm-fill" });
-      fill.style.setProperty("--c", line.colour);
-      fill.style.background = `${HATCH[line.hatch] || "none"}, ${line.colour}`;
-      if (line.hatch === "dot") fill.style.background = `${HATCH.dot}, ${line.colour}`;
+      fill.style.background = HATCH[line.hatch] ? `${HATCH[line.hatch]}, ${line.colour}` : line.colour;
       const value = h("td", { class: "v" }), state = h("td", { class: "s" });
       const row = h("tr", {}, h("th", { scope: "row" }, line.name), h("td", { "aria-hidden": "true" }, h("div", { class: "wbm-track" }, fill)), value, state);
       return { ...line, fill, value, state, row };
@@ -73,13 +71,13 @@ function render({ model, el }) {
     const doc = model.get("doc"), link = doc.links[model.get("link")] || doc.links[0];
     if (!link) { setText(said, "No link in these rows."); return; }
     select.value = String(doc.links.indexOf(link));
-    const [values, on, text] = link.shown[link.states[placeOf(link.steps, model.get("cursor"))]];
+    const [values, on, text, full] = link.shown[link.states[placeOf(link.steps, model.get("cursor"))]];
     setText(said, text);
     said.classList.toggle("on", on.length > 0 && on[0] !== "no-message");
     lines.forEach((line, n) => {
       const value = values[n], binding = on[0] === line.brake, also = !binding && on.includes(line.brake);
       const most = link.full[n];
-      const share = typeof value === "number" ? (most ? value / most : 0) : on.includes(line.brake) || (line.fills && value !== "none" && value !== "takes octets") ? 1 : 0;
+      const share = typeof value === "number" ? (most ? value / most : 0) : full[n] ? 1 : 0;
       line.fill.style.width = `${(100 * share).toFixed(1)}%`;
       setText(line.value, words(value, most, line.unit));
       setText(line.state, binding ? "▶ binding" : also ? "• on too" : "");
@@ -92,6 +90,8 @@ function render({ model, el }) {
   const watcher = new MutationObserver(theme);
   watcher.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   select.addEventListener("change", () => { model.set("link", Number(select.value)); model.save_changes(); draw(); });
+  // A key here is for this list, not for the notebook's cells.
+  root.addEventListener("keydown", (event) => event.stopPropagation());
   model.on("change:doc", build);
   model.on("change:cursor", draw);
   model.on("change:link", draw);

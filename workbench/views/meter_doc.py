@@ -6,6 +6,7 @@ however many steps share it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,15 +17,14 @@ from workbench.trace.schema import CLIENT, Row
 
 from . import theme
 
-# The lines of the meter in the order of `brakes.ORDER`: brake, its name, unit of its counter, and
-# whether a large number is what holds.
-LINES: tuple[tuple[str, str, str, bool], ...] = (
-    (brakes.NO_MESSAGE, "messages to send", "messages", False),
-    (brakes.UNCONFIRMED, "waiting for a confirm", "messages", True),
-    (brakes.LINK_CREDIT, "link credit", "messages", False),
-    (brakes.ALARM, "alarm", "", True),
-    (brakes.SESSION_WINDOW, "session window", "frames", False),
-    (brakes.TCP, "TCP", "", True),
+# The lines of the meter in the order of `brakes.ORDER`: brake, its name, unit of its counter.
+LINES: tuple[tuple[str, str, str], ...] = (
+    (brakes.NO_MESSAGE, "messages to send", "messages"),
+    (brakes.UNCONFIRMED, "waiting for a confirm", "messages"),
+    (brakes.LINK_CREDIT, "link credit", "messages"),
+    (brakes.ALARM, "alarm", ""),
+    (brakes.SESSION_WINDOW, "session window", "frames"),
+    (brakes.TCP, "TCP", ""),
 )
 FREE = "Nothing holds this sender."
 NOT_YET = "This link has not been heard of yet."
@@ -40,6 +40,14 @@ def counters(held: Held) -> list[Any]:
         alarms,
         held.window,
         "takes no more" if held.full else "takes octets",
+    ]
+
+
+def _lit(held: Held) -> list[bool]:
+    """Of each line that has no number: whether its bar is full."""
+    return [
+        (brake == brakes.ALARM and bool(held.alarms)) or (brake == brakes.TCP and held.full)
+        for brake, *_ in LINES
     ]
 
 
@@ -90,8 +98,8 @@ def meter_doc(
         "link": choose_link(links, link),
         "steps": len(rows),
         "lines": [
-            {"brake": brake, "name": name, "unit": unit, "fills": fills, **_look(brake)}
-            for brake, name, unit, fills in LINES
+            {"brake": brake, "name": name, "unit": unit, **_look(brake)}
+            for brake, name, unit in LINES
         ],
     }
 
@@ -110,12 +118,9 @@ def _link(rows: Sequence[Row], link: Scope) -> dict[str, Any]:
         if place != states[-1]:
             steps.append(step)
             states.append(place)
-    shown = [
-        [counters(one), [brake for brake in one.brakes], sentence(one)]  # noqa: C416
-        for one in places
-    ]
+    shown = [[counters(one), list(one.brakes), sentence(one), _lit(one)] for one in places]
     full = [
-        max((value for values, _, _ in shown if isinstance(value := values[line], int)), default=0)
+        max((value for values, *_ in shown if isinstance(value := values[line], int)), default=0)
         for line in range(len(LINES))
     ]
     session = f", session {link.session}" if link.session not in (None, 1) else ""
@@ -129,9 +134,7 @@ def _link(rows: Sequence[Row], link: Scope) -> dict[str, Any]:
 
 
 def state_at(doc: dict[str, Any], step: int, link: int | None = None) -> list[Any]:
-    """What the meter shows at a step: counters by line, brakes that hold, the sentence."""
-    from bisect import bisect_right
-
+    """What the meter shows at a step: counters by line, brakes, the sentence, and full bars."""
     chosen = doc["links"][doc["link"] if link is None else link]
     place = bisect_right(chosen["steps"], step) - 1
     state: list[Any] = chosen["shown"][chosen["states"][max(0, place)]]
@@ -144,7 +147,7 @@ def meter_words(doc: dict[str, Any], step: int, link: int | None = None) -> str:
         return "No link in these rows."
     number = doc["link"] if link is None else link
     chosen = doc["links"][number]
-    values, on, text = state_at(doc, step, number)
+    values, on, text, _ = state_at(doc, step, number)
     lines = [f"Link {chosen['name']}, step {step} of {doc['steps']}. {text}"]
     for line, value, most in zip(doc["lines"], values, chosen["full"], strict=True):
         mark = "▶" if on and line["brake"] == on[0] else "•" if line["brake"] in on else " "

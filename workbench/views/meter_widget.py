@@ -67,12 +67,12 @@ class BrakeMeter(anywidget.AnyWidget):
 
 
 class MeterView(widgets.VBox):
-    """A stepper with a brake meter above it, and perhaps a chart below.
+    """A stepper with a brake meter above it, and perhaps a chart above both.
 
     Args:
         meter: follows the stepper.
         steps: the stepper.
-        chart: drawn below; its cursor follows the stepper, too.
+        chart: drawn first; its cursor follows the stepper, too.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class MeterView(widgets.VBox):
 
             chart.follow(steps)
             words = widgets.HTML(f"<pre>{html.escape(str(chart))}</pre>")
-            children.insert(1, ChartWidget(chart.figure))
-            children.insert(2, widgets.Accordion(children=[words], titles=("The chart in words",)))
+            children.insert(0, ChartWidget(chart.figure))
+            children.insert(1, widgets.Accordion(children=[words], titles=("The chart in words",)))
         super().__init__(children=children)
 
     def still(self) -> str:

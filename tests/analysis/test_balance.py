@@ -1,0 +1,90 @@
+"""One hot link does not make one hot task, read from Spark's own task metrics."""
+
+import dataclasses
+
+import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from workbench.analysis.chunks import Chunks
+from workbench.analysis.credit import credit
+from workbench.analysis.reading import open_trace
+from workbench.analysis.session import SCAN_TASKS
+from workbench.analysis.stalls import stalls
+from workbench.scenarios.run import run
+from workbench.trace import files
+
+PARTS = 20
+
+
+@pytest.fixture(autouse=True)
+def as_a_session_of_ours(spark):
+    """Scans are cut as `session` sets it; the other tests ask for fewer, quicker tasks."""
+    name = "spark.sql.files.minPartitionNum"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(SCAN_TASKS))
+    yield
+    spark.conf.set(name, before)
+
+
+@pytest.fixture(scope="module")
+def hot(spark, tmp_path_factory):
+    """A trace of one busy link, in several files as a recorder leaves it."""
+    rows = run(
+        "credit",
+        "rmq4.3",
+        {"messages": 2_500, "policy": "one-at-a-time", "acknowledge": "auto"},
+    ).rows
+    folder = tmp_path_factory.mktemp("hot")
+    size = len(rows) // PARTS + 1
+    for part, start in enumerate(range(0, len(rows), size)):
+        slim = [dataclasses.replace(row, item=None, raw=None) for row in rows[start : start + size]]
+        files.write(folder / f"{part:02d}.parquet", slim)
+    return open_trace(spark, folder)
+
+
+def largest_task(spark, work):
+    """The most rows that one task of a job has read, from files and from a shuffle together."""
+    tracker = spark.sparkContext.statusTracker()
+    spark.sparkContext.setJobGroup("balance", "balance")
+    work()
+    store = spark._jsparkSession.sparkContext().statusStore()
+    most = 0
+    for job in tracker.getJobIdsForGroup("balance"):
+        for stage in tracker.getJobInfo(job).stageIds:
+            tasks = store.taskList(stage, 0, 100_000)
+            for at in range(tasks.size()):
+                metrics = tasks.apply(at).taskMetrics()
+                if metrics.isDefined():
+                    read = metrics.get()
+                    rows = (
+                        read.inputMetrics().recordsRead() + read.shuffleReadMetrics().recordsRead()
+                    )
+                    most = max(most, rows)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    return most
+
+
+def done(df):
+    """Work a DataFrame out and keep nothing."""
+    df.write.format("noop").mode("overwrite").save()
+
+
+@pytest.mark.parametrize("question", [credit, stalls])
+def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, question):
+    """Whatever the link, rows are dealt by chunk [one link here has them all]."""
+    chunks = Chunks(rows=hot.rows // 128, tasks=32)
+    most = largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame)))
+    assert 0 < most <= hot.rows / 8
+
+
+def test_a_window_by_link_fails_this_test(spark, hot):
+    """The plain way puts a whole link into one task: the measure can tell."""
+    window = (
+        Window.partitionBy("run", "connection", "session", "link", "link_sender", "attach_no")
+        .orderBy("seq")
+        .rowsBetween(Window.unboundedPreceding, 0)
+    )
+    links = hot.frame.where(F.col("link").isNotNull())
+    plain = links.withColumn("n", F.count("*").over(window)).select("run", "seq", "n")
+    assert largest_task(spark, lambda: done(plain)) > hot.rows / 8

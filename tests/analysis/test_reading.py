@@ -1,0 +1,160 @@
+"""A trace that is none, or a faulty one, is refused with one line that names file and column."""
+
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workbench.analysis.errors import AnalysisError
+from workbench.analysis.reading import count_rows, open_trace, told, trace_files
+from workbench.analysis.writing import write_answer
+from workbench.scenarios.run import run
+from workbench.trace import files
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return run("credit").rows
+
+
+@pytest.fixture
+def written(tmp_path, rows):
+    path = tmp_path / "t.parquet"
+
+    def write(found=rows):
+        files.write(path, found)
+        return path
+
+    return write
+
+
+def refused(spark, path):
+    with pytest.raises(AnalysisError) as caught:
+        open_trace(spark, path)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert str(path) in text
+    return text
+
+
+def test_a_good_trace_opens_with_its_rows(spark, written, rows):
+    """Rows and columns are those that were written."""
+    trace = open_trace(spark, written())
+    assert trace.rows == trace.frame.count() == len(rows)
+
+
+def test_an_empty_trace_is_refused(spark, written):
+    """No rows, no answer."""
+    assert "empty trace" in refused(spark, written([]))
+
+
+def test_another_version_is_refused(spark, written):
+    """The version is in the metadata."""
+    path = written()
+    table = pq.read_table(path)
+    metadata = {**table.schema.metadata, b"workbench.trace.version": b"99"}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    assert "version 99" in refused(spark, path)
+
+
+def test_a_missing_column_is_named(spark, written):
+    """A file without `ledger` is no trace."""
+    path = written()
+    pq.write_table(pq.read_table(path).drop(["ledger"]), path)
+    assert "column ledger is missing" in refused(spark, path)
+
+
+def test_rows_out_of_order_are_refused(spark, written, rows):
+    """`seq` goes up within a run, in the file and from file to file."""
+    assert "column seq 6 comes after 7" in refused(
+        spark, written([*rows[:6], rows[7], rows[6], *rows[8:]])
+    )
+
+
+def test_a_row_that_is_there_twice_is_refused(spark, written, rows):
+    """`(run, seq)` names one row."""
+    assert "column seq has 3 twice" in refused(spark, written([*rows[:4], *rows[3:]]))
+
+
+def test_a_run_that_goes_on_in_another_file_is_checked_too(spark, tmp_path, rows):
+    """Two files with the same rows hold them twice."""
+    for name in ("a", "b"):
+        files.write(tmp_path / f"{name}.parquet", rows)
+    with pytest.raises(AnalysisError, match=r"b\.parquet: run .*out of order"):
+        open_trace(spark, tmp_path)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_a_null_where_none_may_be_is_named(spark, written, statistics):
+    """The column and the number of rows."""
+    path = written()
+    table = pq.read_table(path)
+    field = table.schema.field("vantage").with_nullable(True)
+    values = [None, None, *table["vantage"].to_pylist()[2:]]
+    place = table.schema.get_field_index("vantage")
+    faulty = table.set_column(place, field, pa.array(values))
+    pq.write_table(faulty, path, write_statistics=statistics)
+    assert "column vantage is null in 2 rows" in refused(spark, path)
+
+
+def test_what_is_no_parquet_is_refused(spark, tmp_path):
+    """Neither text nor nothing."""
+    for content in (b"", b"PAR1 but not for long"):
+        path = tmp_path / "t.parquet"
+        path.write_bytes(content)
+        refused(spark, path)
+    with pytest.raises(AnalysisError, match="no such file"):
+        count_rows(tmp_path / "nowhere")
+    with pytest.raises(AnalysisError, match="no Parquet file"):
+        trace_files(tmp_path.joinpath("empty").mkdir() or tmp_path / "empty")
+
+
+def test_a_file_deleted_while_it_is_read_is_named_and_nothing_is_left(spark, written, tmp_path):
+    """The answer is not written, not even in part; what was there before still is."""
+    path = written()
+    trace = open_trace(spark, path)
+    target = tmp_path / "answer"
+    write_answer(trace.frame.select("seq"), target)
+    before = sorted(os.listdir(tmp_path))
+    path.unlink()
+    with pytest.raises(AnalysisError, match=r"t\.parquet: was deleted"):
+        write_answer(trace.frame.select("run"), target)
+    assert sorted(os.listdir(tmp_path)) == [name for name in before if name != "t.parquet"]
+    assert spark.read.parquet(str(target)).columns == ["seq"]
+
+
+def test_a_full_disk_leaves_nothing(spark, tmp_path, monkeypatch):
+    """One line, and no part of an answer."""
+    from pyspark.sql import DataFrameWriter
+
+    def full(self, path, **_):
+        os.makedirs(path)
+        raise RuntimeError("java.io.IOException: No space left on device")
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", full)
+    with pytest.raises(AnalysisError, match="no space left on the disk"):
+        write_answer(spark.range(3), tmp_path / "answer")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_nobody_expected_is_not_hidden():
+    """A mistake of ours stays an exception of its own kind."""
+    with pytest.raises(ZeroDivisionError), told():
+        raise ZeroDivisionError
+
+
+def test_a_question_names_the_column_that_it_misses(spark):
+    """The schema is checked before any work."""
+    from workbench.analysis.credit import credit
+
+    with pytest.raises(AnalysisError, match="credit needs the columns run"):
+        credit()(spark.range(1))
+
+
+def test_the_spark_schema_is_the_schema_of_traces(spark, written):
+    """What Spark reads by our schema is what Parquet says it holds."""
+    from workbench.analysis.schemas import TRACE
+
+    inferred = spark.read.parquet(str(written()))
+    assert [(f.name, f.dataType) for f in inferred.schema] == [(f.name, f.dataType) for f in TRACE]

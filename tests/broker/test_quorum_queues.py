@@ -1,0 +1,213 @@
+"""AMQP 1.0 clients of a quorum queue: confirms, credit and settlements go through the log."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench import presets
+from workbench.amqp.messaging import Accepted, Released
+from workbench.amqp.performatives import Disposition, Flow, Transfer
+from workbench.queues import QueueArguments, QueueError
+
+from .rig import Rig
+
+RMQ43 = presets.get("rmq4.3")
+QUORUM = QueueArguments(queue_type="quorum")
+BOTH = pytest.mark.parametrize("preset", [RMQ43, presets.get("spec")], ids=lambda p: p.name)
+
+
+def quorum_rig(preset=RMQ43, replicas: int = 3, arguments=QUORUM, **numbers) -> Rig:
+    """A broker with a quorum queue `q`."""
+    rig = Rig(preset)
+    rig.broker.make_cluster(max(replicas, 1), **numbers)
+    rig.broker.declare("q", arguments, replicas=replicas)
+    return rig
+
+
+def bodies(client) -> list[bytes]:
+    """Payloads of the transfers that came."""
+    return [
+        item.payload
+        for item in client.received
+        if isinstance(getattr(item, "performative", None), Transfer)
+    ]
+
+
+@BOTH
+@pytest.mark.parametrize("replicas", [1, 3, 5])
+def test_a_message_is_accepted_when_a_majority_has_it_on_disk(preset, replicas) -> None:
+    """The disposition leaves the broker one fsync (and one round trip) after the transfer came."""
+    rig = quorum_rig(preset, replicas)
+    client, session = rig.raw()
+    link = rig.sender(session)
+    came = rig.clock.now_us + rig.latency_us
+    link.send(b"m")
+    rig.rest()
+    (outcome,) = client.frames(Disposition)
+    assert isinstance(outcome.state, Accepted)
+    sent = next(row.t_us for row in rig.recorder.rows if row.kind == "disposition")
+    ways = 0 if replicas == 1 else 2 * preset.node_latency_us
+    assert sent == came + preset.fsync_us + ways
+
+
+@BOTH
+def test_a_consumer_gets_what_was_published_in_order(preset) -> None:
+    """Publisher and consumer of the same queue; accepted messages are gone."""
+    rig = quorum_rig(preset)
+    client, session = rig.raw()
+    sender, receiver = rig.sender(session), rig.receiver(session)
+    receiver.grant(5)
+    for number in range(8):
+        sender.send(b"m%d" % number)
+    rig.rest()
+    assert len(bodies(client)) == 5
+    for delivery in tuple(receiver.unsettled.values()):
+        receiver.settle(delivery.delivery_id, state=Accepted())
+    receiver.grant(10)
+    rig.rest()
+    assert [body[-2:] for body in bodies(client)] == [b"m%d" % number for number in range(8)]
+    assert (rig.queue().terminal, rig.queue().unsettled) == (5, 3)
+
+
+def test_a_released_message_comes_again_before_the_others() -> None:
+    """It goes to the queue's returns, and is delivered next."""
+    rig = quorum_rig()
+    rig.fill("q", 3)
+    client, session = rig.raw()
+    receiver = rig.receiver(session)
+    receiver.grant(1)
+    rig.rest()
+    (delivery,) = receiver.unsettled.values()
+    receiver.settle(delivery.delivery_id, state=Released())
+    rig.rest()
+    receiver.grant(2)
+    rig.rest()
+    assert [body[-2:] for body in bodies(client)] == [b"m0", b"m0", b"m1"]
+
+
+@BOTH
+def test_drain_is_answered_through_the_log(preset) -> None:
+    """What there is comes first; then credit 0 and the delivery-count moved on [2.6.7]."""
+    rig = quorum_rig(preset)
+    rig.fill("q", 3)
+    client, session = rig.raw()
+    receiver = rig.receiver(session)
+    asked = rig.clock.now_us
+    receiver.grant(10, drain=True)
+    rig.rest()
+    assert len(bodies(client)) == 3
+    answer = [flow for flow in client.frames(Flow) if flow.drain][-1]
+    start = preset.initial_delivery_count
+    assert (answer.delivery_count, answer.link_credit) == (start + 10, 0)
+    assert rig.clock.now_us - asked >= preset.fsync_us + 2 * rig.latency_us
+
+
+def test_credit_of_a_consumer_costs_an_fsync() -> None:
+    """No transfer before the credit command is committed."""
+    rig = quorum_rig()
+    rig.fill("q", 1)
+    _, session = rig.raw()
+    receiver = rig.receiver(session)
+    asked = rig.clock.now_us
+    receiver.grant(1)
+    rig.rest()
+    sent = next(row.t_us for row in rig.recorder.rows if row.kind == "transfer")
+    assert sent - asked == rig.latency_us + RMQ43.fsync_us + 2 * RMQ43.node_latency_us
+
+
+def test_nothing_confirmed_is_lost_when_the_leader_crashes_with_40_pending() -> None:
+    """The session sends the 40 again to the next leader; each message is there once, in order."""
+    rig = quorum_rig(replicas=5)
+    client, session = rig.raw()
+    sender = rig.sender(session)
+    for number in range(40):
+        sender.send(b"m%02d" % number)
+    rig.clock.call_later(rig.latency_us + 1_000, rig.broker.cluster.crash, "n1")
+    rig.rest()
+    group = rig.broker.cluster.groups["q"]
+    assert group.leader not in (None, "n1")
+    assert rig.broker.queues["q"].port.client.resent == 40
+    assert len(client.frames(Disposition)) >= 1
+    ready = [message.payload[-3:] for message in rig.queue().ready_messages()]
+    assert ready == [b"m%02d" % number for number in range(40)]
+    assert sender.unsettled == {}
+
+
+def test_without_a_majority_publishers_are_held_and_the_run_rests() -> None:
+    """A stall with a name: unconfirmed. With a second node back everything is confirmed."""
+    rig = quorum_rig()
+    _, session = rig.raw()
+    sender = rig.sender(session)
+    cluster = rig.broker.cluster
+    cluster.crash("n2")
+    cluster.crash("n3")
+    sent = 0
+    while sent < 1000 and sender.can_send:
+        sender.send(b"m", settled=True)
+        sent += 1
+        rig.rest()
+    assert sent == 255
+    assert "held by unconfirmed" in cluster.stall("q")
+    held = [row for row in rig.recorder.rows if row.kind == "unconfirmed"]
+    assert held and held[-1].event == "block"
+    assert any(row.kind == "no-majority" for row in rig.recorder.rows)
+    cluster.restart("n2")
+    rig.rest()
+    assert cluster.stall("q") is None
+    assert rig.queue().ready == 255
+    assert sender.credit > 0
+
+
+def test_deliveries_survive_a_change_of_leader_without_doubles() -> None:
+    """What the old leader handed out and lost on the way is handed again, by its number."""
+    rig = quorum_rig()
+    rig.fill("q", 50)
+    client, session = rig.raw()
+    receiver = rig.receiver(session)
+    receiver.grant(30)
+    rig.clock.call_later(rig.latency_us + RMQ43.fsync_us, rig.broker.cluster.crash, "n1")
+    rig.rest()
+    numbers = [int(body[body.rindex(b"m") + 1 :]) for body in bodies(client)]
+    assert numbers == list(range(30))
+
+
+def test_a_full_queue_with_reject_publish_refuses() -> None:
+    """Publishers hear it as rejected; below 80 % they are let again."""
+    arguments = QueueArguments(queue_type="quorum", max_length=5, overflow="reject-publish")
+    rig = quorum_rig(arguments=arguments)
+    queue = rig.broker.queues["q"]
+    told = []
+    for number in range(10):
+        queue.publish(
+            b"m%d" % number,
+            confirmed=lambda: told.append("confirmed"),
+            rejected=lambda reason: told.append(reason),
+        )
+        rig.rest()
+    assert told == ["confirmed"] * 6 + ["maxlen"] * 4
+
+
+def test_a_stalled_leader_takes_nothing_and_goes_on_with_everything() -> None:
+    """As a suspended Ra process: publishes wait in its mailbox."""
+    rig = quorum_rig()
+    queue = rig.broker.queues["q"]
+    told = []
+    queue.stall()
+    for number in range(3):
+        queue.publish(b"m", confirmed=lambda number=number: told.append(number))
+    rig.rest()
+    assert (told, queue.mailbox) == ([], 3)
+    queue.resume()
+    rig.rest()
+    assert (told, queue.mailbox) == ([0, 1, 2], 0)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "why"),
+    [(0, "at least one"), (2, "a majority of 2 is 2"), (4, "than 3 do"), (9, "every replica")],
+)
+def test_a_number_of_replicas_that_makes_no_sense_is_refused(replicas, why) -> None:
+    """The text says why, and what is legal."""
+    rig = Rig(RMQ43)
+    with pytest.raises(QueueError, match=f"{why}.*legal: 1, 3, 5, 7"):
+        rig.broker.declare("q", QUORUM, replicas=replicas)

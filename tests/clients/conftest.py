@@ -1,0 +1,83 @@
+"""Real clients, unmodified, against the live broker: each gets a broker and its queues."""
+
+import contextlib
+import time
+
+import pytest
+
+from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.performatives import Error
+from workbench.amqp.states import ConnectionState
+from workbench.net import LiveBroker
+
+MESSAGES = 10_000
+PRESETS = ("rmq4.3", "rmq4.0")
+TIMEOUT_S = 30
+
+
+class Served:
+    """A live broker as a test sees it.
+
+    Attributes:
+        live: the broker.
+        host, port: where it listens.
+        url: the same for a client.
+    """
+
+    def __init__(self, live):
+        self.live = live
+        self.host, self.port, self.url = live.host, live.port, live.url
+
+    def declare(self, name):
+        """Make a queue; gives the address that clients of RabbitMQ 4 write."""
+        address = f"/queues/{name}"
+        self.live.ask(lambda: self.live.listener.broker.declare(address))
+        return address
+
+    def count(self, queue, what="ready"):
+        """A number of a queue's overview."""
+        return self.live.overview()[f"queue:{queue}.{what}"]
+
+    def wait_for(self, queue, what, number):
+        """Wait until a number of a queue's overview is reached."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while self.count(queue, what) != number:
+            assert time.monotonic() < deadline, f"{what} is {self.count(queue, what)}"
+            time.sleep(0.01)
+
+    def cut(self):
+        """Cut every connection without a word; tells how many there were."""
+
+        def drop():
+            found = list(self.live.listener.connections.values())
+            for connection in found:
+                connection.drop()
+            return len(found)
+
+        return self.live.ask(drop)
+
+    def close_all(self):
+        """Close every connection with amqp:connection:forced, as an operator of RabbitMQ may."""
+        error = Error(condition=ErrorCondition.CONNECTION_FORCED, description="by hand")
+
+        def close():
+            for connection in self.live.listener.connections.values():
+                if connection.broker_end.amqp.state is ConnectionState.OPENED:
+                    connection.broker_end.amqp.close(error)
+
+        self.live.ask(close)
+
+
+@pytest.fixture
+def serve():
+    """Start brokers; they are stopped after the test, and none of their code may have failed."""
+    with contextlib.ExitStack() as stack:
+        brokers = []
+
+        def start(preset="rmq4.3", **more):
+            brokers.append(stack.enter_context(LiveBroker(preset, **more)))
+            return Served(brokers[-1])
+
+        yield start
+        for broker in brokers:
+            assert broker.listener.failures == []

@@ -1,0 +1,127 @@
+"""npm's rhea against the live broker, in a node process of its own.
+
+The library is installed from `rhea/package-lock.json`, which fixes it by its hash, into the user's
+cache; the project holds no copy. Without node or npm, or without a registry, the tests are skipped.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.clients.conftest import MESSAGES, PRESETS, TIMEOUT_S
+
+HERE = Path(__file__).resolve().parent / "rhea"
+INSTALL_S = 60
+
+
+@pytest.fixture(scope="session")
+def modules():
+    """The folder with rhea in it, installed if it is not there yet."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("needs node and npm for the rhea client")
+    lock = (HERE / "package-lock.json").read_bytes()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "amqp-flow-workbench" / f"rhea-{hashlib.sha256(lock).hexdigest()[:12]}"
+    if not (folder / "done").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(HERE / name, folder / name)
+        try:
+            made = subprocess.run(
+                [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"npm did not install rhea within {INSTALL_S} s")
+        if made.returncode:
+            pytest.skip(f"npm could not install rhea: {made.stderr.strip()[-200:]}")
+        (folder / "done").touch()
+    return folder / "node_modules"
+
+
+@pytest.fixture
+def rhea(modules):
+    """Start rhea clients; what is left of them ends with the test."""
+    running = []
+
+    def start(broker, act, address, **options):
+        options |= {"act": act, "port": broker.port, "address": address}
+        running.append(
+            subprocess.Popen(
+                ["node", str(HERE / "client.js"), json.dumps(options)],
+                env={**os.environ, "NODE_PATH": str(modules)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def result(process):
+    """What a client says at its end."""
+    out, complaints = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, complaints
+    said = json.loads(out)
+    assert said["errors"] == []
+    return said
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rhea_sends_and_receives_ten_thousand_messages_in_order(serve, rhea, preset):
+    """Unsettled, with credit topped up at both ends; each is accepted and none is left."""
+    broker = serve(preset)
+    address = broker.declare("orders")
+    sent = result(rhea(broker, "send", address, count=MESSAGES))
+    assert sent["accepted"] == list(range(MESSAGES))
+    assert sent["most_credit"] == 170
+    got = result(rhea(broker, "receive", address, count=MESSAGES, credit=100))
+    assert got["bodies"] == list(range(MESSAGES))
+    broker.wait_for("orders", "terminal", MESSAGES)
+    assert broker.count("orders") == 0
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("there", [0, 3])
+def test_rhea_drains_what_is_there_and_gets_the_rest_of_its_credit_back(serve, rhea, preset, there):
+    """drain of 10: `there` messages come, then the event `receiver_drained`, and no credit left."""
+    broker = serve(preset)
+    address = broker.declare("orders")
+    if there:
+        result(rhea(broker, "send", address, count=there))
+    drained = result(rhea(broker, "drain", address, credit=10))
+    assert drained["bodies"] == list(range(there))
+    assert drained["left"] == 0
+
+
+def test_rhea_reconnects_and_no_accepted_message_is_lost(serve, rhea):
+    """The connection is cut while rhea sends, and again while it receives; it comes back."""
+    broker = serve()
+    address = broker.declare("orders")
+    sender = rhea(broker, "send", address, count=MESSAGES)
+    deadline = time.monotonic() + TIMEOUT_S
+    while broker.count("orders") < 1_000:
+        assert time.monotonic() < deadline
+    broker.cut()
+    sent = result(sender)
+    assert sent["opened"] == 2
+    assert set(sent["accepted"]) == set(range(MESSAGES))
+    receiver = rhea(broker, "receive", address, count=MESSAGES, credit=100)
+    while broker.count("orders", "terminal") < 1_000:
+        assert time.monotonic() < deadline
+    broker.cut()
+    got = result(receiver)
+    assert got["opened"] == 2
+    assert set(got["bodies"]) == set(range(MESSAGES))

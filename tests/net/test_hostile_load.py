@@ -1,0 +1,131 @@
+"""Much at once against the live listener: broken frames, large messages, many links, a victim."""
+
+import contextlib
+import dataclasses
+import random
+import socket
+import threading
+import time
+
+import pytest
+
+from tests.fuzz_frames import CORPUS, damaged
+from workbench import presets
+from workbench.amqp import DeliveryReceived
+from workbench.amqp.framing import Frame, ProtocolHeader, encode_item, item_size
+from workbench.amqp.performatives import Begin, Open
+from workbench.net import LiveBroker
+
+TIMEOUT_S = 20
+BODY = b"\x00\x53\x75\xa0\x01x"
+MIB = 1_048_576
+HEADER = encode_item(ProtocolHeader(0, 1, 0, 0))
+OPENED = HEADER + encode_item(Frame(0, Open(container_id="fuzz")))
+BEGUN = encode_item(Frame(0, Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)))
+
+
+@pytest.fixture
+def broker():
+    """A broker by the specification; none of its code may fail."""
+    with LiveBroker("spec") as live:
+        yield live
+        assert live.listener.failures == []
+
+
+def dial(broker):
+    """A bare socket."""
+    return socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)
+
+
+def test_the_fuzzers_corpus_whole_and_damaged_breaks_its_own_connection_only(broker, raw_client):
+    """Every frame of the corpus, and 300 damaged ones, behind a good handshake and session."""
+    chooser = random.Random(4)
+    frames = [encode_item(item) for item in CORPUS]
+    frames += [damaged(chooser) for _ in range(300)]
+    for raw in frames:
+        with dial(broker) as sock, contextlib.suppress(OSError):
+            sock.sendall(OPENED + BEGUN + raw)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+    client = raw_client(broker).open()
+    client.sender(client.session()).send(BODY, settled=True)
+    client.flush()
+    assert broker.connections()
+
+
+def test_a_message_of_16_mib_in_frames_of_512_octets_arrives_whole(raw_client):
+    """Some 34,000 frames each way, to the largest message that is taken; nothing is lost."""
+    limit = 16 * MIB
+    preset = dataclasses.replace(presets.get("spec"), max_frame_size=512, max_message_size=limit)
+    size = limit - 8  # descriptor, constructor and size of the data section
+    payload = b"\x00\x53\x75\xb0" + size.to_bytes(4, "big") + bytes(size)
+    with LiveBroker(preset) as broker:
+        client = raw_client(broker, max_frame_size=512).open()
+        session = client.session()
+        receiver = client.receiver(session)
+        receiver.grant(1)
+        sender = client.sender(session)
+        sender.send(payload, settled=True)
+        arrived = lambda: broker.overview()["queue:q.enqueued"] == 1  # noqa: E731
+        while not arrived():
+            client.flush()  # blocking, so that TCP paces it
+            client.pump(arrived, 0.1, strict=False)
+        client.pump(lambda: any(isinstance(e, DeliveryReceived) for e in client.events), 60)
+        transfers = [one for one in client.received if getattr(one, "payload", b"")]
+        assert all(item_size(one) <= 512 for one in transfers)
+        assert b"".join(one.payload for one in transfers) == payload
+        assert broker.listener.failures == []
+
+
+def test_two_thousand_links_over_twenty_connections_are_served(broker, raw_client):
+    """A hundred links on each: every one gets its credit, and all go with their connections."""
+    clients = [raw_client(broker).open() for _ in range(20)]
+    for client in clients:
+        session = client.session()
+        links = [session.attach_sender(f"l{n}", None, f"q{n % 10}") for n in range(100)]
+        client.pump(lambda links=links: all(link.credit > 0 for link in links))
+    assert broker.overview()["connections"] == 20
+    for client in clients:
+        client.socket.close()
+    deadline = time.monotonic() + TIMEOUT_S
+    while broker.connections() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert broker.connections() == []
+
+
+def test_a_paced_victim_keeps_most_of_its_rate_beside_attackers(broker, raw_client):
+    """Attackers of 2,000 frames a second in all; the victim's 1,000 a second go through.
+
+    What is told is a share of the messages that were due, so a slow machine slows both.
+    """
+    stop = threading.Event()
+    sent_by_attackers = [0]
+
+    def attack(number):
+        chooser = random.Random(number)
+        while not stop.is_set():
+            with contextlib.suppress(OSError), dial(broker) as sock:
+                sock.sendall(OPENED + BEGUN + b"".join(damaged(chooser) for _ in range(8)))
+                sent_by_attackers[0] += 10
+            stop.wait(0.02)
+
+    attackers = [threading.Thread(target=attack, args=(number,)) for number in range(4)]
+    victim = raw_client(broker).open()
+    sender = victim.sender(victim.session(), "victim")
+    for attacker in attackers:
+        attacker.start()
+    began, due, sent = time.monotonic(), 0, 0
+    while due < 1_500:
+        due = int((time.monotonic() - began) * 1_000)
+        while sent < due and sender.credit:
+            sender.send(BODY, settled=True)
+            sent += 1
+        victim.pump(lambda: sender.credit > 0, 0.002, strict=False)
+        time.sleep(0.001)
+    stop.set()
+    for attacker in attackers:
+        attacker.join()
+    assert sent_by_attackers[0] > 500
+    assert sent >= 0.8 * due
+    victim.pump(lambda: broker.overview().get("queue:victim.ready") == sent)

@@ -1,0 +1,581 @@
+"""Limits of a classic queue: length, octets, age, where messages go then; and priorities."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from workbench.queues import (
+    Checkout,
+    ClassicQueue,
+    Confirm,
+    Credit,
+    DeadLettered,
+    Deliver,
+    DetachConsumer,
+    Dispatch,
+    Drained,
+    Dropped,
+    Enqueue,
+    Expire,
+    Gone,
+    Meta,
+    Modify,
+    Origin,
+    Purge,
+    QueueArguments,
+    Reject,
+    Rejected,
+    Release,
+    Requeued,
+    Settle,
+    Touch,
+)
+from workbench.queues.arguments import OVERFLOWS
+
+MS = 1000
+
+
+def queue_of(**arguments) -> ClassicQueue:
+    return ClassicQueue("q", QueueArguments(**arguments))
+
+
+def put(queue: ClassicQueue, payload: bytes = b"m", t_us: int = 0, **terms) -> list:
+    """The effects of one message that comes."""
+    origin = Origin(exchange="x", routing_keys=("k",))
+    command = Enqueue(payload=payload, publish=payload, origin=origin, **terms)
+    return queue.apply(command, Meta(t_us=t_us))[1]
+
+
+def grant(queue: ClassicQueue, credit: int, consumer: str = "a", **terms) -> None:
+    """Attach a consumer if it is not there, and give it credit."""
+    if consumer not in queue.consumers():
+        queue.apply(Checkout(consumer=consumer, **terms))
+    count = queue.consumer(consumer).delivery_count
+    queue.apply(Credit(consumer=consumer, delivery_count=count, link_credit=credit))
+
+
+def out(queue: ClassicQueue, t_us: int = 0, **terms) -> list[tuple[str, int]]:
+    """(consumer, message id) of everything that can be handed out now."""
+    handed = []
+    while queue.deliverable(**terms):
+        effects = queue.apply(Dispatch(**terms), Meta(t_us=t_us))[1]
+        handed += [(e.consumer, e.message.message_id) for e in effects if isinstance(e, Deliver)]
+    return handed
+
+
+# -- length ---------------------------------------------------------------------------------
+
+
+def test_drop_head_drops_the_oldest_and_confirms_what_comes() -> None:
+    """x-overflow drop-head, the default [rabbit_amqqueue_process.erl:maybe_drop_head]."""
+    queue = queue_of(max_length=2)
+    put(queue, b"0")
+    put(queue, b"1")
+    confirmed, dropped = put(queue, b"2")
+    assert confirmed == Confirm(publish=b"2")
+    assert isinstance(dropped, Dropped)
+    assert (dropped.message.payload, dropped.reason) == (b"0", "maxlen")
+    assert (queue.ready, queue.left) == (2, {"dropped": 1})
+
+
+def test_with_a_dead_letter_exchange_the_dropped_head_goes_there() -> None:
+    """Reason maxlen, with the keys that the message came with."""
+    queue = queue_of(max_length=1, dead_letter_exchange="dlx")
+    put(queue, b"0")
+    _, dead = put(queue, b"1")
+    assert isinstance(dead, DeadLettered)
+    assert (dead.message.payload, dead.reason) == (b"0", "maxlen")
+    assert (dead.exchange, dead.routing_keys) == ("dlx", ("k",))
+    assert queue.left == {"dead_lettered": 1}
+
+
+def test_the_dead_letter_routing_key_takes_the_place_of_the_messages_own() -> None:
+    """x-dead-letter-routing-key [rabbit_dead_letter.erl]."""
+    queue = queue_of(max_length=0, dead_letter_exchange="", dead_letter_routing_key="dead")
+    _, dead = put(queue)
+    assert (dead.exchange, dead.routing_keys) == ("", ("dead",))
+
+
+def test_reject_publish_refuses_what_comes_and_keeps_what_is_there() -> None:
+    """The publisher hears of it; the message never was in the queue."""
+    queue = queue_of(max_length=1, overflow="reject-publish", dead_letter_exchange="dlx")
+    put(queue, b"0")
+    assert put(queue, b"1") == [Rejected(publish=b"1", reason="maxlen")]
+    assert (queue.ready, queue.enqueued, queue.terminal, queue.refused) == (1, 1, 0, 1)
+
+
+def test_reject_publish_dlx_dead_letters_what_it_refuses() -> None:
+    """Both: rejected to the publisher, and published to the dead-letter exchange."""
+    queue = queue_of(max_length=1, overflow="reject-publish-dlx", dead_letter_exchange="dlx")
+    put(queue, b"0")
+    dead, rejected = put(queue, b"1")
+    assert (dead.message.payload, dead.reason, dead.exchange) == (b"1", "maxlen", "dlx")
+    assert rejected == Rejected(publish=b"1", reason="maxlen")
+
+
+@pytest.mark.parametrize(("overflow", "kept"), [("drop-head", b"22"), ("reject-publish", b"1111")])
+def test_octets_are_limited_too(overflow: str, kept: bytes) -> None:
+    """x-max-length-bytes: 5 octets hold one message of 4, or the one of 2 that comes next."""
+    queue = queue_of(max_length_bytes=5, overflow=overflow)
+    put(queue, b"1111")
+    put(queue, b"22")
+    grant(queue, 9)
+    (effect,) = queue.apply(Dispatch())[1]
+    assert effect.message.payload == kept
+    assert queue.ready == 0
+
+
+def test_a_queue_may_be_filled_to_the_last_octet() -> None:
+    """The limit itself is legal."""
+    queue = queue_of(max_length_bytes=6)
+    put(queue, b"1111")
+    assert [type(effect) for effect in put(queue, b"22")] == [Confirm]
+    assert (queue.ready, queue.ready_octets) == (2, 6)
+
+
+def test_unsettled_messages_do_not_count_against_the_length() -> None:
+    """Only what is ready does [rabbitmq.com: maxlength]."""
+    queue = queue_of(max_length=1)
+    grant(queue, 1)
+    put(queue)
+    assert out(queue) == [("a", 0)]
+    assert [type(effect) for effect in put(queue)] == [Confirm]
+    assert (queue.ready, queue.unsettled) == (1, 1)
+
+
+@pytest.mark.parametrize("overflow", ["drop-head", "reject-publish"])
+def test_what_a_consumer_waits_for_with_credit_needs_no_room(overflow: str) -> None:
+    """As in RabbitMQ, whose queue hands out in the turn in which it takes in."""
+    queue = queue_of(max_length=1, overflow=overflow)
+    grant(queue, 2)
+    effects = [type(effect) for _ in range(4) for effect in put(queue)]
+    assert effects.count(Deliver) == 2
+    refused = Rejected if overflow == "reject-publish" else Dropped
+    assert effects.count(refused) == 1
+    assert (queue.unsettled, queue.ready) == (2, 1)
+
+
+def test_what_comes_back_to_a_full_queue_drops_the_head() -> None:
+    """The oldest goes, and that may be the one that came back [requeue_and_run]."""
+    queue = queue_of(max_length=2)
+    grant(queue, 1)
+    put(queue, b"0")
+    out(queue)
+    put(queue, b"1")
+    put(queue, b"2")
+    _, effects = queue.apply(Release(consumer="a", message_ids=(0,)))
+    assert [effect.message.payload for effect in effects] == [b"0"]
+    assert queue.ready == 2
+
+
+def test_what_a_consumer_leaves_behind_may_find_no_room() -> None:
+    """A detach puts messages back, and the queue is as long as it may be."""
+    queue = queue_of(max_length=1)
+    grant(queue, 1)
+    put(queue, b"0")
+    out(queue)
+    put(queue, b"1")
+    _, (requeued, dropped) = queue.apply(DetachConsumer(consumer="a"))
+    assert requeued == Requeued(consumer="a", count=1)
+    assert (dropped.message.payload, queue.ready) == (b"0", 1)
+
+
+def test_what_comes_back_to_a_queue_that_refuses_stays() -> None:
+    """reject-publish is about publishers: a queue may be longer than its limit after a requeue."""
+    queue = queue_of(max_length=1, overflow="reject-publish")
+    grant(queue, 1)
+    put(queue, b"0")
+    out(queue)
+    put(queue, b"1")
+    assert queue.apply(Release(consumer="a", message_ids=(0,)))[1] == []
+    assert queue.ready == 2
+    assert put(queue, b"2") == [Rejected(publish=b"2", reason="maxlen")]
+
+
+# -- age ------------------------------------------------------------------------------------
+
+
+def test_a_message_expires_at_its_age_and_not_before() -> None:
+    """x-message-ttl, in ms; the queue says when to look again."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue, t_us=1 * MS)
+    assert queue.deadline_us() == 6 * MS
+    assert queue.apply(Expire(), Meta(t_us=6 * MS - 1))[1] == []
+    (expired,) = queue.apply(Expire(), Meta(t_us=6 * MS))[1]
+    assert (expired.reason, queue.left, queue.deadline_us()) == ("expired", {"expired": 1}, None)
+
+
+def test_an_expired_message_is_dead_lettered_where_there_is_a_place() -> None:
+    """Reason expired."""
+    queue = queue_of(message_ttl_ms=5, dead_letter_exchange="dlx")
+    put(queue)
+    (dead,) = queue.apply(Expire(), Meta(t_us=5 * MS))[1]
+    assert (type(dead), dead.reason) == (DeadLettered, "expired")
+
+
+@pytest.mark.parametrize(("own", "age"), [(3, 3), (9, 5), (None, 5)])
+def test_of_two_ages_the_shorter_counts(own: int | None, age: int) -> None:
+    """The header's ttl and the queue's [calculate_msg_expiry]."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue, ttl_ms=own)
+    assert queue.deadline_us() == age * MS
+
+
+def test_messages_expire_from_the_head_alone() -> None:
+    """Behind one without an age an older one waits, and is ready [rabbitmq.com: ttl, caveats]."""
+    queue = queue_of()
+    put(queue)
+    put(queue, ttl_ms=5)
+    assert queue.deadline_us() is None
+    assert queue.apply(Expire(), Meta(t_us=9 * MS))[1] == []
+    assert queue.ready == 2
+
+
+def test_what_has_become_too_old_behind_others_is_not_handed_out() -> None:
+    """When it comes to the head it goes; the consumer gets the one behind it."""
+    queue = queue_of()
+    put(queue)
+    put(queue, ttl_ms=5)
+    put(queue)
+    grant(queue, 9)
+    assert out(queue, t_us=9 * MS) == [("a", 0), ("a", 2)]
+    assert queue.left == {"expired": 1}
+
+
+def test_nothing_too_old_is_handed_out_even_if_nobody_looked() -> None:
+    """`Dispatch` looks itself, whether a timer fired or not."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue)
+    grant(queue, 1)
+    (expired,) = queue.apply(Dispatch(), Meta(t_us=5 * MS))[1]
+    assert expired.reason == "expired"
+
+
+@pytest.mark.parametrize("command", [Expire(), Dispatch(unable=frozenset("a"))])
+def test_what_expires_may_leave_nothing_for_who_drains(command) -> None:
+    """Its window was shut, so the message waited; now the credit is given back."""
+    queue = queue_of(message_ttl_ms=5)
+    put(queue)
+    queue.apply(Checkout(consumer="a"))
+    queue.apply(Credit(consumer="a", delivery_count=0, link_credit=3, drain=True))
+    effects = queue.apply(command, Meta(t_us=5 * MS))[1]
+    assert [type(effect) for effect in effects] == [Dropped, Drained]
+
+
+def test_age_0_means_now_or_never() -> None:
+    """It is handed out if somebody waits with credit, and expires otherwise."""
+    queue = queue_of(message_ttl_ms=0)
+    assert [type(effect) for effect in put(queue)] == [Confirm, Dropped]
+    grant(queue, 1)
+    assert [type(effect) for effect in put(queue)] == [Confirm, Deliver]
+    assert [type(effect) for effect in put(queue, unable=frozenset("a"))] == [Confirm, Dropped]
+
+
+def test_what_is_released_too_old_expires() -> None:
+    """Its time runs while a consumer has it [requeue_and_run: drop_expired_msgs]."""
+    queue = queue_of(message_ttl_ms=5)
+    grant(queue, 1)
+    put(queue)
+    out(queue)
+    command = Release(consumer="a", message_ids=(0,))
+    (expired,) = queue.apply(command, Meta(t_us=7 * MS))[1]
+    assert expired.reason == "expired"
+
+
+def test_a_queue_nobody_uses_is_to_be_deleted() -> None:
+    """x-expires: so long without a consumer; attaching and declaring again put it off."""
+    queue = ClassicQueue("q", QueueArguments(expires_ms=5), created_us=1 * MS)
+    assert queue.deadline_us() == 6 * MS
+    queue.apply(Touch(), Meta(t_us=3 * MS))
+    assert queue.deadline_us() == 8 * MS
+    queue.apply(Checkout(consumer="a"), Meta(t_us=4 * MS))
+    assert queue.deadline_us() is None
+    queue.apply(DetachConsumer(consumer="a"), Meta(t_us=20 * MS))
+    assert queue.apply(Expire(), Meta(t_us=25 * MS - 1))[1] == []
+    assert queue.apply(Expire(), Meta(t_us=25 * MS))[1] == [Gone(reason="expired")]
+
+
+# -- dead letters and outcomes --------------------------------------------------------------
+
+
+def test_a_rejected_message_is_dead_lettered() -> None:
+    """Reason rejected; without a dead-letter exchange it is dropped."""
+    queue = queue_of(dead_letter_exchange="dlx")
+    put(queue)
+    grant(queue, 1)
+    out(queue)
+    (dead,) = queue.apply(Reject(consumer="a", message_ids=(0,)))[1]
+    assert (type(dead), dead.reason, queue.left) == (DeadLettered, "rejected", {"dead_lettered": 1})
+
+
+def test_purged_messages_are_not_dead_lettered() -> None:
+    """Whoever purges wants them gone."""
+    queue = queue_of(dead_letter_exchange="dlx")
+    put(queue)
+    (gone,) = queue.apply(Purge())[1]
+    assert (type(gone), gone.reason) == (Dropped, "purged")
+
+
+def test_a_classic_queue_has_no_delivery_limit() -> None:
+    """A message that fails a hundred times comes a hundred and first time."""
+    queue = queue_of()
+    put(queue)
+    for failed in range(100):
+        grant(queue, 1)
+        (effect,) = queue.apply(Dispatch())[1]
+        assert effect.message.delivery_count == failed
+        queue.apply(Modify(consumer="a", message_ids=(0,), delivery_failed=True))
+    assert queue.ready == 1
+
+
+# -- priorities -----------------------------------------------------------------------------
+
+
+def test_the_highest_priority_with_credit_is_served_first() -> None:
+    """Its credit runs out first; then the next lower one gets messages."""
+    queue = queue_of()
+    grant(queue, 2, "low", priority=-1)
+    grant(queue, 2, "plain")
+    grant(queue, 2, "high", priority=5)
+    for _ in range(6):
+        put(queue)
+    assert [name for name, _ in out(queue)] == ["high", "high", "plain", "plain", "low", "low"]
+
+
+def test_equals_are_served_in_turn() -> None:
+    """As without any priority."""
+    queue = queue_of()
+    grant(queue, 2, "a", priority=3)
+    grant(queue, 2, "b", priority=3)
+    for _ in range(4):
+        put(queue)
+    assert [name for name, _ in out(queue)] == ["a", "b", "a", "b"]
+
+
+def test_one_that_cannot_take_a_message_leaves_it_to_a_lower_one() -> None:
+    """Its window is closed: it does not hold the others up."""
+    queue = queue_of()
+    grant(queue, 2, "high", priority=5)
+    grant(queue, 2, "low")
+    put(queue)
+    assert out(queue, unable=frozenset({"high"})) == [("low", 0)]
+
+
+def test_the_highest_priority_becomes_the_single_active_consumer() -> None:
+    """When the active one leaves; a later one of higher priority does not take over before."""
+    queue = queue_of(single_active_consumer=True)
+    for name, priority in (("first", 0), ("plain", 0), ("high", 9)):
+        queue.apply(Checkout(consumer=name, priority=priority))
+    assert queue.active == "first"
+    queue.apply(DetachConsumer(consumer="first"))
+    assert queue.active == "high"
+
+
+# -- any acts -------------------------------------------------------------------------------
+
+ARGUMENTS = st.fixed_dictionaries(
+    {"overflow": st.sampled_from(["drop-head", "reject-publish", "reject-publish-dlx"])},
+    optional={
+        "max_length": st.integers(0, 4),
+        "max_length_bytes": st.integers(0, 6),
+        "message_ttl_ms": st.integers(0, 4),
+        "dead_letter_exchange": st.just("dlx"),
+        "expires_ms": st.integers(1, 5),
+    },
+)
+NAMES = st.sampled_from(["a1", "b1", "c2"])  # the digit is the priority
+SHUT = st.just(frozenset()) | st.frozensets(NAMES, max_size=2)
+TTL = st.none() | st.none() | st.integers(0, 4)
+
+
+class LimitsModel(RuleBasedStateMachine):
+    """Any acts at any time; every message is in one place, and no limit is passed."""
+
+    @initialize(arguments=ARGUMENTS)
+    def begin(self, arguments) -> None:
+        self.arguments = QueueArguments(**arguments)
+        self.queue = ClassicQueue("q", self.arguments)
+        self.now = 0
+        self.place: dict[int, str] = {}  # message id -> ready, consumer, or how it left
+        self.size: dict[int, int] = {}  # message id -> octets
+        self.refused = 0
+        self.published = 0
+        self.answers = 0
+        for name in ("a1", "b1", "c2"):
+            self.credit(name=name, credit=2, drain=False, settled=False)
+
+    def do(self, command, dispatching: frozenset[str] | None = None) -> list:
+        credit = {name: self.queue.consumer(name).link_credit for name in self.queue.consumers()}
+        effects = self.queue.apply(command, Meta(t_us=self.now))[1]
+        for effect in effects:
+            match effect:
+                case Confirm():
+                    number = len(self.place)
+                    self.place[number] = "ready"
+                    self.size[number] = len(command.payload)
+                    self.answers += 1
+                case Rejected():
+                    self.refused += 1
+                    self.answers += 1
+                case Deliver(consumer=name, message=message):
+                    self.check_delivery(name, message, credit, dispatching or frozenset())
+                    credit[name] -= 1
+                    self.place[message.message_id] = "settled" if effect.settled else name
+                case Dropped(message=message, reason=reason):
+                    assert self.arguments.dead_letter_exchange is None or reason == "purged"
+                    self.leaves(message, reason if reason in ("expired", "purged") else "dropped")
+                case DeadLettered(message=message, reason=reason):
+                    assert effect.exchange == "dlx"
+                    assert effect.routing_keys == ("k",)
+                    if not (reason == "maxlen" and any(isinstance(e, Rejected) for e in effects)):
+                        self.leaves(message, "dead_lettered")
+        return effects
+
+    def leaves(self, message, how: str) -> None:
+        assert self.place[message.message_id] not in ("settled", "dropped", "expired", "purged")
+        self.place[message.message_id] = how
+
+    def check_delivery(self, name, message, credit, unable) -> None:
+        """Rules 2, 3 and 5, and nothing too old."""
+        assert credit[name] > 0
+        assert name not in unable
+        waiting = [number for number, where in self.place.items() if where == "ready"]
+        assert message.message_id == min(waiting)
+        better = [one for one in credit if one[1] > name[1] and credit[one] > 0]
+        assert all(one in unable for one in better)
+        came = message.t_us
+        assert message.expires_us is None or message.expires_us > self.now or came == self.now
+
+    @rule(sizes=st.lists(st.integers(0, 3), min_size=1, max_size=4), ttl=TTL, shut=SHUT)
+    def enqueue(self, sizes: list[int], ttl: int | None, shut: frozenset[str]) -> None:
+        for size in sizes:
+            self.published += 1
+            origin = Origin(routing_keys=("k",))
+            self.do(Enqueue(payload=b"x" * size, ttl_ms=ttl, unable=shut, origin=origin), shut)
+
+    @rule(name=NAMES, credit=st.integers(0, 4), drain=st.booleans(), settled=st.booleans())
+    def credit(self, name: str, credit: int, drain: bool, settled: bool) -> None:
+        if name not in self.queue.consumers():
+            self.do(Checkout(consumer=name, settled=settled, priority=int(name[1])))
+        count = self.queue.consumer(name).delivery_count
+        self.do(Credit(consumer=name, delivery_count=count, link_credit=credit, drain=drain))
+
+    @rule(shut=SHUT, times=st.integers(1, 4))
+    def dispatch(self, shut: frozenset[str], times: int) -> None:
+        for _ in range(times):
+            able = self.queue.deliverable(shut)
+            late = self.queue.deadline_us() is not None and self.queue.deadline_us() <= self.now
+            assert bool(self.do(Dispatch(unable=shut), shut)) == able or late
+
+    @rule(name=NAMES, how=st.integers(0, 3), some=st.integers(1, 3))
+    def settle(self, name: str, how: int, some: int) -> None:
+        if name in self.queue.consumers():
+            ids = self.queue.unsettled_ids(name)[:some]
+            kind = [Settle, Reject, Release, Modify][how]
+            for number in ids:
+                self.place[number] = ["settled", name, "ready", "ready"][how]
+            self.do(kind(consumer=name, message_ids=ids))
+
+    @rule(name=NAMES)
+    def detach(self, name: str) -> None:
+        if name in self.queue.consumers():
+            held = self.queue.unsettled_ids(name)
+            for number in held:
+                self.place[number] = "ready"
+            effects = self.do(DetachConsumer(consumer=name))
+            assert [e.count for e in effects if isinstance(e, Requeued)] == [len(held)][: len(held)]
+
+    @rule(purge=st.integers(0, 9))
+    def purge(self, purge: int) -> None:
+        if purge == 9:
+            self.do(Purge())
+
+    @rule(ms=st.integers(1, 4))
+    def wait(self, ms: int) -> None:
+        """Time goes on to the next moment at which the queue asked to be looked at."""
+        until = self.now + ms * MS
+        for _ in range(50):
+            due = self.queue.deadline_us()
+            if due is None or due > until:
+                break
+            self.now = max(self.now, due)
+            gone = Gone(reason="expired") in self.do(Expire())
+            if gone:
+                assert not self.queue.consumers()
+                self.do(Touch())
+        self.now = until
+
+    @invariant()
+    def every_message_is_in_exactly_one_place(self) -> None:
+        queue, places = self.queue, list(self.place.values())
+        assert queue.enqueued == len(places)
+        assert queue.ready == places.count("ready")
+        sizes = [self.size[number] for number, where in self.place.items() if where == "ready"]
+        assert queue.ready_octets == sum(sizes)
+        assert queue.unsettled == sum(places.count(name) for name in ("a1", "b1", "c2"))
+        for how in ("settled", "dead_lettered", "dropped", "expired", "purged"):
+            assert queue.left.get(how, 0) == places.count(how)
+        assert queue.ready + queue.unsettled + queue.terminal == queue.enqueued
+        assert queue.refused == self.refused
+        assert self.answers == self.published == queue.enqueued + self.refused
+
+    @invariant()
+    def no_more_is_ready_than_may_be(self) -> None:
+        limit = self.arguments.max_length
+        if limit is not None and self.arguments.overflow == "drop-head":
+            assert self.queue.ready <= limit
+        limit = self.arguments.max_length_bytes
+        if limit is not None and self.arguments.overflow == "drop-head":
+            assert self.queue.ready_octets <= limit
+
+    @invariant()
+    def the_head_is_not_too_old(self) -> None:
+        due = self.queue.deadline_us()
+        if self.arguments.expires_ms is None:
+            assert due is None or due > self.now
+
+
+LimitsModel.TestCase.settings = settings(
+    derandomize=True, max_examples=150, stateful_step_count=40, deadline=None
+)
+TestLimitsModel = LimitsModel.TestCase
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_long_runs_of_any_acts_keep_every_rule(seed: int) -> None:
+    """The same acts, drawn evenly: hypothesis prefers short runs in which little is handed out."""
+    draw = Random(seed)
+    kinds = {"max_length": 4, "max_length_bytes": 7, "message_ttl_ms": 4, "expires_ms": 5}
+    given = {name: draw.randint(1, most) for name, most in kinds.items() if draw.random() < 0.4}
+    if draw.random() < 0.5:
+        given["dead_letter_exchange"] = "dlx"
+    model = LimitsModel()
+    model.begin({"overflow": draw.choice(OVERFLOWS), **given})
+    for _ in range(120):
+        name = draw.choice(["a1", "b1", "c2"])
+        shut = frozenset([name] if draw.random() < 0.2 else [])
+        act = draw.choice("eeedddccssstx")
+        if act == "e":
+            ttl = draw.choice([None, None, None, 0, 2])
+            model.enqueue(sizes=[draw.randint(0, 3)], ttl=ttl, shut=shut)
+        elif act == "d":
+            model.dispatch(shut=shut, times=2)
+        elif act == "c":
+            drain, settled = draw.random() < 0.2, draw.random() < 0.2
+            model.credit(name=name, credit=draw.randint(0, 4), drain=drain, settled=settled)
+        elif act == "s":
+            model.settle(name=name, how=draw.randint(0, 3), some=draw.randint(1, 3))
+        elif act == "t":
+            model.wait(ms=draw.randint(1, 3))
+        elif draw.random() < 0.5:
+            model.detach(name=name)
+        else:
+            model.purge(purge=9)
+        model.every_message_is_in_exactly_one_place()
+        model.no_more_is_ready_than_may_be()
+        model.the_head_is_not_too_old()

@@ -1,0 +1,109 @@
+"""Quorum queues under faults: 2,000 seeded runs with a referee, and mutants that it must catch.
+
+`python -m tests.rules.chaos_forever` goes on from there without end.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from workbench.queues.raft_referee import (
+    CONFIRMED_IS_SAFE,
+    INVARIANTS,
+    LEADER_COMPLETENESS,
+    InvariantBrokenError,
+)
+from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
+from workbench.scenarios.quorum_chaos import Chaos, stepper_command
+from workbench.sim import VirtualClock
+
+SEEDS = 2_000
+CAUGHT_BY = {
+    "commit-before-fsync": CONFIRMED_IS_SAFE,
+    "leader-counts-itself-early": CONFIRMED_IS_SAFE,
+    "confirm-before-majority": CONFIRMED_IS_SAFE,
+    "commit-of-an-old-term": LEADER_COMPLETENESS,
+}
+
+
+@dataclass
+class Sum:
+    """What happened over all runs."""
+
+    tallies: list = field(default_factory=list)
+    failures: list = field(default_factory=list)
+
+    def share(self, condition):
+        """In which share of the runs something was so."""
+        return sum(map(condition, self.tallies)) / SEEDS
+
+
+def failure_of(seed, rules):
+    """What the referee has against a run with these rules, if anything."""
+    try:
+        Chaos(VirtualClock(), seed, rules=rules).run()
+    except InvariantBrokenError as error:
+        return error
+    return None
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Every seed, run once."""
+    found = Sum()
+    for seed in range(SEEDS):
+        try:
+            found.tallies.append(Chaos(VirtualClock(), seed).run())
+        except InvariantBrokenError as error:
+            found.failures.append(f"seed {seed}: {error}\n  {stepper_command(seed)}")
+    return found
+
+
+def test_every_invariant_holds_in_every_run(runs):
+    """Election safety, log matching, leader completeness, and what publishers were promised."""
+    assert not runs.failures, "\n" + "\n".join(runs.failures[:5])
+    assert len(runs.tallies) == SEEDS
+
+
+def test_every_run_has_200_commands_and_3_faults(runs):
+    """A run in which little happens proves little."""
+    assert runs.share(lambda tally: tally.commands >= 200) == 1
+    assert runs.share(lambda tally: tally.faults >= 3) == 1
+
+
+def test_half_of_the_runs_have_a_change_of_leader(runs):
+    """And in those publishers sent something again."""
+    assert runs.share(lambda tally: tally.leader_changes > 0) >= 0.5
+    assert runs.share(lambda tally: tally.resent > 0) >= 0.5
+
+
+def test_a_tenth_of_the_runs_crash_between_write_and_fsync(runs):
+    """When a batch was written and its fsync had not come back."""
+    assert runs.share(lambda tally: tally.torn > 0) >= 0.1
+
+
+def test_the_same_seed_is_the_same_run():
+    """A failing seed can be opened in the stepper, for nothing else than the seed is drawn from."""
+    for seed in (6, 7, 8):
+        assert Chaos(VirtualClock(), seed).run() == Chaos(VirtualClock(), seed).run()
+
+
+@pytest.mark.parametrize("name", list(RULES_BROKEN))
+def test_each_mutant_is_caught_by_the_invariant_that_it_breaks(name):
+    """Within the same seeds; the first that catches it is enough here."""
+    for seed in range(SEEDS):
+        broken = failure_of(seed, RULES_BROKEN[name])
+        if broken is not None:
+            assert broken.invariant == CAUGHT_BY[name]
+            assert CAUGHT_BY[name] in INVARIANTS
+            return
+    pytest.fail(f"{name} was not caught by {SEEDS} seeds")
+
+
+def test_the_shelf_has_one_mutant_for_every_rule():
+    """Each mutant breaks exactly one of the rules, and each rule is broken by one."""
+    names = RIGHT.__dataclass_fields__
+    broken = [
+        [name for name in names if not getattr(rules, name)] for rules in RULES_BROKEN.values()
+    ]
+    assert sorted(broken) == sorted([name] for name in names)

@@ -1,0 +1,69 @@
+"""What is there to say about each link in one line? For traces too long to fold in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from .chunks import Chunks, in_cells, latest
+from .compose import Transformer, typed
+from .counting import counted
+from .holds import LINK
+from .links import link_rows
+from .schemas import SUMMARY, TRACE
+from .stalls import stalls
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["summary"]
+
+
+@typed(TRACE, SUMMARY)
+def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for each link: messages, time at zero credit, longest stall, violations.
+
+    Args:
+        chunks: how the trace is cut; see `reading.open_trace`.
+    """
+
+    def transform(trace: DataFrame) -> DataFrame:
+        rows = counted(in_cells(link_rows(trace), chunks))
+        rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
+        rows = latest(rows, chunks, {"row": F.struct("t_us", "left", "count")})
+        then = F.col("before_row")
+        passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
+        first = (F.col("kind") == "transfer") & F.coalesce(
+            ~F.col("count").eqNullSafe(then["count"]) | then["count"].isNull(), F.lit(True)
+        )
+        links = rows.groupBy(*LINK).agg(
+            F.count(F.when(first, 1)).alias("messages"),
+            F.sum(F.when(then["left"] == 0, passed).otherwise(0)).alias("at_zero_us"),
+            F.sum(passed).alias("lasted_us"),
+            F.count(F.when(first & (then["left"] == 0), 1)).alias("violations"),
+        )
+        long = (F.col("end_us") - F.col("start_us")).alias("longest_us")
+        held = (
+            stalls(chunks=chunks)(trace)
+            .groupBy(*LINK)
+            .agg(
+                F.count("*").alias("stalls"),
+                F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
+            )
+        )
+        same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in LINK]
+        both = links.alias("a").join(held.alias("b"), same, "left")  # one match at most
+        return both.select(
+            *(F.col(f"a.{name}") for name in LINK),
+            "messages",
+            "at_zero_us",
+            "lasted_us",
+            F.coalesce("stalls", F.lit(0)).alias("stalls"),
+            F.coalesce(F.col("longest.longest_us"), F.lit(0)).alias("longest_us"),
+            F.col("longest.brake").alias("longest_brake"),
+            (-F.col("longest.seq")).alias("longest_seq"),
+            "violations",
+        )
+
+    return transform

@@ -1,0 +1,81 @@
+"""What a queue at work and those around it say to each other.
+
+`Consumer` is whoever stands between the queue and a link. `Publish` and `HAND_OUT` are what waits
+in the queue's mailbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from workbench.queues import Credited, Deliver, Drained, Enqueue, Origin, Stored
+
+
+class Consumer(Protocol):
+    """What the queue asks of whoever stands between it and a link."""
+
+    def can_take(self) -> bool:
+        """False while a message could not be sent on at once (session window closed)."""
+
+    def too_large(self, message: Stored) -> bool:
+        """True if the receiver takes no message of this size; as it would be sent now."""
+
+    def refuse(self, message: Stored) -> None:
+        """The link cannot go on, for this message would be next: end it."""
+
+    def deliver(self, effect: Deliver) -> None:
+        """Send this message."""
+
+    def drained(self, effect: Drained) -> None:
+        """The credit that is left was given back."""
+
+    def credit_replied(self, reply: Credited) -> None:
+        """The answer to a `request`: what it asked for has been handed out as far as it goes."""
+
+    def activated(self) -> None:
+        """It is the queue's single active consumer from now on."""
+
+    def available(self, count: int) -> None:
+        """So many messages are ready now."""
+
+    def noticed(self) -> None:
+        """Messages came or went otherwise than to a consumer; `available` was told before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
+
+    payload: bytes
+    message_format: int
+    ttl_ms: int | None
+    origin: Origin
+    confirmed: Callable[[], None] | None
+    rejected: Callable[[str], None] | None
+
+    def command(self, unable: frozenset[str]) -> Enqueue:
+        """What the queue is told; this object comes back in what it says of the message."""
+        return Enqueue(
+            payload=self.payload,
+            message_format=self.message_format,
+            publish=self,
+            ttl_ms=self.ttl_ms,
+            origin=self.origin,
+            unable=unable,
+        )
+
+    def refused(self, reason: str) -> None:
+        """The queue does not take it."""
+        if self.rejected is not None:
+            self.rejected(reason)
+        elif self.confirmed is not None:
+            self.confirmed()
+
+
+class HandOut:
+    """In the mailbox: hand one message out."""
+
+
+HAND_OUT = HandOut()

@@ -1,0 +1,420 @@
+"""One quorum queue at work: its replicas on their nodes, and the clients that talk to the leader.
+
+The rules are elsewhere: `workbench.queues.raft` for a replica, `quorum_fifo` for the queue,
+`quorum_client` for a client. Here their effects are carried out: messages go over the ways between
+nodes, entries to the node's log, timers to the clock, and every step leaves a row.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from workbench.queues import Enqueue
+from workbench.queues.quorum_commands import Full, Logged, QuorumEffect
+from workbench.queues.quorum_fifo import QuorumFifo
+from workbench.queues.quorum_terms import QuorumTerms
+from workbench.queues.raft import ENTRIES_PER_APPEND, Replica
+from workbench.queues.raft_log import Entry, RaftLog
+from workbench.queues.raft_messages import (
+    Became,
+    Committed,
+    Effect,
+    ElectionTimer,
+    Message,
+    Persist,
+    Send,
+    Write,
+)
+from workbench.queues.raft_rules import RIGHT, RaftRules
+from workbench.queues.raft_vote import LEADER
+
+from .quorum_roles import Answers, Member, Port, Watcher
+
+if TYPE_CHECKING:
+    from .quorum_cluster import QuorumCluster
+
+COMMANDS_PER_TURN = 16  # ra_server_proc.erl: FLUSH_COMMANDS_SIZE
+QUIET_ROUNDS = 8  # elections in vain after which a retry no longer keeps a run awake
+
+
+class QuorumGroup:
+    """A queue with its replicas.
+
+    Args:
+        cluster: that it is in.
+        name: of the queue.
+        nodes: that hold a replica; the first leads to begin with.
+        terms: of the queue.
+        writer: its name in the nodes' logs.
+        command_us: service time of the leader for each command.
+        rules: that its replicas keep.
+        chunk: entries that a leader sends in one message at most.
+    """
+
+    def __init__(
+        self,
+        cluster: QuorumCluster,
+        name: str,
+        nodes: tuple[str, ...],
+        terms: QuorumTerms,
+        *,
+        writer: str,
+        command_us: int = 0,
+        rules: RaftRules = RIGHT,
+        chunk: int = ENTRIES_PER_APPEND,
+    ) -> None:
+        self.name = name
+        self._chunk = chunk
+        self.writer = writer  # its name in the logs: a queue declared again has another
+        self.nodes = nodes
+        self.majority = len(nodes) // 2 + 1
+        self.terms = terms
+        self.command_us = command_us
+        self.rules = rules
+        self.suspended = False
+        self.members: dict[str, Member] = {}
+        self.ports: dict[str, Port] = {}
+        self.watchers: list[Watcher] = []
+        self._cluster = cluster
+        self._clock = cluster.clock
+        self._persisted: dict[str, tuple[int, str | None]] = dict.fromkeys(nodes, (0, None))
+        self._at_once: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        for node in nodes:
+            self.members[node] = Member(self._replica(node), self._machine())
+        self._pump(lambda: self._carry(nodes[0], self.members[nodes[0]].replica.timer_expired()))
+
+    # -- reading ----------------------------------------------------------------------------
+
+    @property
+    def leader(self) -> str | None:
+        """The node whose replica leads, in the latest term if several believe so; None if none."""
+        led = [
+            (member.replica.term, node)
+            for node, member in self.members.items()
+            if member.replica.role == LEADER
+        ]
+        return max(led)[1] if led else None
+
+    def front(self) -> QuorumFifo:
+        """The copy that knows most: the leader's, else the furthest."""
+        leader = self.leader
+        if leader is not None:
+            return self.members[leader].machine
+        if not self.members:
+            return self._machine()
+        return max(self.members.values(), key=lambda member: member.applied).machine
+
+    def overview(self) -> dict[str, int | str]:
+        """Flat picture: who leads, and each replica's term, log, disk, commit and state."""
+        picture: dict[str, int | str] = {"leader": self.leader or ""}
+        for node in self.nodes:
+            member = self.members.get(node)
+            if member is None:
+                picture[f"{node}.role"] = "down"
+                continue
+            replica = member.replica
+            picture[f"{node}.role"] = replica.role
+            picture[f"{node}.term"] = replica.term
+            picture[f"{node}.last"] = replica.log.last_index
+            picture[f"{node}.written"] = replica.written
+            picture[f"{node}.commit"] = replica.commit
+            picture[f"{node}.applied"] = member.applied
+        return picture
+
+    # -- clients ----------------------------------------------------------------------------
+
+    def join(self, port: Port) -> None:
+        """A client begins to use the queue; it is told who leads."""
+        self.ports[port.client.name] = port
+        leader = self.leader
+        if leader is not None:
+            port.leader_is(leader, self.members[leader].replica.term)
+
+    def leave(self, name: str) -> None:
+        """A client is no more."""
+        self.ports.pop(name, None)
+
+    def submit(self, place: str, leader: str, commands: tuple[Logged, ...]) -> None:
+        """Send commands from a place to the replica that is believed to lead."""
+        self._cluster.links.send(place, leader, self._arrived, leader, commands)
+
+    def fill(self, commands: Iterable[Enqueue]) -> None:
+        """Messages from before the run: on every disk and applied already; no time passes."""
+        leader = self.leader
+        assert leader is not None, "a queue is filled before anything happens to it"
+        logged = [
+            Logged("before", number, number, command) for number, command in enumerate(commands, 1)
+        ]
+        if logged:
+            self._pump(lambda: self._carry(leader, self.members[leader].replica.propose(logged)))
+
+    def _arrived(self, node: str, commands: tuple[Logged, ...]) -> None:
+        member = self.members.get(node)
+        if member is None:
+            return
+        if member.replica.role != LEADER:
+            for name in {logged.client for logged in commands}:
+                port = self.ports.get(name)
+                if port is not None:
+                    self._cluster.links.send(node, port.place, port.not_leader, node)
+            return
+        member.inbox.extend(commands)
+        self._take(node, member)
+
+    def suspend(self) -> None:
+        """The leader's process takes no commands; they wait in its mailbox."""
+        self.suspended = True
+
+    def resume(self) -> None:
+        """It goes on with them."""
+        self.suspended = False
+        for node, member in self.members.items():
+            self._take(node, member)
+
+    def _take(self, node: str, member: Member) -> None:
+        """The leader's process takes some commands at a time; each costs it `command_us`."""
+        if not member.taking and member.inbox and not self.suspended:
+            member.taking = True
+            wait_us = min(len(member.inbox), COMMANDS_PER_TURN) * self.command_us
+            self._clock.call_later(wait_us, self._taken, node, member)
+
+    def _taken(self, node: str, member: Member) -> None:
+        member.taking = False
+        if self.members.get(node) is not member:
+            return
+        # Where commands cost nothing, all that come at one instant go into the log together.
+        most = COMMANDS_PER_TURN if self.command_us else len(member.inbox)
+        count = min(len(member.inbox), most)
+        commands = tuple(member.inbox.popleft() for _ in range(count))
+        if member.replica.role == LEADER:
+            self._carry(node, member.replica.propose(commands))
+            self._take(node, member)
+        else:
+            self._arrived(node, commands + tuple(member.inbox))
+            member.inbox.clear()
+
+    def end(self) -> None:
+        """The queue is deleted: its replicas stop, their disks forget it."""
+        for node in tuple(self.members):
+            self.crashed(node)
+        self.ports.clear()
+        self._cluster.forget(self.name, self.writer)
+
+    # -- what happens to nodes ----------------------------------------------------------------
+
+    def crashed(self, node: str) -> None:
+        """The node's replica is gone; its disk and its vote remain."""
+        member = self.members.pop(node, None)
+        if member is not None and member.timer is not None:
+            member.timer.cancel()
+
+    def restarted(self, node: str, log: RaftLog) -> None:
+        """A replica begins with what its disk holds."""
+        replica = self._replica(node, log)
+        replica.down = frozenset(replica.peers)
+        self.members[node] = Member(replica, self._machine())
+        for watcher in self.watchers:
+            watcher.appended(node, log, log.entries())
+        self._carry(node, replica.start())
+
+    def written(self, node: str, index: int, generation: int) -> None:
+        """The node's log is on disk up to there."""
+        member = self.members.get(node)
+        if member is not None:
+            self._carry(node, member.replica.written_to(index, generation))
+
+    def node_down(self, at: str, node: str) -> None:
+        """A node with a replica learns that another is lost."""
+        if at in self.members and node in self.nodes:
+            self._carry(at, self.members[at].replica.peer_down(node))
+
+    def node_up(self, at: str, node: str) -> None:
+        """A node with a replica learns that another is there; a place of clients too."""
+        member = self.members.get(at)
+        if member is None:
+            return
+        if node in self.nodes:
+            self._carry(at, member.replica.peer_up(node))
+        if member.replica.role == LEADER:
+            self._announce(at, member, lambda port: port.place == node)
+
+    # -- carrying effects out -----------------------------------------------------------------
+
+    def _carry(self, node: str, effects: list[Effect]) -> None:
+        member = self.members[node]
+        for effect in effects:
+            match effect:
+                case Send(to=to, message=message):
+                    self._send(node, to, message)
+                case Write(entries=entries, generation=generation):
+                    self._write(node, member, entries, generation)
+                case Committed(index=index):
+                    self._committed(node, member, index)
+                case ElectionTimer(on=on):
+                    self._set_timer(node, member, on=on)
+                case Persist(term=term, voted_for=voted_for):
+                    self._persisted[node] = (term, voted_for)
+                case Became():
+                    self._became(node, member, effect)
+
+    def _send(self, node: str, to: str, message: Message) -> None:
+        entries = getattr(message, "entries", ())
+        if entries:
+            self._log("replicate", node, kind=to, extra=_span(entries))
+        if self._at_once is not None:
+            self._at_once.append((self._receive, (to, node, message)))
+        else:
+            self._cluster.links.send(node, to, self._receive, to, node, message)
+
+    def _receive(self, node: str, sender: str, message: Message) -> None:
+        member = self.members.get(node)
+        if member is not None:
+            self._carry(node, member.replica.receive(sender, message))
+
+    def _write(
+        self, node: str, member: Member, entries: tuple[Entry, ...], generation: int
+    ) -> None:
+        for watcher in self.watchers:
+            watcher.appended(node, member.replica.log, entries)
+        self._log("append", node, extra=_span(entries))
+        owner = self._cluster.nodes[node]
+        if self._at_once is None:
+            owner.wal.write(self.writer, entries, generation)
+            owner.sync()
+            return
+        owner.wal.put(self.writer, entries)
+        self._at_once.append((self.written, (node, entries[-1].index, generation)))
+
+    def _committed(self, node: str, member: Member, index: int) -> None:
+        replica = member.replica
+        log = replica.log
+        for watcher in self.watchers:
+            watcher.committed_up_to(node, log, replica.term, index)
+        self._log("commit", node, extra={"index": index, "term": replica.term})
+        leads = replica.role == LEADER
+        answers: dict[str, Answers] = {}
+        effects: dict[str, list[QuorumEffect]] = {}
+        apply = member.machine.apply
+        count = index - member.applied
+        while member.applied < index:
+            member.applied += 1
+            entry = log[member.applied]
+            logged = entry.command
+            if logged is not None:
+                reply, caused = apply(logged)
+                if leads:
+                    answers.setdefault(logged.client, []).append((logged.seq, reply))
+                    for effect in caused:
+                        self._sort(effect, effects)
+            for watcher in self.watchers:
+                watcher.applied(node, entry, member.machine)
+        self._log("apply", node, extra={"index": index, "count": count})
+        if leads:
+            for watcher in self.watchers:
+                watcher.answering(node, index)
+            for name in {**effects, **answers}:
+                port = self.ports.get(name)
+                if port is not None:
+                    given = (answers.get(name, []), effects.get(name, []))
+                    self._cluster.links.send(node, port.place, port.heard, *given)
+
+    def _sort(self, effect: QuorumEffect, effects: dict[str, list[QuorumEffect]]) -> None:
+        """Find out whom an effect is for."""
+        client = getattr(effect, "client", None)
+        if client is not None:
+            effects.setdefault(client, []).append(effect)
+            return
+        # A full queue concerns every publisher; what was dropped, whoever tells of it: one of them.
+        names = list(self.ports) if isinstance(effect, Full) else list(self.ports)[:1]
+        for name in names:
+            effects.setdefault(name, []).append(effect)
+
+    def _became(self, node: str, member: Member, effect: Became) -> None:
+        replica = member.replica
+        self._log(
+            "elect" if effect.role == LEADER else "note",
+            node,
+            kind=effect.role,
+            extra={"term": replica.term, "leader": effect.leader or ""},
+        )
+        if effect.leader is not None:
+            member.vain = 0
+        if effect.role == LEADER:
+            for watcher in self.watchers:
+                watcher.led(node, replica.term, replica.log)
+            self._announce(node, member, lambda port: True)
+
+    def _announce(self, node: str, member: Member, to: Callable[[Port], bool]) -> None:
+        """The leader tells clients that it leads; they send again what is pending."""
+        for port in tuple(self.ports.values()):
+            if to(port):
+                self._cluster.links.send(
+                    node, port.place, port.leader_is, node, member.replica.term
+                )
+
+    def _set_timer(self, node: str, member: Member, *, on: bool) -> None:
+        if member.timer is not None:
+            member.timer.cancel()
+            member.timer = None
+        if on and self._at_once is None:
+            member.vain += 1
+            member.timer = self._clock.call_later(
+                self._cluster.election_us(),
+                self._timer_expired,
+                node,
+                member,
+                idle=member.vain > QUIET_ROUNDS,
+            )
+
+    def _timer_expired(self, node: str, member: Member) -> None:
+        member.timer = None
+        self._carry(node, member.replica.timer_expired())
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _replica(self, node: str, log: RaftLog | None = None) -> Replica:
+        term, voted_for = self._persisted[node]
+        return Replica(
+            node,
+            self.nodes,
+            log=log,
+            term=term,
+            voted_for=voted_for,
+            rules=self.rules,
+            chunk=self._chunk,
+        )
+
+    def _machine(self) -> QuorumFifo:
+        return QuorumFifo(self.name, self.terms)
+
+    def _pump(self, begin: Callable[[], None]) -> None:
+        """Do something and all that comes of it at once, as if ways and disks took no time."""
+        self._at_once = deque()
+        begin()
+        while self._at_once:
+            call, args = self._at_once.popleft()
+            call(*args)
+        self._at_once = None
+
+    def _log(
+        self, event: str, node: str, *, kind: str | None = None, extra: dict[str, Any] | None = None
+    ) -> None:
+        if self._at_once is not None:
+            return  # before the run: told by one row, if at all
+        machine = self.members[node].machine
+        self._cluster.tap.internal(
+            t_us=self._clock.now_us,
+            event=event,
+            vantage=f"queue:{self.name}@{node}",
+            kind=kind,
+            queue=self.name,
+            ledger={"queue_ready": machine.ready, "queue_unsettled": machine.unsettled},
+            extra=extra,
+        )
+
+
+def _span(entries: tuple[Entry, ...]) -> dict[str, int]:
+    """Entries in a row's words."""
+    return {"first": entries[0].index, "last": entries[-1].index, "term": entries[-1].term}

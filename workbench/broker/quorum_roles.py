@@ -1,0 +1,65 @@
+"""Who deals with a quorum group: ports of clients, observers; what it keeps per replica."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+from workbench.queues.quorum_client import QuorumClient
+from workbench.queues.quorum_commands import Logged, QuorumEffect, QuorumReply
+from workbench.queues.quorum_fifo import QuorumFifo
+from workbench.queues.raft import Replica
+from workbench.queues.raft_log import Entry, RaftLog
+from workbench.sim import Timer
+
+Answers = list[tuple[int, QuorumReply]]
+
+
+class Port(Protocol):
+    """A client's process, somewhere in the cluster."""
+
+    client: QuorumClient
+    place: str
+
+    def heard(self, answers: Answers, effects: list[QuorumEffect]) -> None:
+        """The leader has applied commands: effects first, then the answers."""
+
+    def leader_is(self, leader: str, term: int) -> None:
+        """A replica tells that it leads."""
+
+    def not_leader(self, replica: str) -> None:
+        """A replica tells that it does not lead."""
+
+
+class Watcher(Protocol):
+    """An observer that checks what replicas do; it changes nothing."""
+
+    def appended(self, node: str, log: RaftLog, entries: tuple[Entry, ...]) -> None:
+        """Entries stand at the end of a replica's log."""
+
+    def led(self, node: str, term: int, log: RaftLog) -> None:
+        """A replica leads from now on; its log as it was before its own first entry."""
+
+    def committed_up_to(self, node: str, log: RaftLog, term: int, index: int) -> None:
+        """A replica takes everything up to this index for committed."""
+
+    def applied(self, node: str, entry: Entry, machine: QuorumFifo) -> None:
+        """A replica has applied an entry."""
+
+    def answering(self, node: str, index: int) -> None:
+        """The leader answers clients: all that it applied, up to this index."""
+
+
+class Member:
+    """A replica that lives: its Raft state, its copy of the queue, its timer."""
+
+    __slots__ = ("applied", "inbox", "machine", "replica", "taking", "timer", "vain")
+
+    def __init__(self, replica: Replica, machine: QuorumFifo) -> None:
+        self.replica = replica
+        self.machine = machine
+        self.applied = 0
+        self.timer: Timer | None = None
+        self.vain = 0  # rounds of elections without a leader
+        self.inbox: deque[Logged] = deque()
+        self.taking = False

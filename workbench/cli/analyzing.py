@@ -1,0 +1,180 @@
+"""`workbench analyze`: questions about a trace, however large it is."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .console import DONE, CommandError, Progress, one_line, say
+from .places import is_capture
+
+NAME = "analyze"
+HELP = "ask a trace a question: credit, stalls, summary"
+TEXT = """\
+Ask a trace of any size a question. The answer goes to stdout.
+
+  summary   per link: messages, time at zero credit, longest stall, advice
+  stalls    when a sender had something to send and a brake was on, and which brake
+  credit    both counters of every link at every frame, from the wire alone
+
+  workbench analyze rabbit.parquet summary
+  workbench analyze rabbit.parquet stalls
+  workbench analyze week.parquet credit --format csv > credit.csv
+
+Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
+to 200,000 rows needs none. WORKBENCH_SPARK_MEMORY=512m makes do with little memory.
+"""
+
+QUESTIONS: tuple[str, ...] = ("summary", "stalls", "credit")
+FORMATS = ("table", "json", "csv")
+WITHOUT_JAVA = 200_000
+"""Rows up to which a summary is worked out without Spark."""
+TABLE_ROWS = 50
+"""Rows of an answer that a table shows; json and csv give all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `analyze` takes."""
+    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+    parser.add_argument("question", choices=QUESTIONS, help="what to ask")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="table", help="for people or for programs"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
+    )
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Ask and print."""
+    from workbench.analysis.errors import AnalysisError
+    from workbench.analysis.reading import count_rows
+
+    path = Path(arguments.trace)
+    if is_capture(path):
+        raise CommandError(
+            f"{path}: is a capture, not a trace; first: workbench import {path} -o"
+            f" {path.with_suffix('.parquet').name}"
+        )
+    try:
+        count = count_rows(path)
+        if arguments.question == "summary" and count <= WITHOUT_JAVA:
+            rows: Iterable[dict[str, Any]] = _summary_without_java(arguments.trace)
+        else:
+            rows = _asked(arguments)
+        _print(rows, arguments)
+    except AnalysisError as error:
+        raise CommandError(str(error)) from None
+    return DONE
+
+
+def _summary_without_java(trace: str) -> list[dict[str, Any]]:
+    from workbench.trace import files
+    from workbench.trace.summary import summarise
+
+    try:
+        with Progress("reading") as progress:
+            rows = list(progress.over(files.iter_rows(trace)))
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+    return [each.as_dict() for each in summarise(rows)]
+
+
+def _asked(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The rows of an answer, in order, a partition at a time in memory."""
+    from workbench.analysis.reading import open_trace, told
+    from workbench.analysis.session import get_spark
+
+    quick = arguments.question == "summary"
+    spark = get_spark(say=say, quick=quick)
+    trace = open_trace(spark, arguments.trace)
+    module = importlib.import_module(f"workbench.analysis.{arguments.question}")
+    question = getattr(module, arguments.question)
+    with told():
+        answer = question(chunks=trace.chunks)(trace.frame)
+        order = "seq" if "seq" in answer.columns else "link"
+        for row in answer.orderBy("run", order).toLocalIterator():
+            yield _advised(row.asDict()) if arguments.question == "summary" else row.asDict()
+
+
+def _advised(row: dict[str, Any]) -> dict[str, Any]:
+    from workbench.trace.summary import advice
+
+    row["advice"] = advice(
+        longest_us=row["longest_us"],
+        brake=row["longest_brake"],
+        at_zero_us=row["at_zero_us"],
+        lasted_us=row["lasted_us"],
+        violations=row["violations"],
+    )
+    return row
+
+
+def _print(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
+    if arguments.format == "json":
+        print("[", end="")
+        for number, row in enumerate(rows):
+            print(("," if number else "") + "\n " + json.dumps(row, ensure_ascii=False), end="")
+        print("\n]")
+    elif arguments.format == "csv":
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(sys.stdout, fieldnames=list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(row)
+    else:
+        _table(rows, arguments)
+
+
+def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
+    shown: list[dict[str, Any]] = []
+    more = 0
+    for row in rows:
+        if arguments.rows and len(shown) >= arguments.rows:
+            more += 1
+        else:
+            shown.append(row)
+    if not shown:
+        print(f"no {arguments.question} in this trace")
+        return
+    several = len({row["run"] for row in shown}) > 1
+    lines = [_cells(row, arguments, several) for row in shown]
+    names = [name for name in lines[0] if name != "open it with"]
+    widths = {name: max(len(name), *(len(line[name]) for line in lines)) for name in names}
+    print(
+        "  ".join([*(f"{name:<{widths[name]}}" for name in names), *_last(lines[0])[:1]]).rstrip()
+    )
+    for line in lines:
+        cells = [f"{line[name]:<{widths[name]}}" for name in names]
+        if "open it with" in line:
+            cells.append(line["open it with"])
+        print("  ".join(cells).rstrip())
+    if more:
+        print(f"... and {more:,} more; --rows 0 shows all")
+
+
+def _last(line: dict[str, str]) -> list[str]:
+    return ["open it with"] if "open it with" in line else []
+
+
+def _cells(row: dict[str, Any], arguments: argparse.Namespace, several: bool) -> dict[str, str]:
+    """A row as text; a stall ends with the command that opens it."""
+    cells = {
+        name: one_line("-" if value is None else value)
+        for name, value in row.items()
+        if several or name != "run"
+    }
+    if arguments.question == "stalls":
+        words = ["workbench", "show", arguments.trace]
+        if several or row["run"]:
+            words += ["--run", row["run"]]
+        cells["open it with"] = shlex.join([*words, "--at", str(row["seq"])])
+    return cells

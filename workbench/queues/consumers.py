@@ -1,0 +1,189 @@
+"""Consumers of a queue: their credit, whose turn it is, and who is the active one.
+
+Credit is counted as on an AMQP 1.0 link, by delivery-count [2.6.7]. Of the consumers that have
+credit those with the highest priority are served first, and among equals each in turn
+(`rabbit_queue_consumers.erl`, which keeps them in a priority queue).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from workbench import serial
+
+from .base import Activated, Checkout, Credit, Drained, QueueError, Stored
+
+
+@dataclass(slots=True, kw_only=True)
+class Consumer:
+    """One attached consumer.
+
+    Attributes:
+        delivery_count: moves with every message handed out, as the link's does.
+        settled: messages leave the queue as they are handed out.
+        priority: a higher one is served first.
+        link_credit: how many more it may get; never below 0.
+        drain: the receiver wants its credit used up or given back.
+        unsettled: handed out and not yet settled, by message id.
+    """
+
+    name: str
+    delivery_count: int
+    settled: bool
+    priority: int = 0
+    link_credit: int = 0
+    drain: bool = False
+    unsettled: dict[int, Stored] = field(default_factory=dict)
+
+    def grant(self, command: Credit) -> None:
+        """Work a receiver's word into the counters."""
+        # delivery-count_rcv + link-credit_rcv - delivery-count_snd, with the small serial
+        # difference taken first so that every 32-bit credit is legal.
+        ahead = serial.diff(self.delivery_count, command.delivery_count)
+        self.link_credit = max(0, command.link_credit - ahead)
+        self.drain = command.drain
+
+    def count_delivery(self) -> None:
+        """A message is handed out."""
+        self.delivery_count = serial.add(self.delivery_count, 1)
+        self.link_credit -= 1
+
+    def give_back(self) -> list[Drained]:
+        """Drain: delivery-count moves on by the unused credit, credit becomes 0 [2.6.7]."""
+        given_back, self.link_credit = self.link_credit, 0
+        if not given_back:
+            return []
+        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
+        third = given_back // 3
+        moved = serial.add(serial.add(self.delivery_count, third), third)
+        self.delivery_count = moved = serial.add(moved, given_back - 2 * third)
+        return [Drained(consumer=self.name, delivery_count=moved, given_back=given_back)]
+
+    def held(self, message_ids: tuple[int, ...]) -> list[Stored]:
+        """The unsettled messages with these numbers.
+
+        Raises:
+            QueueError: it does not hold one of them, or one is named twice.
+        """
+        missing = [number for number in message_ids if number not in self.unsettled]
+        if missing or len(set(message_ids)) != len(message_ids):
+            listed = ", ".join(map(str, missing)) or "one of them twice"
+            raise QueueError(
+                f"{self.name} cannot settle {listed}: it holds {len(self.unsettled)} unsettled"
+                " messages"
+            )
+        return [self.unsettled[number] for number in message_ids]
+
+
+class Consumers:
+    """All consumers of one queue.
+
+    Args:
+        queue: its name, for texts.
+        single_active: one consumer at a time gets messages.
+
+    Attributes:
+        active: the single active consumer; None if there is none, or every one is active.
+    """
+
+    def __init__(self, queue: str, *, single_active: bool = False) -> None:
+        self.single_active = single_active
+        self.active: str | None = None
+        self._queue = queue
+        self._all: dict[str, Consumer] = {}
+        # Whose turn it is: priorities from the highest, and in each the first in line first.
+        self._turns: dict[int, deque[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Consumer]:
+        return iter(self._all.values())
+
+    def names(self) -> tuple[str, ...]:
+        """In order of attaching."""
+        return tuple(self._all)
+
+    def known(self, name: str) -> Consumer:
+        """The consumer of that name.
+
+        Raises:
+            QueueError: there is none.
+        """
+        try:
+            return self._all[name]
+        except KeyError:
+            attached = ", ".join(self._all) or "none"
+            raise QueueError(
+                f"no consumer {name} on queue {self._queue}; attached now: {attached}"
+            ) from None
+
+    def attach(self, command: Checkout) -> Consumer:
+        """One more; it has no credit yet.
+
+        Raises:
+            QueueError: the name is taken.
+        """
+        if command.consumer in self._all:
+            raise QueueError(
+                f"consumer {command.consumer} is attached to queue {self._queue} already; legal"
+                " now: detach it first, or attach another name"
+            )
+        consumer = Consumer(
+            name=command.consumer,
+            delivery_count=command.delivery_count,
+            settled=command.settled,
+            priority=command.priority,
+        )
+        self._all[consumer.name] = consumer
+        if consumer.priority not in self._turns:
+            self._turns[consumer.priority] = deque()
+            self._turns = dict(sorted(self._turns.items(), reverse=True))
+        self._turns[consumer.priority].append(consumer.name)
+        return consumer
+
+    def detach(self, name: str) -> Consumer:
+        """One fewer; if it was the active one, nobody is now.
+
+        Raises:
+            QueueError: there is none of that name.
+        """
+        consumer = self.known(name)
+        del self._all[name]
+        line = self._turns[consumer.priority]
+        line.remove(name)
+        if not line:
+            del self._turns[consumer.priority]
+        if name == self.active:
+            self.active = None
+        return consumer
+
+    def in_turn(self) -> Iterator[Consumer]:
+        """In the order in which they are to be served: by priority, among equals by turn."""
+        for line in self._turns.values():
+            for name in line:
+                yield self._all[name]
+
+    def served(self, consumer: Consumer) -> None:
+        """It has had its turn: behind its equals."""
+        line = self._turns[consumer.priority]
+        line.remove(consumer.name)
+        line.append(consumer.name)
+
+    def may_have(self, name: str) -> bool:
+        """Whether it is not one that waits behind the active one."""
+        return not self.single_active or name == self.active
+
+    def activate(self) -> list[Activated]:
+        """Make one the active consumer if there is none: of the highest priority the oldest.
+
+        A consumer of a higher priority that comes later does not take over: in RabbitMQ only a
+        quorum queue knows that.
+        """
+        if not self.single_active or self.active is not None or not self._all:
+            return []
+        best = max(consumer.priority for consumer in self)
+        self.active = next(one.name for one in self if one.priority == best)
+        return [Activated(consumer=self.active)]

@@ -1,0 +1,89 @@
+"""A consumer in a quorum queue's state, and which one is active."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from workbench import serial
+
+from .base import Stored
+
+
+@dataclass(slots=True, kw_only=True)
+class QuorumConsumer:
+    """One attached consumer.
+
+    Attributes:
+        client: behind which it is.
+        delivery_count: moves with every message handed out, as the link's does.
+        link_credit: how many more it may get; never below 0.
+        prefetch: simple-prefetch with this many; None: credited.
+        settled: messages leave the queue as they are handed out.
+        waits: it is in the line of those to be served.
+        quiescing: it was active and gets nothing more; a consumer with a higher priority takes over
+            when it has settled all.
+        handed: deliveries so far; the next one's number.
+        unsettled: handed out and not yet settled, by the delivery's number. Settlements name that
+            number, so one that is sent twice cannot touch a message that has come again meanwhile.
+    """
+
+    name: str
+    client: str
+    settled: bool
+    delivery_count: int
+    prefetch: int | None = None
+    priority: int = 0
+    link_credit: int = 0
+    waits: bool = False
+    quiescing: bool = False
+    handed: int = 0
+    unsettled: dict[int, Stored] = field(default_factory=dict)
+
+    def hand(self, message: Stored) -> int:
+        """Hand it a message; returns the delivery's number."""
+        number = self.handed
+        self.handed += 1
+        self.delivery_count = serial.add(self.delivery_count, 1)
+        self.link_credit -= 1
+        if not self.settled:
+            self.unsettled[number] = message
+        elif self.prefetch is not None:
+            self.link_credit += 1  # settled as it leaves: its credit is back at once
+        return number
+
+    def take(self, numbers: Iterable[int]) -> list[Stored]:
+        """Take deliveries off it; those that it does not hold are left out."""
+        return [self.unsettled.pop(number) for number in numbers if number in self.unsettled]
+
+    def give_credit_back(self) -> None:
+        """Drain: delivery-count moves on by the unused credit, credit becomes 0 [2.6.7]."""
+        credit, self.link_credit = self.link_credit, 0
+        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
+        third = credit // 3
+        for part in (third, third, credit - 2 * third):
+            self.delivery_count = serial.add(self.delivery_count, part)
+
+
+def next_active(
+    consumers: Mapping[str, QuorumConsumer], active: str | None
+) -> tuple[QuorumConsumer | None, list[QuorumConsumer]]:
+    """Who is to be the single active consumer, and whose `quiescing` has changed.
+
+    The highest priority wins, then who attached first. An active consumer is not cut off: it is
+    quiescing until it has settled what it holds (`rabbit_fifo.erl`, since RabbitMQ 4.0).
+    """
+    if not consumers:
+        return None, []
+    best = max(consumers.values(), key=lambda consumer: consumer.priority)  # the first of equals
+    now = consumers.get(active) if active is not None else None
+    if now is None or now is best:
+        return best, []
+    if best.priority <= now.priority:
+        return now, []
+    if now.unsettled:
+        changed = [] if now.quiescing else [now]
+        now.quiescing = True
+        return now, changed
+    now.quiescing = False
+    return best, [now]

@@ -1,0 +1,42 @@
+"""What a quorum queue is declared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .base import QueueError
+
+DROP_HEAD, REJECT_PUBLISH = "drop-head", "reject-publish"
+ACQUIRED, FAILED = "acquired", "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumTerms:
+    """What a queue was declared with.
+
+    Attributes:
+        single_active: one consumer at a time gets messages.
+        max_length: messages ready at most; None: no limit.
+        overflow: beyond it the oldest goes (`drop-head`), or publishers are refused
+            (`reject-publish`), who are let again when less than 80 % is there.
+        delivery_limit: so many returns are borne; None: any number.
+        limit_counts: which returns: `acquired`, each (RabbitMQ 4.0 to 4.2), or `failed`, only
+            modified with delivery-failed and lost consumers (4.3).
+    """
+
+    single_active: bool = False
+    max_length: int | None = None
+    overflow: str = DROP_HEAD
+    delivery_limit: int | None = 20
+    limit_counts: str = FAILED
+
+    def __post_init__(self) -> None:
+        if self.overflow not in (DROP_HEAD, REJECT_PUBLISH):
+            raise QueueError(
+                f"overflow is {self.overflow!r}; a quorum queue knows {DROP_HEAD} and"
+                f" {REJECT_PUBLISH}"
+            )
+        for name in ("max_length", "delivery_limit"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise QueueError(f"{name} is {value}; legal: 0 or more, or none at all")

@@ -1,0 +1,297 @@
+"""A small quorum group as a model for the explorer: every order in which things can happen.
+
+The replicas are the real ones (`workbench.queues.raft`), taken apart into tuples between moves. One
+leads to begin with. A move is one of: a command is proposed, a message arrives, a disk has synced
+what was written, an election timer runs out, a node crashes, a node comes back. Messages of one way
+keep their order; those of different ways, disks and timers come in any order.
+
+Bounds: so many commands, crashes, comings back and time-outs. Within them nothing is left out, save
+that a disk syncs all that was written or, in a crash, nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from workbench.queues.raft import Replica
+from workbench.queues.raft_log import Entry, RaftLog
+from workbench.queues.raft_messages import Committed, Effect, Send, Write
+from workbench.queues.raft_referee import (
+    CONFIRMED_IS_SAFE,
+    ELECTION_SAFETY,
+    LEADER_COMPLETENESS,
+    LOG_MATCHING,
+)
+from workbench.queues.raft_rules import RIGHT, RaftRules
+from workbench.queues.raft_vote import FOLLOWER, LEADER
+
+Log = tuple[int, ...]  # of each entry its term: with one proposer per term that names the entry
+
+
+class Node(NamedTuple):
+    """One node: its replica's fields (None while it is down), its disk, what is not yet synced."""
+
+    replica: tuple[Any, ...] | None
+    disk: Log
+    meta: tuple[int, str | None]
+    writes: tuple[tuple[int, int], ...]  # (last index, generation) of each write, for the disk
+
+
+class Cluster(NamedTuple):
+    """A state: nodes, ways (what is on each, in order), what is left to happen, what was answered.
+
+    Attributes:
+        answered: entries that a leader has taken for committed, as (index, term of the entry, term
+            of the leader, whether a majority had it on disk then).
+    """
+
+    nodes: tuple[Node, ...]
+    ways: tuple[tuple[Any, ...], ...]
+    commands: int
+    crashes: int
+    timeouts: int
+    answered: tuple[tuple[int, int, int, bool], ...]
+
+
+Move = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumModel:
+    """The model.
+
+    Attributes:
+        replicas: how many.
+        commands, crashes, timeouts: how often each may happen.
+        comes_back: who has crashed may come back, at any time.
+        rules: that replicas keep.
+    """
+
+    replicas: int = 3
+    commands: int = 2
+    crashes: int = 1
+    timeouts: int = 1
+    comes_back: bool = True
+    rules: RaftRules = RIGHT
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes."""
+        return tuple(f"n{number}" for number in range(1, self.replicas + 1))
+
+    @property
+    def initial(self) -> Cluster:
+        """The first node leads in term 1; its first entry is on every disk, and committed."""
+        nodes = []
+        for name in self.names:
+            replica = Replica(
+                name,
+                self.names,
+                log=RaftLog([Entry(1, 1, None)]),
+                term=1,
+                voted_for=self.names[0],
+                rules=self.rules,
+            )
+            replica.leader, replica.commit, replica.verified = self.names[0], 1, 1
+            replica._told = 1
+            if name == self.names[0]:
+                replica.role = LEADER
+                replica.match = dict.fromkeys(replica.peers, 1)
+                replica.next = dict.fromkeys(replica.peers, 2)
+            nodes.append(Node(_freeze(replica), (1,), (1, self.names[0]), ()))
+        return Cluster(
+            nodes=tuple(nodes),
+            ways=((),) * (self.replicas * self.replicas),
+            commands=self.commands,
+            crashes=self.crashes,
+            timeouts=self.timeouts,
+            answered=(),
+        )
+
+    def successors(self, state: Cluster) -> Iterable[tuple[Move, Cluster]]:
+        """Every move that is possible, in a fixed order."""
+        names, size = self.names, self.replicas
+        for at, node in enumerate(state.nodes):
+            name = names[at]
+            if node.replica is None:
+                if self.comes_back:
+                    yield ("restart", name), self._restart(state, at)
+                continue
+            role, leader = node.replica[0], node.replica[3]
+            if role == LEADER and state.commands:
+                left = state._replace(commands=state.commands - 1)
+                yield ("propose", name), self._event(left, at, "propose", (state.commands,))
+            if node.writes:
+                yield ("fsync", name), self._fsync(state, at)
+            if leader is None and role != LEADER and state.timeouts:
+                left = state._replace(timeouts=state.timeouts - 1)
+                yield ("timeout", name), self._event(left, at, "timer_expired")
+            if state.crashes:
+                yield ("crash", name), self._crash(state, at)
+        for way, messages in enumerate(state.ways):
+            if messages:
+                sender, to = divmod(way, size)
+                ways = _put(state.ways, way, messages[1:])
+                arrived = self._event(
+                    state._replace(ways=ways), to, "receive", names[sender], messages[0]
+                )
+                yield ("arrive", names[sender], names[to]), arrived
+
+    def bad(self, state: Cluster) -> bool:
+        """Whether an invariant is broken."""
+        return self.broken(state) is not None
+
+    def broken(self, state: Cluster) -> str | None:
+        """The name of an invariant that does not hold in this state; None if all do."""
+        leaders: set[int] = set()
+        for node in state.nodes:
+            if node.replica is None or node.replica[0] != LEADER:
+                continue
+            term = node.replica[1]
+            if term in leaders:
+                return ELECTION_SAFETY
+            leaders.add(term)
+            log: Log = node.replica[4]
+            for index, entry_term, led_in, _ in state.answered:
+                if term > led_in and (len(log) < index or log[index - 1] != entry_term):
+                    return LEADER_COMPLETENESS
+        if not all(safe for *_, safe in state.answered):
+            return CONFIRMED_IS_SAFE
+        logs = [node.replica[4] for node in state.nodes if node.replica is not None]
+        for at, one in enumerate(logs):
+            for other in logs[at + 1 :]:
+                if not _match(one, other):
+                    return LOG_MATCHING
+        return None
+
+    # -- moves ------------------------------------------------------------------------------
+
+    def _event(self, state: Cluster, at: int, event: str, *arguments: Any) -> Cluster:
+        node = state.nodes[at]
+        assert node.replica is not None or event == "receive"
+        if node.replica is None:
+            return state
+        replica = self._thaw(at, node.replica)
+        effects = getattr(replica, event)(*arguments)
+        return self._carry(state, at, replica, effects)
+
+    def _carry(self, state: Cluster, at: int, replica: Replica, effects: list[Effect]) -> Cluster:
+        node, ways, answered = state.nodes[at], state.ways, state.answered
+        writes = node.writes
+        for effect in effects:
+            if isinstance(effect, Send):
+                to = self.names.index(effect.to)
+                if state.nodes[to].replica is not None:
+                    way = at * self.replicas + to
+                    ways = _put(ways, way, (*ways[way], effect.message))
+            elif isinstance(effect, Write):
+                writes = (*writes, (effect.entries[-1].index, effect.generation))
+            elif isinstance(effect, Committed) and replica.role == LEADER:
+                answered = self._answer(state, at, replica, effect.index)
+        node = node._replace(
+            replica=_freeze(replica), meta=(replica.term, replica.voted_for), writes=writes
+        )
+        return state._replace(nodes=_put(state.nodes, at, node), ways=ways, answered=answered)
+
+    def _answer(
+        self, state: Cluster, at: int, replica: Replica, index: int
+    ) -> tuple[tuple[int, int, int, bool], ...]:
+        """The leader tells a client that the entry is committed."""
+        term = replica.log.term_at(index)
+        assert term is not None
+        safe = sum(len(node.disk) >= index and node.disk[index - 1] == term for node in state.nodes)
+        fact = (index, term, replica.term, safe > self.replicas // 2)
+        return tuple(sorted({*state.answered, fact}))
+
+    def _fsync(self, state: Cluster, at: int) -> Cluster:
+        node = state.nodes[at]
+        assert node.replica is not None
+        replica = self._thaw(at, node.replica)
+        index, generation = node.writes[-1]
+        log: Log = node.replica[4]
+        synced = node._replace(disk=log[: max(index, len(log))], writes=())
+        state = state._replace(nodes=_put(state.nodes, at, synced))
+        return self._carry(state, at, replica, replica.written_to(index, generation))
+
+    def _crash(self, state: Cluster, at: int) -> Cluster:
+        """What is not synced is lost, and what was on the node's ways; the others notice."""
+        node = state.nodes[at]._replace(replica=None, writes=())
+        size = self.replicas
+        ways = tuple(
+            () if at in divmod(way, size) else messages for way, messages in enumerate(state.ways)
+        )
+        state = state._replace(
+            nodes=_put(state.nodes, at, node), ways=ways, crashes=state.crashes - 1
+        )
+        for other in range(size):
+            if other != at:
+                state = self._event(state, other, "peer_down", self.names[at])
+        return state
+
+    def _restart(self, state: Cluster, at: int) -> Cluster:
+        """The replica knows what its disk knows; all have a connection to it again."""
+        node = state.nodes[at]
+        log = RaftLog(Entry(index, term, None) for index, term in enumerate(node.disk, 1))
+        term, voted_for = node.meta
+        replica = Replica(
+            self.names[at], self.names, log=log, term=term, voted_for=voted_for, rules=self.rules
+        )
+        back = node._replace(replica=_freeze(replica))
+        state = state._replace(nodes=_put(state.nodes, at, back))
+        for other in range(self.replicas):
+            if other != at:
+                state = self._event(state, other, "peer_up", self.names[at])
+        return state
+
+    def _thaw(self, at: int, frozen: tuple[Any, ...]) -> Replica:
+        """The replica that a tuple was made of."""
+        (role, term, voted_for, leader, terms, written, generation, commit, verified) = frozen[:9]
+        match, following, probing, told, waits, votes, round_, down = frozen[9:]
+        log = RaftLog(Entry(index, each, None) for index, each in enumerate(terms, 1))
+        replica = Replica(
+            self.names[at], self.names, log=log, term=term, voted_for=voted_for, rules=self.rules
+        )
+        replica.role, replica.leader = role, leader
+        replica.written, replica.generation = written, generation
+        replica.commit, replica.verified = commit, verified
+        replica.match, replica.next, replica.probing = dict(match), dict(following), dict(probing)
+        replica._told, replica._waits = told, waits
+        replica.votes, replica.round, replica.down = votes, round_, down
+        return replica
+
+
+def _freeze(replica: Replica) -> tuple[Any, ...]:
+    following = replica.role != FOLLOWER
+    return (
+        replica.role,
+        replica.term,
+        replica.voted_for,
+        replica.leader,
+        tuple(entry.term for entry in replica.log.entries()),
+        replica.written,
+        replica.generation,
+        replica.commit,
+        replica.verified,
+        tuple(replica.match.items()),
+        tuple(replica.next.items()),
+        tuple(replica.probing.items()),
+        replica._told,
+        replica._waits,
+        replica.votes if following else frozenset(),
+        replica.round,
+        replica.down,
+    )
+
+
+def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
+    return (*items[:at], item, *items[at + 1 :])
+
+
+def _match(one: Log, other: Log) -> bool:
+    """Log matching: up to the last place where the terms agree, all agree."""
+    for index in range(min(len(one), len(other)) - 1, -1, -1):
+        if one[index] == other[index]:
+            return one[:index] == other[:index]
+    return True

@@ -8,8 +8,10 @@ Each end of a connection has its own rows (`seen`), and both ends' are read alik
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "LINK", "SESSION", "begun_at", "endings", "links_read", "receivers", "rows_seen", "senders",
+    "LINK", "SESSION", "endings", "links_read", "merged", "receivers", "rows_seen", "senders",
     "sessions_read",
 ]  # fmt: skip
 
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 SESSION = ("run", "connection", "session", VIEW)
+LATE = 1 << 62
+"""Behind every row."""
 
 
 def rows_seen(trace: DataFrame) -> DataFrame:
@@ -56,8 +60,9 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         chunks: how they are cut.
 
     Returns:
-        The rows with `key` (link and view), `by_sender`, `begins` and `ends` (of a message), `number`
-        (messages begun so far) and what `_limited` adds; `was_grant` is the flow of the receiver before.
+        The rows with `key` (link and view), `by_sender`, `begins` and `ends` (of a message),
+        `number` (messages begun so far) and what `_limited` adds; `was_grant` is the flow of the
+        receiver before.
     """
     flow, attach = F.col("kind") == "flow", F.col("kind") == "attach"
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
@@ -204,14 +209,7 @@ def _room(grant: Column, initial: Column, count: Column) -> Column:
 
 
 def _floored(room: Column) -> Column:
-    return F.when(
-        room.isNotNull(), F.least(F.greatest(room, F.lit(0)), F.lit(serials.LARGEST))
-    )
-
-
-def begun_at(rows: DataFrame) -> DataFrame:
-    """Of `links_read`: the rows at which a message begins."""
-    return rows.where("begins")
+    return F.when(room.isNotNull(), F.least(F.greatest(room, F.lit(0)), F.lit(serials.LARGEST)))
 
 
 def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -225,30 +223,45 @@ def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         `key`, the keys, `end_seq` and `end_us`: of the first row that ends it, else beyond the last
         row, at that row's time.
     """
-    mark, link = F.struct("seq", "t_us"), "link" in keys
-
-    def first(kind: str) -> Column:
-        return F.min(F.when(F.col("kind") == kind, mark))
-
-    connections = rows.groupBy("run", "connection", VIEW).agg(
-        first("close").alias("closed"), F.max(mark).alias("last_row")
+    mark, end = F.struct("seq", "t_us"), Window.partitionBy("run", "connection", VIEW)
+    kinds = {"closed": "close", "ended": "end", "detached": "detach"}
+    told = rows.groupBy(*keys).agg(
+        *(
+            F.min(F.when(F.col("kind") == kind, mark)).alias(name)
+            for name, kind in kinds.items()
+        ),
+        F.max(mark).alias("last_row"),
+    )  # fmt: skip
+    # A few rows: what ends a session or a connection is said in a row of no link.
+    told = told.withColumns(
+        {
+            "closed": F.min("closed").over(end),
+            "ended": F.min("ended").over(Window.partitionBy(*SESSION)),
+            "last_row": F.max("last_row").over(end),
+        }
     )
-    there = rows.where(F.col("session").isNotNull())
-    sessions = there.groupBy(*SESSION).agg(first("end").alias("ended"))
-    if link:
-        named = there.where(F.col("link").isNotNull() & F.col("link_sender").isNotNull())
-        links = named.groupBy(*keys).agg(first("detach").alias("detached"))
-        sessions = links.join(F.broadcast(sessions), list(SESSION))
-    ends = F.least(*(["detached"] if link else []), "ended", "closed")
-    return (
-        sessions.join(F.broadcast(connections), ["run", "connection", VIEW])
-        .withColumn("over", ends)
-        .select(
-            F.xxhash64(*keys).alias("key"),
-            *keys,
-            F.coalesce("over.seq", F.lit((1 << 62))).alias("end_seq"),
-            F.coalesce("over.t_us", "last_row.t_us").alias("end_us"),
-        )
+    parts = ["detached"] if "link" in keys else []
+    told = told.withColumn("over", F.least(*parts, "ended", "closed"))
+    named = F.col("session").isNotNull()
+    if "link" in keys:
+        named = named & F.col("link").isNotNull() & F.col("link_sender").isNotNull()
+    return told.where(named).select(
+        F.xxhash64(*keys).alias("key"),
+        *keys,
+        F.coalesce("over.seq", F.lit(LATE)).alias("end_seq"),
+        F.coalesce("over.t_us", "last_row.t_us").alias("end_us"),
+    )
+
+
+def merged(parts: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
+    """One table of several, each with these keys and columns of its own, one row for each key.
+
+    A key may be null, and may be missing in any of them.
+    """
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    every = reduce(lambda one, more: one.unionByName(more, allowMissingColumns=True), parts)
+    return every.groupBy(*keys).agg(
+        *(F.max(name).alias(name) for name in names if name not in keys)
     )
 
 

@@ -72,7 +72,10 @@ def running(
     local = local.withColumns(marked)
     highest = {"peak": F.greatest(F.max("n").over(upto), zero)} if peak else {}
     local = local.withColumns(
-        {f"was_{name}": F.last(f"now_{name}", ignorenulls=True).over(earlier) for name in remembered}
+        {
+            f"was_{name}": F.last(f"now_{name}", ignorenulls=True).over(earlier)
+            for name in remembered
+        }
         | highest
     )
     if not chunks.whole:
@@ -84,9 +87,7 @@ def running(
 
 def _joined(local: DataFrame, remembered: Mapping[str, Column], *, peak: bool) -> DataFrame:
     """Adds to each chunk what the chunks before it have come to."""
-    before = (
-        Window.partitionBy("key").orderBy(CHUNK).rowsBetween(Window.unboundedPreceding, -1)
-    )
+    before = Window.partitionBy("key").orderBy(CHUNK).rowsBetween(Window.unboundedPreceding, -1)
     tops = ["peak"] if peak else []
     lasts = local.where("is_last").select(
         CELL, CHUNK, "key", "n", "state", *tops,

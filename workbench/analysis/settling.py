@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from . import serials
 from .readings import LINK, SESSION, senders
 from .running import kept
-from .seen import VIEW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -16,32 +17,41 @@ __all__ = ["intervals"]
 
 
 def intervals(
-    rows: DataFrame, holds: Column, held: Column, ends: DataFrame, chunks: Chunks
+    rows: DataFrame,
+    holds: Column,
+    held: Column,
+    ends: DataFrame,
+    keys: Sequence[str],
+    chunks: Chunks,
 ) -> DataFrame:
     """From each row that makes it so to the row that ends it, or to the end of what it is about.
 
     Args:
-        rows: with `run`, `key`, `seq`, `t_us`.
+        rows: with `key`, the keys, `seq`, `t_us`.
         holds: after the row; what is not known does not hold.
         held: before the row.
         ends: of `readings.endings`: nothing is told after an `end_seq`.
+        keys: what the interval is of, `run` among them.
         chunks: how the rows are cut.
 
     Returns:
-        `run`, `key`, `start_us`, `end_us`.
+        The keys, `start_us`, `end_us` and `end_seq`, the row that ended it.
     """
     no, yes = F.lit(False), F.lit(True)
     edges = (
         rows.withColumns({"holds": F.coalesce(holds, no), "held": F.coalesce(held, no)})
         .where(F.col("holds") != F.col("held"))
-        .select("run", "key", "seq", F.lit(0).alias("tie"), "t_us", "holds")
+        .select("key", *keys, "seq", F.lit(0).alias("tie"), "t_us", "holds")
     )
     last = ends.select(
-        "run", "key", F.col("end_seq").alias("seq"), F.lit(1).alias("tie"),
+        "key", *keys, F.col("end_seq").alias("seq"), F.lit(1).alias("tie"),
         F.col("end_us").alias("t_us"), no.alias("holds"),
     )  # fmt: skip
     remembered = {"edge": F.struct("holds", "t_us"), "over": F.when(F.col("tie") == 1, yes)}
     read = running(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
     return read.where(F.col("was_edge.it.holds") & F.col("was_over").isNull()).select(
-        "run", "key", F.col("was_edge.it.t_us").alias("start_us"), F.col("t_us").alias("end_us")
+        *keys,
+        F.col("was_edge.it.t_us").alias("start_us"),
+        F.col("t_us").alias("end_us"),
+        F.col("seq").alias("end_seq"),
     )

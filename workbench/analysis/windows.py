@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import LINK, SESSION, endings, rows_seen, senders, sessions_read
+from .readings import LINK, SESSION, endings, merged, rows_seen, senders, sessions_read
 from .schemas import TRACE, WINDOWS
 from .seen import VIEW
 from .spells import intervals
@@ -40,7 +40,7 @@ def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     """The answer, from `readings.rows_seen` and `readings.sessions_read`."""
     begun = F.col("kind") == "begin"
-    per_session = read.groupBy("key", *SESSION).agg(
+    per_session = read.groupBy(*SESSION).agg(
         F.sum(F.col("sends").cast("long")).alias("frames"),
         F.sum((F.col("raises") & ~begun).cast("long")).alias("grants"),
         F.max(F.when(~F.col("said") & begun, F.col("incoming_window"))).alias("window_first"),
@@ -52,14 +52,14 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     took = F.col("end_us") - F.col("start_us")
     closed = (
         closings(rows, read, chunks)
-        .groupBy("key")
+        .groupBy(*SESSION)
         .agg(
             F.count("*").alias("closed_times"),
             F.sum(took).alias("closed_us"),
             F.max(took).alias("longest_closed_us"),
         )
     )
-    found = per_session.join(closed, "key", "left").join(_messages(rows), "key", "left")
+    found = merged([per_session, closed, _messages(rows)], SESSION)
     zero = F.lit(0).cast("long")
     messages = F.coalesce("messages", zero)
     return found.where((F.col("frames") > 0) | F.col("window_least").isNotNull()).select(
@@ -76,10 +76,9 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def closings(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
-    """Intervals in which a session's window was 0: `run`, `key`, `start_us`, `end_us`."""
-    return intervals(
-        read, F.col("left") == 0, F.col("left_before") == 0, endings(rows, SESSION), chunks
-    )
+    """Intervals in which a session's window was 0: as `spells.intervals`."""
+    ends = endings(rows, SESSION)
+    return intervals(read, F.col("left") == 0, F.col("left_before") == 0, ends, SESSION, chunks)
 
 
 def _messages(rows: DataFrame) -> DataFrame:
@@ -93,6 +92,4 @@ def _messages(rows: DataFrame) -> DataFrame:
         .agg(F.sum(last.cast("long")).alias("ended"), F.max_by(last, "seq").alias("over"))
     )
     begun = F.col("ended") + F.when(F.col("over"), 0).otherwise(1)
-    return per_link.groupBy(F.xxhash64(*SESSION).alias("key")).agg(
-        F.sum(begun).cast("long").alias("messages")
-    )
+    return per_link.groupBy(*SESSION).agg(F.sum(begun).cast("long").alias("messages"))

@@ -84,7 +84,7 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     # From each window that has rows to the next that has, the ones between have none.
     following = F.lead("k").over(Window.partitionBy(*LINK).orderBy("k"))
     upto = F.coalesce(following - 1, F.col("k"))
-    every = counts.withColumn("at", F.explode(F.sequence("k", upto)))
+    every = counts.withColumn("upto", upto).withColumn("at", F.explode(F.sequence("k", "upto")))
     here = F.col("at") == F.col("k")
     return every.select(
         *LINK, F.col("at").alias("k"),

@@ -70,8 +70,10 @@ def test_frames_formula_and_charts_by_keyboard(lab_page, pictures):
 
     # The formula with its numbers, at the flow's arrival.
     root = stepper(lesson, "worked-out-step")
-    read_until(root, "window", 60)
-    root.locator(".wbs-formula", has_text="remote-incoming-window :=").wait_for()
+    read_until(root, "The broker hears the session's windows", 60)
+    formula = root.locator(".wbs-formula").inner_text()
+    assert "remote-incoming-window := next-incoming-id" in formula
+    assert "as of step" not in formula
     root.screenshot(path=pictures / "formula.png")
     assert "the window is what the flow says" in answer(lesson, "worked-out", "frames", "8")
 

@@ -227,6 +227,27 @@ def test_frames_of_both_directions_are_held_and_forwarded_by_hand(patient):
     connection.close()
 
 
+def test_a_side_that_hears_nothing_is_told_that_all_is_well(raw_client):
+    """A busy client sends no empty frames, and what it sends is held: the proxy makes some."""
+    with (
+        LiveBroker("spec", limits=Limits(idle_s=0.3)) as behind,
+        serve(forward=f"127.0.0.1:{behind.port}") as proxy,
+    ):
+        client = raw_client(proxy).open()
+        wire = proxy.wire("c1")
+        wire.hold("c2b")
+        until_s = time.monotonic() + 1.5  # the broker gives up after twice its idle time-out
+        while time.monotonic() < until_s:
+            client.amqp.begin()
+            client.flush()
+            time.sleep(0.05)
+        assert behind.connections() == ["c1"]
+        assert len(wire.held("c2b")) > 1
+        wire.free_run()
+        client.pump(lambda: client.kinds().count("begin") > 1)
+        assert proxy.listener.failures == []
+
+
 def test_a_breakpoint_reads_the_counters_of_the_wire(behind, proxy):
     """`link_credit <= 2` stops behind the transfer that leaves so little credit."""
     connection = blocking(proxy.url)

@@ -27,7 +27,7 @@ from workbench.amqp.events import (
 )
 from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.performatives import Error, Role
+from workbench.amqp.performatives import Close, Detach, End, Error, Role
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
@@ -36,12 +36,13 @@ from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Actor, Wire
 
-from .attaching import Attaching, LinkHost, leads_to
+from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
 from .connection_notes import ConnectionNotes
 from .consumer_link import ConsumerLink
 from .destinations import Destination
+from .hosts import Hosts
 from .management_link import ManagementError, Requests, Responses
 from .processes import Processes, Task
 from .publisher_link import PublisherLink
@@ -50,6 +51,9 @@ from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
+
+_ENDING = (Detach, End, Close)
+"""Frames of which one comes or goes whenever a link ends while the transport lives."""
 
 
 def _settings(preset: Preset) -> ConnectionSettings:
@@ -95,7 +99,8 @@ class BrokerConnection(ConnectionNotes):
         self.processes = Processes(self, preset)
         # Only a broker whose reader or sessions need time lets frames wait.
         self.intake = self.processes.intake if self.processes.buffers_input else None
-        self._hosts: dict[Link, LinkHost] = {}
+        self._hosts = Hosts()
+        self._some_gone = False  # a frame has come or gone that ends links
         self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
         self._confirms: dict[Session, Confirms] = {}
@@ -120,6 +125,8 @@ class BrokerConnection(ConnectionNotes):
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; nothing is sent."""
         events = self.amqp.apply(item)
+        if type(item) is Frame and type(item.performative) in _ENDING:
+            self._some_gone = True
         for event in events:
             if isinstance(event, ProtocolViolation) and isinstance(item, Frame):
                 self._faulty[id(event)] = item
@@ -133,7 +140,8 @@ class BrokerConnection(ConnectionNotes):
         """Do what the frame asks for."""
         for event in events:
             self._handle(event)
-        self._forget_gone()
+        if self._some_gone:
+            self._forget_gone()
         if self.amqp.ended:
             self._broker.nodes.connection_over(self.name)
 
@@ -143,6 +151,8 @@ class BrokerConnection(ConnectionNotes):
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
+        if type(item) is Frame and type(item.performative) in _ENDING:
+            self._some_gone = True
         self.processes.write(self.wire, self, item)
 
     @property
@@ -235,9 +245,8 @@ class BrokerConnection(ConnectionNotes):
         told = host if isinstance(host, ConsumerLink | Responses) else None
         self._conduct.flow(event, told)
         # Any flow may have opened the session's window, for every consumer on the session.
-        for other in list(self._hosts.values()):
-            if isinstance(other, ConsumerLink) and other.link.session is event.session:
-                other.queue.kick()
+        for other in self._hosts.consumers(event.session):
+            other.queue.kick()
 
     def _updated(self, event: DeliveriesUpdated) -> None:
         fault = self._conduct.fault_of(event)
@@ -288,6 +297,7 @@ class BrokerConnection(ConnectionNotes):
     # -- links that are gone ------------------------------------------------------------------
 
     def _forget_gone(self) -> None:
+        self._some_gone = False
         for link in [link for link in self._hosts if not link.attached]:
             self.forget(link)
         if len(self._begun_with) > len(self.amqp.sessions):
@@ -297,7 +307,7 @@ class BrokerConnection(ConnectionNotes):
 
     def forget(self, link: Link) -> None:
         """A link is over: what it held goes back."""
-        host = self._hosts.pop(link, None)
+        host = self._hosts.leave(link)
         if host is None:
             return
         host.detach()

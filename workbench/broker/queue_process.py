@@ -311,6 +311,8 @@ class QueueProcess:
 
         Looked at before the message is handed out: afterwards a settled one would be lost.
         """
+        if not any(consumer.limits_size() for consumer in self._consumers.values()):
+            return False
         found = self.queue.next_out(self._unable())
         if found is None:
             return False

@@ -63,7 +63,7 @@ class Job:
         try:
             self.result = self._work(*self._arguments)
         except ImportError as error:
-            if (error.name or "").partition(".")[0] in ("proton", "cproton"):
+            if _proton_is_missing():
                 self.skipped = NO_PROTON
             else:
                 self.error = error
@@ -82,6 +82,14 @@ class Job:
         return f"{self.name} has ended{told}"
 
     __repr__ = __str__
+
+
+def _proton_is_missing() -> bool:
+    try:
+        import proton  # noqa: F401  (whether it can be)
+    except ImportError:
+        return True
+    return False
 
 
 def background(work: Callable[..., Any], *arguments: Any, settle_s: float = 0.0) -> Job:

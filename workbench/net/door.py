@@ -83,7 +83,7 @@ class Door:
         self._frame_ids = itertools.count()
         self._server: asyncio.Server | None = None
 
-    def make(self) -> asyncio.Protocol:
+    def make(self) -> asyncio.BaseProtocol:
         """A protocol for a connection that comes in."""
         raise NotImplementedError
 

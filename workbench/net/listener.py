@@ -57,7 +57,7 @@ class Listener(Door):
         for name in queues:
             self.broker.declare(name)
 
-    def make(self) -> asyncio.Protocol:
+    def make(self) -> asyncio.BaseProtocol:
         """A protocol for a connection that comes in."""
         return LiveConnection(self)
 

@@ -18,8 +18,12 @@ A manifest beside the capture (`NAME.manifest.json`) tells what AMQP 1.0 does no
 A capture without a manifest is played with what its frames tell of queues (`inferring.py`); a
 window told as 0, and opened again, stands for an alarm.
 
-Our broker answers at once; the real one needs its time, in which the client may go on. So a frame
-of ours may come some frames early, by up to EARLY_US on the capture's clock.
+Our broker answers at once; the real one needs its time, in which the client may go on. So our
+broker works only until it has said what the real one had said by then. It works on to its rest
+where the capture was quiet for QUIET_US: the real one was at rest too. A client's frame may have
+been on its way while the broker sent more: what the broker says before its answer to a flow with
+echo or drain is waited for, as far as it comes without that flow. A frame of ours may come some
+frames early, by up to EARLY_US on the capture's clock.
 """
 
 from __future__ import annotations
@@ -58,6 +62,7 @@ from .inferring import Inference
 
 SKIPPED = ("heartbeat",)
 EARLY_US = 100_000
+QUIET_US = 50_000
 EVENTS = ("set_alarm", "clear_alarm", "publish", "stall", "resume", "purge", "delete")
 PRESETS = {"rmq4.0": ("4.0.", "4.1."), "rmq4.3": ("4.",)}
 COMPARED: dict[type, tuple[str, ...]] = {
@@ -176,7 +181,7 @@ class Replay:
         """Play the whole capture."""
         self._declare()
         at = -1  # protocol headers have no place of their own
-        for row, item in zip(self.rows, self.items, strict=True):
+        for number, (row, item) in enumerate(zip(self.rows, self.items, strict=True)):
             at += not isinstance(item, ProtocolHeader)
             while self._events and self._events[0]["before"] <= at:
                 self._settle()
@@ -184,7 +189,11 @@ class Replay:
                 self._now_us = row.t_us
                 self._happen(self._events.popleft())
             if row.from_peer == "client":
-                self._settle()
+                if number and row.t_us - self.rows[number - 1].t_us >= QUIET_US:
+                    self._settle()
+                else:
+                    self._now_us = row.t_us
+                    self._catch_up(self._on_its_way(number))
                 self._compare()
                 self._now_us = row.t_us
                 self._feed(row.connection, item)
@@ -246,7 +255,44 @@ class Replay:
         end.connect(wire)
 
     def _settle(self) -> None:
+        """Let the broker work until nothing is due any more."""
         self.clock.run_until_rest()
+        self._listen()
+
+    def _catch_up(self, more: dict[tuple[str, str], int]) -> None:
+        """Let the broker work until it has said what the real one has said, and so much more."""
+        while self.clock.due and self._behind(more):
+            self.clock.step()
+            self._listen()
+
+    def _behind(self, more: dict[tuple[str, str], int]) -> bool:
+        for place in {*self.real, *more}:
+            real, ours = self.real[place], self.ours[place]
+            if len(ours.frames) < len(real.frames) + more.get(place, 0):
+                return True
+            if len(ours.outcomes) < len(real.outcomes):
+                return True
+        return False
+
+    def _on_its_way(self, number: int) -> dict[tuple[str, str], int]:
+        """What the real broker says on a link before it answers this flow, if it asks for one."""
+        item, connection = self.items[number], self.rows[number].connection
+        said = getattr(item, "performative", None)
+        if not isinstance(said, Flow) or not (said.echo or said.drain):
+            return {}
+        place, count = _place(item), 0
+        for row, later in zip(self.rows[number + 1 :], self.items[number + 1 :], strict=True):
+            if isinstance(later, ProtocolHeader) or row.connection != connection:
+                continue
+            if row.from_peer == "client" or _place(later) != place:
+                continue
+            if not isinstance(later.performative, Transfer):
+                # All but the last: with the last one the broker would have asked for more.
+                return {(connection, place): count - 1}
+            count += 1
+        return {}
+
+    def _listen(self) -> None:
         for connection, puppet in self.puppets.items():
             while puppet.heard:
                 self._note(self.ours, connection, puppet.heard.popleft(), -1, self._now_us)

@@ -5,6 +5,7 @@ To run over more captures: WORKBENCH_CAPTURES=/some/folder pytest tests/broker/t
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.amqp.performatives import Transfer
 from workbench.amqp.settings import SessionSettings
 from workbench.trace.pcapng_out import export
 
@@ -140,3 +142,27 @@ def test_an_answer_that_a_closed_window_holds_back_tells_of_more_messages(tmp_pa
     replay = Replay(capture)
     assert replay.run().differences == []
     assert replay.result.compared["transfer"] == 5
+
+
+@pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
+@pytest.mark.parametrize("taken", [1, 300, 800])
+@pytest.mark.parametrize("echo", [True, False])
+def test_a_client_that_stops_in_the_middle_of_a_stream_is_followed(
+    tmp_path: Path, preset: str, taken: int, echo: bool
+) -> None:
+    """The broker has sent more by the time it reads the stop, and not all: so has ours."""
+    rig = Rig(presets.get(preset), latency_us=1500, plain_names=False)
+    rig.fill("q", 2000)
+    client, session = rig.raw()
+    link = rig.receiver(session, "/queues/q")
+    link.grant(1900)
+    while len(client.frames(Transfer)) < taken:
+        assert rig.clock.step()
+    link.grant(0, echo=echo)
+    rig.rest()
+    assert taken < len(client.frames(Transfer)) < 1900
+    capture = tmp_path / "stopped.pcapng"
+    export(rig.recorder.rows, capture)
+    manifest = {"preset": preset, "queues": {"q": {"ready": 2000}}}
+    (tmp_path / "stopped.manifest.json").write_text(json.dumps(manifest))
+    assert Replay(capture).run().differences == []

@@ -8,7 +8,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
 from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
@@ -31,7 +31,6 @@ from workbench.amqp.performatives import Close, Detach, End, Error, Role
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
-from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
@@ -40,6 +39,7 @@ from workbench.sim import Actor, Wire
 from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
+from .connection_notes import ConnectionNotes
 from .consumer_link import ConsumerLink
 from .destinations import Destination
 from .hosts import Hosts
@@ -70,7 +70,7 @@ def _settings(preset: Preset) -> ConnectionSettings:
     )
 
 
-class BrokerConnection:
+class BrokerConnection(ConnectionNotes):
     """One connection as the broker has it; an end of a wire.
 
     Attributes:
@@ -276,41 +276,9 @@ class BrokerConnection:
         for session in list(self.amqp.sessions):
             self._windows.reopen(session)
 
-    def available_changed(self, link: SenderLink) -> None:
-        """The broker alone knows how much it has for a link: a row of its own tells."""
-        self._broker.note_link(
-            "available",
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-        )
-
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process of the broker's on behalf of this connection."""
         return self._broker.actor(name, service_us)
-
-    def note_depth(
-        self,
-        vantage: str,
-        kind: str,
-        depth: int,
-        session: Session | None = None,
-        link: SenderLink | None = None,
-    ) -> None:
-        """A row that tells how much waits in a process."""
-        self._broker.note_process(
-            vantage,
-            "note",
-            kind,
-            connection=self.name,
-            session=None if session is None else session.ordinal,
-            link=None if link is None else link.name,
-            link_sender=None if link is None else "broker",
-            attach_no=None if link is None else link.attach_no,
-            ledger={"mailbox": depth},
-        )
 
     def writer_is_full(self, full: bool, depth: int) -> None:
         """So much waits for the writer that the sessions stop; or they may go on."""
@@ -323,37 +291,6 @@ class BrokerConnection:
         )
         if not full:
             self.kick()
-
-    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
-        """A session has granted credit to a queue: a row tells, for no frame does."""
-        self._broker.note_session(
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            buffered=buffered,
-            credit=count,
-        )
-
-    def credit_held(self, link: ReceiverLink, held: bool) -> None:
-        """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
-        self._note_publisher(link, "block" if held else "unblock", "unconfirmed")
-
-    def confirmed(self, link: ReceiverLink, count: int) -> None:
-        """Messages count no more as unconfirmed, and no frame about the link says so."""
-        self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
-
-    def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
-        self._broker.note_publisher(
-            event,
-            kind,
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-            **columns,
-        )
 
     def crashed(self, session: Session, why: str) -> None:
         """A session's process dies: the session ends with internal-error."""

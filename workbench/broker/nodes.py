@@ -15,9 +15,7 @@ from workbench.queues import Origin, Purge, QueueArguments
 
 from .publication import Publication, Settled, SinglePublication
 from .queue_process import QueueProcess
-from .routing import DEFAULT, Binding, Exchange, Routing, RoutingError
-
-ALTERNATE = "alternate-exchange"
+from .routing import ALTERNATE, DEFAULT, Binding, Exchange, Routing, RoutingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,10 @@ from workbench.amqp.performatives import (
     Flow,
     Open,
     Role,
+    SaslInit,
     Transfer,
 )
+from workbench.amqp.values import Symbol
 from workbench.net import Limits, LiveBroker
 
 TIMEOUT_S = 10
@@ -143,8 +145,11 @@ def test_a_half_open_connection_is_closed_after_twice_the_idle_time_out(broker, 
 def test_random_octets_end_their_own_connection_only(broker, served):
     """A hundred streams of noise, bare and behind a good handshake."""
     noise = random.Random(1)
-    opened = encode_item(ProtocolHeader(0, 1, 0, 0)) + encode_item(
-        Frame(0, Open(container_id="noise"))
+    opened = (
+        encode_item(ProtocolHeader(3, 1, 0, 0))
+        + encode_item(Frame(0, SaslInit(mechanism=Symbol("ANONYMOUS"))))
+        + encode_item(ProtocolHeader(0, 1, 0, 0))
+        + encode_item(Frame(0, Open(container_id="noise")))
     )
     for number in range(100):
         with dial(broker) as sock, contextlib.suppress(OSError):

@@ -65,6 +65,8 @@ def _settings(preset: Preset) -> ConnectionSettings:
         idle_time_out_ms=preset.idle_time_out_ms or None,
         offered_capabilities=preset.offered_capabilities or None,
         properties=properties if preset.version else None,
+        # RabbitMQ knows links by their handles alone [rabbit_amqp_session.erl:handle_attach].
+        steals_links=preset.conduct != RABBITMQ,
     )
 
 

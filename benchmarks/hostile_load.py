@@ -3,9 +3,10 @@
     python benchmarks/hostile_load.py [--seconds N]
 
 The broker is a process of its own. Measured, each with a limit: memory of 1,000 idle connections,
-of 10,000 links over 100 connections, of a 16 MiB message handed out in frames of 512 octets, of a client that
-grants 4294967295 and one that never reads; and how much of its 1,000 messages a second a victim
-keeps (unsettled, consumed) beside attackers of 2,000 frames a second. A machine that is busy with
+of 10,000 links over 100 connections, of a 16 MiB message handed out in frames of 512 octets, of a
+client that grants 4294967295 and one that never reads; and how much of its 1,000
+messages a second a victim keeps (unsettled, consumed) beside attackers of 2,000 frames a second. A
+machine that is busy with
 other things shows in the last number. The exit code is 1 if a limit is exceeded.
 """
 

@@ -1,0 +1,120 @@
+"""A stepper over a run of a quorum queue, with the topology and the lamps above it.
+
+Lamps follow the stepper in the browser; the figure is moved by the kernel, as charts are.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import anywidget
+import ipywidgets as widgets
+import traitlets
+
+from .bokeh_widget import ChartWidget
+from .lamps_doc import lamps_doc, lamps_words
+from .static_html import asset
+from .stepper_widget import StepperWidget, stepper
+from .topology import Topology
+
+
+class Lamps(anywidget.AnyWidget):
+    """A line for each message, a lamp for each thing that has to happen to it.
+
+    Attributes:
+        doc: see `lamps_doc`.
+        cursor: the step shown, as the stepper counts.
+    """
+
+    _esm = asset("lamps.js")
+    _css = asset("lamps.css")
+
+    doc = traitlets.Dict().tag(sync=True)
+    cursor = traitlets.Int(0, help="step shown, 0 is the start").tag(sync=True)
+
+    def __init__(self, doc: dict[str, Any], *, cursor: int = 0) -> None:
+        super().__init__(doc=doc, cursor=cursor)
+
+    def follow(self, other: StepperWidget) -> Lamps:
+        """Show the step that a stepper shows, from now on."""
+        self.cursor = other.cursor
+        self._linked = widgets.jslink((other, "cursor"), (self, "cursor"))
+        return self
+
+    def still(self, step: int | None = None) -> str:
+        """The lamps at a step as text; at the own one if None."""
+        return lamps_words(self.doc, self.cursor if step is None else step)
+
+
+class QuorumView(widgets.VBox):
+    """Topology, its words, lamps and stepper, with one cursor.
+
+    Args:
+        rows: of one run.
+        steps: the stepper over them.
+        topology: whether to draw the figure.
+        queue: a quorum queue; the first one if None.
+    """
+
+    def __init__(
+        self, rows: list[Any], steps: StepperWidget, *, topology: bool, queue: str | None
+    ) -> None:
+        self.stepper = steps
+        self.lamps = Lamps(lamps_doc(rows, queue)).follow(steps)
+        self.topology: Topology | None = None
+        children: list[Any] = [self.lamps, steps]
+        if topology:
+            self.topology = Topology(rows, queue).follow(steps)
+            self._words = widgets.HTML()
+            steps.observe(lambda _change: self._say(), names="cursor")
+            self._say()
+            said = widgets.Accordion(children=[self._words], titles=("The figure in words",))
+            children[:0] = [ChartWidget(self.topology.figure), said]
+        super().__init__(children=children)
+
+    def _say(self) -> None:
+        assert self.topology is not None
+        self._words.value = f"<pre>{html.escape(self.topology.words())}</pre>"
+
+    def still(self) -> str:
+        """Everything at the present step, as text."""
+        step = self.stepper.cursor
+        parts = [self.lamps.still(step), self.stepper.still()]
+        if self.topology is not None:
+            parts.insert(0, self.topology.words(step))
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        return self.still()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            # What stays on a page without a kernel.
+            data["text/plain"] = self.still()
+            data["text/html"] = f"<pre>{html.escape(self.still())}</pre>"
+        return bundle
+
+
+def quorum_view(
+    trace: Any,
+    *,
+    at: int | None = None,
+    topology: bool = True,
+    queue: str | None = None,
+    title: str = "",
+) -> QuorumView:
+    """A stepper over a run with a quorum queue, with a figure of the cluster and a row of lamps.
+
+    Args:
+        trace: a run (anything with `rows`), or rows in order of `seq`.
+        at: `seq` of the row to begin at.
+        topology: draw the figure; call `notebook_output()` before.
+        queue: which queue, if there are several quorum queues; the first one if None.
+        title: of the stepper.
+    """
+    rows = list(getattr(trace, "rows", trace))
+    steps = stepper(trace, at=at, title=title, most=max(1, len(rows)))
+    return QuorumView(rows, steps, topology=topology, queue=queue)

@@ -15,6 +15,7 @@ _HOME = {
     "brake_chart": "workbench.views.brake_chart:brake_chart",
     "brake_meter": "workbench.views.meter_widget:brake_meter",
     "credit_chart": "workbench.views.charts:credit_chart",
+    "curve_chart": "workbench.views.curve_chart:curve_chart",
     "export_html": "workbench.views.static_html:export_html",
     "import_capture": "workbench.trace.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",

@@ -1,0 +1,539 @@
+"""Questions of lesson 07; answers are read off a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workbench.scenarios.confirming import BATCHES, ONE_AT_A_TIME, PIPELINED, Confirmed
+from workbench.scenarios.run import Run
+from workbench.trace.replicas import COMMITTED, CONFIRMED, REPLICATED, Replicas
+
+from . import measure
+from .credit_predict import many
+from .predict import asks
+from .publish_runs import about, rate
+from .question import Belief, Question, Solution
+from .quorum_runs import (
+    arrivals,
+    confirm_us,
+    crashed,
+    most_pending,
+    newest,
+    on_disk_when,
+    pipelined,
+    published,
+    sent_again,
+    slow_at,
+    slowed,
+    soft_limit_run,
+    took_over,
+)
+
+LESSON = "07"
+
+LEADERS_DISK = "it is on the leader's disk"
+MEMORY = "a majority of the replicas has it in memory"
+MAJORITY = "it is on the disks of a majority, and the leader has heard so"
+EVERYBODY = "it is on the disk of every replica"
+
+AS_BEFORE = "as soon as before"
+AS_SLOW = "only after the slow disk's time"
+
+PUBLISHER = "the publisher, which has heard no outcome"
+SESSION = "the broker's session, which keeps what no queue has answered"
+NEW_LEADER = "nobody: the new leader has them in its log"
+NOBODY = "nobody: they are lost"
+
+HALF, SAME, QUARTER = "about half", "the same", "about a quarter"
+
+AS_FAST = "as fast as without the slow disk"
+SHARED = "slower: the links share the session's window"
+TOGETHER = "as slow as the quorum queue"
+
+
+@asks
+def trigger(run: Run) -> Question:
+    """What has to be so before a message is confirmed?"""
+
+    def solve() -> Solution:
+        branch = published(run, 1)
+        story = Replicas(branch.rows)
+        message = newest(story)
+        heard = on_disk_when(story, message)
+        leader = story.leader.at(message.done[COMMITTED])
+        answer = MAJORITY
+        if len(heard) == len(story.nodes):
+            answer = EVERYBODY
+        elif len(heard) < story.majority:
+            answer = LEADERS_DISK if leader in heard else MEMORY
+        disks = ", ".join(heard)
+        in_memory = next(
+            step for step in message.logs.steps if story.lamp(message, REPLICATED, step)[0]
+        )
+        lag = branch.rows[message.done[COMMITTED] - 1].t_us - branch.rows[in_memory - 1].t_us
+        return Solution(
+            answer=answer,
+            reason=(
+                f"When the leader took the message for committed, {disks} had told of it:"
+                f" {len(heard)} of {len(story.nodes)}, and {story.majority} are a majority. A"
+                f" majority had it in memory {measure.milliseconds(lag):,.1f} ms earlier; that"
+                " counts for nothing, for memory does not survive a loss of power."
+            ),
+            beliefs=(
+                Belief(
+                    name="the leader alone decides",
+                    answer=LEADERS_DISK,
+                    because="if its disk were lost, nobody else need have the message.",
+                ),
+                Belief(
+                    name="memory is enough",
+                    answer=MEMORY,
+                    because="all nodes may lose their power at once.",
+                ),
+                Belief(
+                    name="every replica must have it",
+                    answer=EVERYBODY,
+                    because="then one slow or dead node would stop the queue.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/trigger",
+        text=(
+            "The five disks need different times for an fsync. One message is published. It is"
+            " confirmed as soon as"
+        ),
+        choices=(LEADERS_DISK, MEMORY, MAJORITY, EVERYBODY),
+        solve=solve,
+        hints=(
+            "Which crashes must a confirmed message survive?",
+            "Two of five nodes may be lost for ever, whichever two.",
+        ),
+    )
+
+
+@asks
+def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Question:
+    """When is a message confirmed if these disks are slow?"""
+    names = ", ".join(nodes)
+    leads = [node for node in nodes if node == Replicas(published(run, 1).rows).leader.now]
+
+    def solve() -> Solution:
+        slow = published(slowed(run, nodes, fsync_ms), 1)
+        took, before = confirm_us(slow), confirm_us(published(run, 1))
+        assert took is not None and before is not None, "nobody is down"
+        story = Replicas(slow.rows)
+        heard = on_disk_when(story, newest(story))
+        return Solution(
+            answer=AS_BEFORE if about(took, before) else AS_SLOW,
+            reason=(
+                f"The confirm came {measure.milliseconds(took):,.1f} ms after the message, and"
+                f" {measure.milliseconds(before):,.1f} ms with equal disks. The leader then knew"
+                f" of the disks of {', '.join(heard)}; {story.majority} are needed, and none of"
+                " them has to be its own."
+            ),
+            beliefs=(
+                Belief(
+                    name="the slowest disk decides",
+                    answer=AS_SLOW,
+                    because="the fastest majority decides, not the slowest disk.",
+                ),
+                Belief(
+                    name="one disk is like another",
+                    answer=AS_BEFORE,
+                    because="without these there is no majority of fast disks.",
+                ),
+            ),
+        )
+
+    whose = ", the leader among them," if leads and len(nodes) > 1 else ""
+    whose = whose or (", which leads," if leads else "")
+    return Question(
+        name=f"{LESSON}/slow-{'leader' if leads and len(nodes) == 1 else 'disks'}",
+        text=(
+            f"On {names}{whose} an fsync now takes {fsync_ms} ms; the other disks are as they were."
+            " When is a message confirmed?"
+        ),
+        choices=(AS_BEFORE, AS_SLOW),
+        solve=solve,
+        hints=("How many disks must have it? How many fast ones are left?",),
+    )
+
+
+@asks
+def who_resends(run: Run, pending: int) -> Question:
+    """Who sends the pending messages again when the leader has crashed?"""
+
+    def solve() -> Solution:
+        branch = crashed(run, pending)
+        crash = next(row for row in branch.rows if row.event == "crash")
+        again = sent_again(branch)
+        frames = arrivals(branch.rows, event="sent", after=crash.seq)
+        told = sum(1 for each in Replicas(branch.rows).messages.values() if CONFIRMED in each.done)
+        answer = NOBODY
+        if frames:
+            answer = PUBLISHER
+        elif again:
+            answer = SESSION
+        elif told == pending:
+            answer = NEW_LEADER
+        elected = took_over(branch)
+        return Solution(
+            answer=answer,
+            reason=(
+                f"After the crash in step {measure.step(crash.seq)} the publisher sent"
+                f" {many(len(frames))}. {elected.vantage.rpartition('@')[2]} was elected in step"
+                f" {measure.step(elected.seq)}, and the session sent it everything that no queue"
+                f" had answered; {many(told)} are confirmed in the end. The publisher has seen"
+                " nothing but a pause."
+            ),
+            beliefs=(
+                Belief(
+                    name="the publisher must send again",
+                    answer=PUBLISHER,
+                    because="its link and its session are as they were; it only waits longer.",
+                ),
+                Belief(
+                    name="followers have everything",
+                    answer=NEW_LEADER,
+                    because="what the leader had just taken nobody else had yet.",
+                ),
+                Belief(
+                    name="what is pending is lost",
+                    answer=NOBODY,
+                    because="whoever sent a command keeps it until the queue has answered.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/who-resends",
+        text=(
+            f"{many(pending).capitalize()} have just come to the leader, and none is confirmed. The"
+            " leader's node loses its power, and another replica is elected. Who sends these"
+            " messages to the new leader?"
+        ),
+        choices=(PUBLISHER, SESSION, NEW_LEADER, NOBODY),
+        solve=solve,
+        hints=("Where does a message wait for its confirm, besides in the publisher?",),
+    )
+
+
+@asks
+def twice(run: Run, pending: int) -> Question:
+    """How many messages are in the queue when all were sent to a log that had them already?"""
+
+    def solve() -> Solution:
+        branch = crashed(run, pending, REPLICATED)
+        again = sum(part[-1] for row in sent_again(branch) for part in row.extra["messages"])
+        ready = next(
+            int((row.ledger or {})["queue_ready"])
+            for row in reversed(branch.rows)
+            if row.event == "apply"
+        )
+        return Solution(
+            answer=ready,
+            reason=(
+                f"{many(ready).capitalize()}. The session sent {again} again, and the new leader's"
+                " log holds both copies; but each message carries its sender's number, and a queue"
+                " that has applied a number passes over it the second time."
+            ),
+            beliefs=(
+                Belief(
+                    name="what is sent again is there twice",
+                    answer=ready + again,
+                    because="the log has two entries, the queue one message.",
+                ),
+                Belief(
+                    name="what was not confirmed is gone",
+                    answer=0,
+                    because="entries in the logs of a majority survive this crash.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/twice",
+        text=(
+            f"{many(pending).capitalize()} are in the logs of a majority, but not yet on their"
+            " disks. The leader crashes; the next one has them in its log, and the session sends"
+            " all of them again. How many messages are in the queue in the end?"
+        ),
+        solve=solve,
+        hints=("How could a queue know that it has a message already?",),
+    )
+
+
+@asks
+def slower_sync(in_flight: int, fsync_us: int, times: int) -> Question:
+    """What becomes of the rate if an fsync takes several times as long?"""
+
+    def solve() -> Solution:
+        fast, slow = pipelined(in_flight, fsync_us), pipelined(in_flight, fsync_us * times)
+        answer = SAME
+        if about(slow.rate * times, fast.rate):
+            answer = HALF
+        elif about(slow.rate * times * times, fast.rate):
+            answer = QUARTER
+        return Solution(
+            answer=answer,
+            reason=(
+                f"{fast.rate:,.0f} messages a second before, {slow.rate:,.0f} now. Whatever is in"
+                " flight is synced in one or two batches, and each batch is one fsync, large or"
+                " small. So the rate is what is in flight, divided by the time of one to two"
+                " fsyncs."
+            ),
+            beliefs=(
+                Belief(
+                    name="batches grow and make up for it",
+                    answer=SAME,
+                    because="a batch cannot hold more than is in flight.",
+                ),
+                Belief(
+                    name="the leader's and the followers' times multiply",
+                    answer=QUARTER,
+                    because="all disks sync at the same time.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/slower-sync",
+        text=(
+            f"A publisher keeps {in_flight} messages in flight, and an fsync takes"
+            f" {measure.milliseconds(fsync_us):g} ms. On a disk that takes"
+            f" {measure.milliseconds(fsync_us * times):g} ms, the rate of confirms is"
+        ),
+        choices=(SAME, HALF, QUARTER),
+        solve=solve,
+        hints=("How many messages does one fsync make safe, at most?",),
+    )
+
+
+@asks
+def credit_bound(run: Run, publish: int) -> Question:
+    """How fast can a publisher be whose credit and round trip are given?"""
+    credit = run.preset.publisher_credit
+    trip_us = int(run.parameters["latency_us"]) * (1 + 1)
+    one, all_, double = (
+        many * measure.MICROSECONDS // trip_us for many in (1, credit, credit + credit)
+    )
+    choices = tuple(f"about {rate:,} a second" for rate in (one, all_, double))
+
+    def solve() -> Solution:
+        seen = arrivals(published(run, publish).rows)
+        reached = (len(seen) - 1) * measure.MICROSECONDS / (seen[-1].t_us - seen[0].t_us)
+        near = min(
+            zip(choices, (one, all_, double), strict=True), key=lambda each: abs(each[1] - reached)
+        )
+        return Solution(
+            answer=near[0],
+            reason=(
+                f"{reached:,.0f} messages a second arrived. {credit} credits last for one round"
+                " trip; the disk needs no time here, so nothing else can be the brake."
+            ),
+            beliefs=(
+                Belief(
+                    name="one message for each round trip",
+                    answer=choices[0],
+                    because="a whole credit may be on its way at the same time.",
+                ),
+                Belief(
+                    name="two grants are out at a time",
+                    answer=choices[-1],
+                    because="a grant sets credit and adds nothing (lesson 01).",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/credit-bound",
+        text=(
+            f"The broker is far away: a round trip takes {measure.milliseconds(trip_us):g} ms. It"
+            f" grants {credit} credits, and again at half. The disk needs no time. How fast can one"
+            " link publish?"
+        ),
+        choices=choices,
+        solve=solve,
+        hints=("What is in flight, divided by how long it is in flight.",),
+    )
+
+
+@asks
+def best_way(results: Mapping[str, Confirmed], n: int) -> Question:
+    """Which of three ways to confirm is the fastest?"""
+
+    def solve() -> Solution:
+        best = max(results, key=lambda way: results[way].rate)
+        told = "; ".join(f"{way} {one.rate:,.0f} a second" for way, one in results.items())
+        return Solution(
+            answer=best,
+            reason=(
+                f"{told}. A batch is sent, and while it is synced nothing new comes; while the next"
+                " one is being sent the disk has nothing to do. With a cap, sending and syncing go"
+                " on at the same time."
+            ),
+            beliefs=(
+                Belief(
+                    name="batches use the disk best",
+                    answer=BATCHES,
+                    because="the disk makes its own batches out of whatever waits.",
+                ),
+                Belief(
+                    name="fewer in flight, less to wait for",
+                    answer=ONE_AT_A_TIME,
+                    because="every message then pays for an fsync of its own.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/best-way",
+        text=(
+            f"Three publishers, each with a quorum queue of its own: one message and its confirm,"
+            f" then the next; batches of {n}, and waiting for all of the batch; never more than {n}"
+            " unconfirmed, and each confirm makes room for one more. Which is the fastest?"
+        ),
+        choices=(ONE_AT_A_TIME, BATCHES, PIPELINED),
+        solve=solve,
+        hints=("Look for moments at which the disk, or the publisher, has nothing to do.",),
+    )
+
+
+@asks
+def soft_limit(limit: int, publish: int) -> Question:
+    """How many commands are pending when a queue turns slow?"""
+
+    def solve() -> Solution:
+        branch = soft_limit_run(limit, publish)
+        pending = slow_at(branch)
+        assert pending is not None, "so many are published"
+        return Solution(
+            answer=pending,
+            reason=(
+                f"With {pending} pending: the client of the queue looks before it sends, and slow"
+                f" is told if {limit} are pending already. So the limit may be reached, and the"
+                " next one turns the queue slow."
+            ),
+            beliefs=(
+                Belief(
+                    name="at the limit",
+                    answer=limit,
+                    because="it looks before the command counts.",
+                ),
+                Belief(
+                    name="when credit is used up",
+                    answer=most_pending(branch),
+                    because="that is another limit, and another process keeps it.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/soft-limit",
+        text=(
+            f"The session keeps every command that the queue has not answered. With a soft limit of"
+            f" {limit}, how many are pending when the queue first counts as slow?"
+        ),
+        unit="commands",
+        solve=solve,
+        hints=("Is the limit looked at before or after the command is counted?",),
+    )
+
+
+@asks
+def overshoot(limit: int, publish: int) -> Question:
+    """And how many will be pending at most?"""
+
+    def solve() -> Solution:
+        branch = soft_limit_run(limit, publish)
+        most = most_pending(branch)
+        return Solution(
+            answer=most,
+            reason=(
+                f"{most}. An AMQP 1.0 session does not heed the soft limit: its links stop when"
+                " their credit is used up, and credit is withheld while too many are unconfirmed."
+                " (In AMQP 0-9-1 the channel heeds it, and stops granting to the reader; what the"
+                " reader may still push goes beyond the limit as well.)"
+            ),
+            beliefs=(
+                Belief(
+                    name="the soft limit stops the publisher",
+                    answer=slow_at(branch) or 0,
+                    because="it is told to the session, and this kind of session goes on.",
+                ),
+                Belief(
+                    name="nothing stops it",
+                    answer=publish,
+                    because="credit does; lesson 05 is about how.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/overshoot",
+        text=(
+            f"The disk hangs, and the publisher has {many(publish)} for the queue over AMQP 1.0."
+            " How many messages wait for their confirm at most?"
+        ),
+        solve=solve,
+        hints=("What held a publisher to a queue that hangs, in lesson 05?",),
+    )
+
+
+@asks
+def beside(fast: Run, slow: Run, link: str, slow_link: str) -> Question:
+    """What becomes of the link to a classic queue beside a slow quorum queue?"""
+
+    def solve() -> Solution:
+        alone, now, crawl = rate(fast, link), rate(slow, link), rate(slow, slow_link)
+        answer = TOGETHER if about(now, crawl) else SHARED
+        if about(now, alone):
+            answer = AS_FAST
+        return Solution(
+            answer=answer,
+            reason=(
+                f"{link} took {now:,.0f} messages a second beside the slow disk, and {alone:,.0f}"
+                f" without it; {slow_link} took {crawl:,.0f}. Only the link whose own messages wait"
+                " for a confirm gets no credit."
+            ),
+            beliefs=(
+                Belief(
+                    name="a stall holds the connection",
+                    answer=TOGETHER,
+                    because="so it is in AMQP 0-9-1, where only TCP can say stop.",
+                ),
+                Belief(
+                    name="links share one credit",
+                    answer=SHARED,
+                    because="a frame is worked off, and the window opened, before the queue has"
+                    " synced.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/beside",
+        text=(
+            f"One session publishes to a {link} and to a {slow_link} queue. The disk of the quorum"
+            f" queue becomes many times slower. What becomes of the link to the {link} queue?"
+        ),
+        choices=(AS_FAST, SHARED, TOGETHER),
+        solve=solve,
+        hints=("From which link is credit withheld, and which counter decides that?",),
+    )
+
+
+__all__ = [
+    "beside",
+    "best_way",
+    "credit_bound",
+    "overshoot",
+    "slow_disks",
+    "slower_sync",
+    "soft_limit",
+    "trigger",
+    "twice",
+    "who_resends",
+]

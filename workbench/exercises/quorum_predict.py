@@ -117,12 +117,15 @@ def trigger(run: Run) -> Question:
 def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Question:
     """When is a message confirmed if these disks are slow?"""
     names = ", ".join(nodes)
-    leads = [node for node in nodes if node == Replicas(published(run, 1).rows).leader.now]
+    story = Replicas(published(run, 1).rows)
+    leads = story.leader.now in nodes
+    kind = "majority" if len(nodes) >= story.majority else "leader" if leads else "follower"
 
     def solve() -> Solution:
         slow = published(slowed(run, nodes, fsync_ms), 1)
         took, before = confirm_us(slow), confirm_us(published(run, 1))
-        assert took is not None and before is not None, "nobody is down"
+        assert took is not None
+        assert before is not None
         story = Replicas(slow.rows)
         heard = on_disk_when(story, newest(story))
         return Solution(
@@ -147,13 +150,12 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Question:
             ),
         )
 
-    whose = ", the leader among them," if leads and len(nodes) > 1 else ""
-    whose = whose or (", which leads," if leads else "")
+    whose = " (the leader is among them)" if len(nodes) > 1 else ", which leads,"
     return Question(
-        name=f"{LESSON}/slow-{'leader' if leads and len(nodes) == 1 else 'disks'}",
+        name=f"{LESSON}/slow-{kind}",
         text=(
-            f"On {names}{whose} an fsync now takes {fsync_ms} ms; the other disks are as they were."
-            " When is a message confirmed?"
+            f"On {names}{whose if leads else ''} an fsync now takes {fsync_ms} ms; the other disks"
+            " are as they were. When is a message confirmed?"
         ),
         choices=(AS_BEFORE, AS_SLOW),
         solve=solve,
@@ -183,7 +185,7 @@ def who_resends(run: Run, pending: int) -> Question:
             answer=answer,
             reason=(
                 f"After the crash in step {measure.step(crash.seq)} the publisher sent"
-                f" {many(len(frames))}. {elected.vantage.rpartition('@')[2]} was elected in step"
+                f" {many(len(frames))}. {elected.vantage.rpartition('@')[-1]} was elected in step"
                 f" {measure.step(elected.seq)}, and the session sent it everything that no queue"
                 f" had answered; {many(told)} are confirmed in the end. The publisher has seen"
                 " nothing but a pause."

@@ -40,6 +40,7 @@ function render({ model, el }) {
 
   function build() {
     const doc = model.get("doc");
+    if (!doc.lamps) return;
     head.replaceChildren(h("th", { scope: "col" }, "message"),
       ...doc.lamps.map((lamp) => h("th", { scope: "col" }, lamp.name, h("small", {}, lamp.meaning))));
     lines = Array.from({ length: doc.shown }, () => {
@@ -54,6 +55,7 @@ function render({ model, el }) {
 
   function draw() {
     const doc = model.get("doc"), step = model.get("cursor");
+    if (!doc.lamps) return;
     const [steps, firsts, knowns, confirmed] = doc.window;
     const place = placeOf(steps, step), first = firsts[place], known = knowns[place];
     const shown = doc.messages.slice(first, Math.min(known, first + doc.shown));

@@ -47,43 +47,73 @@ class Lamps(anywidget.AnyWidget):
         return lamps_words(self.doc, self.cursor if step is None else step)
 
 
-class QuorumView(widgets.VBox):
-    """Topology, its words, lamps and stepper, with one cursor.
+class QuorumBox(widgets.VBox):
+    """Topology, its words and the lamps, as they are at a stepper's step.
 
     Args:
         rows: of one run.
-        steps: the stepper over them.
         topology: whether to draw the figure.
         queue: a quorum queue; the first one if None.
     """
 
-    def __init__(
-        self, rows: list[Any], steps: StepperWidget, *, topology: bool, queue: str | None
-    ) -> None:
-        self.stepper = steps
-        self.lamps = Lamps(lamps_doc(rows, queue)).follow(steps)
+    def __init__(self, rows: list[Any], *, topology: bool = True, queue: str | None = None) -> None:
+        self._queue = queue
+        self._drawn = topology
+        self.lamps = Lamps({})
         self.topology: Topology | None = None
-        children: list[Any] = [self.lamps, steps]
-        if topology:
-            self.topology = Topology(rows, queue).follow(steps)
-            self._words = widgets.HTML()
-            steps.observe(lambda _change: self._say(), names="cursor")
-            self._say()
-            said = widgets.Accordion(children=[self._words], titles=("The figure in words",))
-            children[:0] = [ChartWidget(self.topology.figure), said]
-        super().__init__(children=children)
+        self._words = widgets.HTML()
+        self._figure = widgets.VBox([])
+        said = widgets.Accordion(children=[self._words], titles=("The figure in words",))
+        super().__init__(children=[self._figure, said, self.lamps] if topology else [self.lamps])
+        self.show(rows, 0)
 
-    def _say(self) -> None:
-        assert self.topology is not None
-        self._words.value = f"<pre>{html.escape(self.topology.words())}</pre>"
+    def follow(self, steps: StepperWidget) -> QuorumBox:
+        """Show the step that a stepper shows, from now on."""
+        self.lamps.follow(steps)
+        steps.observe(lambda change: self._move(change["new"]), names="cursor")
+        self._move(steps.cursor)
+        return self
+
+    def show(self, rows: list[Any], cursor: int) -> None:
+        """Show another run at a step."""
+        with self.lamps.hold_sync():
+            self.lamps.cursor = cursor
+            self.lamps.doc = lamps_doc(rows, self._queue)
+        if self._drawn:
+            self.topology = Topology(rows, self._queue)
+            old = self._figure.children
+            self._move(cursor)
+            self._figure.children = [ChartWidget(self.topology.figure)]
+            for child in old:
+                child.close()
+
+    def _move(self, step: int) -> None:
+        if self.topology is not None:
+            self.topology.move(step)
+            self._words.value = f"<pre>{html.escape(self.topology.words())}</pre>"
+
+    def still(self, step: int) -> str:
+        """Figure and lamps at a step, as text."""
+        parts = [] if self.topology is None else [self.topology.words(step)]
+        return "\n\n".join([*parts, self.lamps.still(step)])
+
+
+class QuorumView(widgets.VBox):
+    """A stepper with topology and lamps above it; they have one cursor.
+
+    Args:
+        box: follows the stepper.
+        steps: the stepper.
+    """
+
+    def __init__(self, box: QuorumBox, steps: StepperWidget) -> None:
+        self.box = box.follow(steps)
+        self.stepper = steps
+        super().__init__(children=[box, steps])
 
     def still(self) -> str:
         """Everything at the present step, as text."""
-        step = self.stepper.cursor
-        parts = [self.lamps.still(step), self.stepper.still()]
-        if self.topology is not None:
-            parts.insert(0, self.topology.words(step))
-        return "\n\n".join(parts)
+        return f"{self.box.still(self.stepper.cursor)}\n\n{self.stepper.still()}"
 
     def __repr__(self) -> str:
         return self.still()
@@ -117,4 +147,4 @@ def quorum_view(
     """
     rows = list(getattr(trace, "rows", trace))
     steps = stepper(trace, at=at, title=title, most=max(1, len(rows)))
-    return QuorumView(rows, steps, topology=topology, queue=queue)
+    return QuorumView(QuorumBox(rows, topology=topology, queue=queue), steps)

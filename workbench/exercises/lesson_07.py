@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import quorum_check as check
 from . import quorum_predict as predict
 from .quorum_desk import sync_desk
+from .quorum_real import real_chart, real_table
 from .quorum_runs import (
     confirm_table,
     crash_table,
@@ -32,6 +33,8 @@ __all__ = [
     "published",
     "race",
     "race_table",
+    "real_chart",
+    "real_table",
     "slowed",
     "soft_limit_run",
     "soft_limit_table",

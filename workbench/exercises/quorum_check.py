@@ -13,7 +13,7 @@ from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
 from .credit_predict import many
 from .question import Verdict
 from .quorum_predict import LESSON
-from .quorum_runs import arrivals, newest, on_disk_when, pipelined
+from .quorum_runs import arrivals, deciders, newest, on_disk_when, pipelined
 
 
 @checks(
@@ -135,7 +135,7 @@ def decides(answer: Any, played: Run) -> Verdict:
         f"At the commit the leader, {', '.join(leader)}, knew of the disks of {', '.join(heard)},"
         f" in this order{words}."
     )
-    return told(answer, answer == heard[-1], text)
+    return told(answer, answer in deciders(story, newest(story)), text)
 
 
 __all__ = ["decides", "recovered", "smallest_cap"]

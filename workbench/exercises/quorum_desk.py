@@ -82,8 +82,9 @@ class SyncDesk(widgets.VBox):
         self._chart.children = [ChartWidget(chart)]
         for child in old:
             child.close()
-        # An HTML widget gives a table no lines of its own, as an output cell would.
-        self._table.value = f'<div role="status">{self.table._repr_html_()}</div>'
+        # The class gives a table in a widget the look that it has in an output cell.
+        table = self.table._repr_html_()
+        self._table.value = f'<div role="status" class="jp-RenderedHTMLCommon">{table}</div>'
 
     def __repr__(self) -> str:
         return f"fsync {self.slider.value} ms\n{self.table}"

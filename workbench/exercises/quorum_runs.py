@@ -81,6 +81,20 @@ def on_disk_when(story: Replicas, message: Message, lamp: str = COMMITTED) -> No
     return tuple(heard)
 
 
+def deciders(story: Replicas, message: Message) -> Nodes:
+    """Nodes with whose fsync the leader had a majority; more than one if they came at once."""
+    heard = on_disk_when(story, message)
+    times = {node: story.rows[_since(message, node) - 1].t_us for node in heard}
+    last_needed = heard[story.majority - 1]
+    leads = story.leader.at(message.done[COMMITTED])
+    return tuple(
+        node
+        for node in heard
+        if node == last_needed
+        or (times[node] == times[last_needed] and leads not in (node, last_needed))
+    )
+
+
 def _since(message: Message, node: str) -> int:
     """The step from which a disk has the message."""
     line = message.disks
@@ -99,7 +113,7 @@ def confirm_table(runs: Mapping[str, Run]) -> Table:
             continue
         heard = on_disk_when(story, message)
         shown = f"{measure.milliseconds(time_us):,.1f}"
-        lines.append((words, shown, heard[-1] if heard else "none", ", ".join(heard)))
+        lines.append((words, shown, " or ".join(deciders(story, message)), ", ".join(heard)))
     head = ("disks", "confirm after, in ms", "decided by", "on disk then, as the leader knew")
     return Table(name="When the confirm comes", head=head, lines=lines)
 
@@ -291,6 +305,7 @@ __all__ = [
     "confirm_us",
     "crash_table",
     "crashed",
+    "deciders",
     "disks",
     "last",
     "leader",

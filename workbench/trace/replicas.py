@@ -19,6 +19,7 @@ WRITTEN, FSYNCED, REPLICATED = "written", "fsynced", "replicated"
 COMMITTED, APPLIED, CONFIRMED = "committed", "applied", "confirmed"
 LAMPS = (WRITTEN, FSYNCED, REPLICATED, COMMITTED, APPLIED, CONFIRMED)
 
+FRONT = "front"  # where clients are: no node
 LEADER, FOLLOWER, DOWN, UNTOLD = "leader", "follower", "down", "not told yet"
 ROLES = (LEADER, FOLLOWER, "candidate", "pre-vote", DOWN, UNTOLD)
 
@@ -346,14 +347,16 @@ def _first_queue(rows: Iterable[Row]) -> str:
 
 
 def _node_names(rows: Iterable[Row], queue: str) -> list[str]:
-    """Every node that holds a replica, as far as rows tell."""
+    """Every node that rows tell of; in a lesson's cluster each one holds a replica."""
     found: set[str] = set()
     for row in rows:
-        if row.queue == queue and row.vantage.startswith("queue:") and "@" in row.vantage:
+        if row.vantage.startswith("node:"):
+            found |= {_node_of(row), str(row.extra.get("to", FRONT))}
+        elif row.queue == queue and row.vantage.startswith("queue:") and "@" in row.vantage:
             found.add(_node_of(row))
             if row.event == "replicate" and row.kind:
                 found.add(row.kind)
-    return sorted(found, key=lambda name: (len(name), name))
+    return sorted(found - {FRONT}, key=lambda name: (len(name), name))
 
 
 def _way(one: str, other: str) -> tuple[str, str]:

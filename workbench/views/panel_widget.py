@@ -201,7 +201,7 @@ class PanelView(widgets.VBox):
         more = [row.box for row in self.acts if row.spec.name not in first]
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
         place = widgets.HBox([self.branch, self.undo, self.share])
-        children = [acts, place, self.line, self.code, *above, stepper]
+        children = [acts, place, self.line, self.code, *filter(None, above), stepper]
         if chart is not None:
             children.append(chart)
         if more:
@@ -274,10 +274,9 @@ class Panel:
         if quorum:
             from .quorum_view import QuorumBox  # it draws, most panels do not
 
-            self.quorum = QuorumBox(list(rows)).follow(stepper)
-        above = [each for each in (self.meter, self.quorum) if each]
+            self.quorum = QuorumBox(list(rows), cursor=stepper.cursor).follow(stepper)
         drawn = self._chart.widget if self._chart else None
-        self.view = PanelView(self.model.run, stepper, drawn, acts, above)
+        self.view = PanelView(self.model.run, stepper, drawn, acts, (self.meter, self.quorum))
         self._quiet = False
         self._link()
 

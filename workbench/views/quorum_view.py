@@ -52,11 +52,19 @@ class QuorumBox(widgets.VBox):
 
     Args:
         rows: of one run.
+        cursor: the step at first.
         topology: whether to draw the figure.
         queue: a quorum queue; the first one if None.
     """
 
-    def __init__(self, rows: list[Any], *, topology: bool = True, queue: str | None = None) -> None:
+    def __init__(
+        self,
+        rows: list[Any],
+        *,
+        cursor: int = 0,
+        topology: bool = True,
+        queue: str | None = None,
+    ) -> None:
         self._queue = queue
         self._drawn = topology
         self.lamps = Lamps({})
@@ -65,7 +73,7 @@ class QuorumBox(widgets.VBox):
         self._figure = widgets.VBox([])
         said = widgets.Accordion(children=[self._words], titles=("The figure in words",))
         super().__init__(children=[self._figure, said, self.lamps] if topology else [self.lamps])
-        self.show(rows, 0)
+        self.show(rows, cursor)
 
     def follow(self, steps: StepperWidget) -> QuorumBox:
         """Show the step that a stepper shows, from now on."""
@@ -82,7 +90,7 @@ class QuorumBox(widgets.VBox):
         if self._drawn:
             self.topology = Topology(rows, self._queue)
             old = self._figure.children
-            self._move(cursor)
+            self._move(cursor)  # before the page has the figure: what it gets is the right step
             self._figure.children = [ChartWidget(self.topology.figure)]
             for child in old:
                 child.close()
@@ -147,4 +155,5 @@ def quorum_view(
     """
     rows = list(getattr(trace, "rows", trace))
     steps = stepper(trace, at=at, title=title, most=max(1, len(rows)))
-    return QuorumView(QuorumBox(rows, topology=topology, queue=queue), steps)
+    box = QuorumBox(rows, cursor=steps.cursor, topology=topology, queue=queue)
+    return QuorumView(box, steps)

@@ -31,9 +31,9 @@ from .topology_state import (
 
 WIDTH = 1000
 LEVEL = 75  # between two replicas, one above the other
-BOX = {REPLICA: (190, 40), LOG: (190, 30)}
+BOX = {REPLICA: (190, 40), LOG: (190, 32)}
 CLIENT_BOX = (166, 46)
-BESIDE = 36  # from the middle of a replica's box down to that of its log
+BESIDE = 37  # from the middle of a replica's box down to that of its log
 COLUMNS = (92, 345)  # middles of the clients and of the session
 MIDDLE, WIDE = 722, 176  # of the ellipse of replicas
 
@@ -105,8 +105,8 @@ def _boxes(places: Sequence[Place], at: dict[str, Position]) -> dict[str, list[A
         share = place.depth / place.most if place.most else 0
         given = (
             place.name, x, y, width, height, line, thick, dash, fill, hatch,
-            place.title, y + 9, place.text, y + 5 if place.kind == LOG else y - 8,
-            left + 7, left, y - height / 2 + 5, left + width * share,
+            place.title, y + 9, place.text, y + 4 if place.kind == LOG else y - 8,
+            left + 7, left, y - height / 2 + 4, left + width * share,
         )  # fmt: skip
         for name, value in zip(columns, given, strict=True):
             columns[name].append(value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from workbench.trace.replicas import (
     DOWN,
+    FRONT,
     LEADER,
     Node,
     Replicas,
@@ -21,7 +22,6 @@ from workbench.trace.replicas import (
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
 PUBLISHER, SESSION, CONSUMER, REPLICA, LOG = "publisher", "session", "consumer", "replica", "log"
-FRONT = "front"
 
 # A role's glyph: a shape of its own, for whoever sees no colours.
 GLYPHS = {

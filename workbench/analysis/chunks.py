@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["CELL", "CHUNK", "Chunks", "in_cells", "latest"]
 
 CHUNK, CELL = "chunk", "cell"
+WHOLE_ROWS = 100_000
+"""A trace of no more rows is worked through faster than it is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +31,12 @@ class Chunks:
     Attributes:
         rows: rows of a run in one chunk.
         tasks: partitions after a shuffle.
+        whole: the trace is small: where each link may be one task, it is.
     """
 
     rows: int = 65_536
     tasks: int = 64
+    whole: bool = False
 
     @classmethod
     def of(cls, rows: int) -> Chunks:
@@ -42,7 +46,11 @@ class Chunks:
         of the rows, and a thousand links give at most 128,000 summaries. A small trace is cut less
         often: each task costs about 20 ms.
         """
-        return cls(rows=max(2_048, rows // 128), tasks=max(4, min(64, rows // 4_096)))
+        return cls(
+            rows=max(2_048, rows // 128),
+            tasks=max(4, min(64, rows // 4_096)),
+            whole=rows <= WHOLE_ROWS,
+        )
 
 
 def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:

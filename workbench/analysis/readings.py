@@ -1,226 +1,269 @@
 """What a sender may send, at each row that tells it: credit of links, windows of sessions.
 
-A link can be read from its sender's rows and from its receiver's; the words are defined in
+Each end of a connection has its own rows (`seen`), and both ends' are read alike: the rows in which
+`view` is the link's sender are the sender's, the others the receiver's. The words are defined in
 `data/README.md` under "Words that all of them use".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .chunks import Chunks, in_cells
-from .counting import counted
-from .lags import with_previous
+from .chunks import Chunks
+from .running import kept, running
 from .seen import VIEW, seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "LINK", "RECEIVERS", "SENDERS", "SESSION", "endings", "first_frames", "grants_of",
-    "link_rows_of", "links_read", "sessions_read",
+    "LINK", "SESSION", "endings", "links_read", "merged", "receivers", "rows_seen", "senders",
+    "sessions_read",
 ]  # fmt: skip
 
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 SESSION = ("run", "connection", "session", VIEW)
-SENDERS, RECEIVERS = "sender", "receiver"
+LATE = 1 << 62
+"""Behind every row."""
 
 
-def link_rows_of(trace: DataFrame, whose: str) -> DataFrame:
-    """The rows of links as their senders, or as their receivers, know them.
+def rows_seen(trace: DataFrame) -> DataFrame:
+    """The rows of both ends of every connection, worked out once.
 
-    Adds `by_sender`, `ends` (a transfer that is the last of its message) and `key`.
+    Adds `said`: the end whose view it is has sent the frame.
     """
-    its = F.col(VIEW) == F.col("link_sender")
-    rows = seen(trace).where(
-        F.col("link").isNotNull()
-        & F.col("link_sender").isNotNull()
-        & (its if whose == SENDERS else ~its)
-    )
-    by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
-    no = F.lit(False)
-    last = ~F.coalesce(F.col("more"), no) | F.coalesce(F.col("aborted"), no)
-    return rows.withColumns(
-        {
-            "by_sender": by_sender,
-            "sends": by_sender & (F.col("kind") == "transfer"),
-            "ends": by_sender & (F.col("kind") == "transfer") & last,
-            "key": F.xxhash64(*LINK),
-        }
-    )
+    said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
+    return kept(seen(trace).withColumn("said", said))
 
 
-def links_read(trace: DataFrame, chunks: Chunks, whose: str) -> DataFrame:
-    """Rows of links with the sender's counters.
+def senders(rows: DataFrame) -> DataFrame:
+    """Of links: the rows that tell what the sender knows."""
+    return rows.where(F.col(VIEW) == F.col("link_sender"))
+
+
+def receivers(rows: DataFrame) -> DataFrame:
+    """Of links: the rows that tell what the receiver knows."""
+    return rows.where(F.col(VIEW) != F.col("link_sender"))
+
+
+def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    """Rows of links with the sender's counters, as the row's end knows them.
+
+    Args:
+        rows: of `rows_seen`.
+        chunks: how they are cut.
 
     Returns:
-        The rows of `link_rows_of` with `count` (D after the row), `left` (credit after it) and
-        `credit_before`; null where it is not known.
+        The rows with `key` (link and view), `by_sender`, `begins` and `ends` (of a message),
+        `number` (messages begun so far) and what `_limited` adds; `was_grant` is the flow of the
+        receiver before.
     """
-    rows = link_rows_of(trace, whose)
-    user, flow, attach = F.col("by_sender"), F.col("kind") == "flow", F.col("kind") == "attach"
-    nothing, seq = F.lit(None).cast("long"), F.col("seq")
+    flow, attach = F.col("kind") == "flow", F.col("kind") == "attach"
+    by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
+    sends = by_sender & (F.col("kind") == "transfer") & F.col("session").isNotNull()
+    last = ~F.coalesce("more", F.lit(False)) | F.coalesce("aborted", F.lit(False))
+    named = rows.where(F.col("link").isNotNull() & F.col("link_sender").isNotNull()).withColumns(
+        {"key": F.xxhash64(*LINK, VIEW), "by_sender": by_sender, "sends": sends,
+         "ends": sends & last}
+    )  # fmt: skip
+    user = F.col("by_sender")
     heard = ~user & flow & F.col("link_credit").isNotNull()
-    ops = {
-        "step": F.col("sends"),
-        "step_sure": F.lit(False),
-        "step_id": F.when(F.col("sends"), F.col("delivery_id")),
-        "turn": F.when(
-            F.col("sends"),
-            F.struct(seq, (~F.col("ends")).alias("open"), _number("delivery_id", "id")),
-        ).when(user & attach, F.struct(seq, F.lit(False).alias("open"), nothing.alias("id"))),
-        "base": F.when(
-            user & attach, F.struct(seq, _number("initial_delivery_count", "value"))
-        ).when(
+    remembered = {
+        "base": F.when(user & attach, F.struct(_number("initial_delivery_count", "value"))).when(
             user & flow & F.col("delivery_count").isNotNull(),
-            F.struct(seq, _number("delivery_count", "value")),
+            F.struct(_number("delivery_count", "value")),
         ),
         "grant": F.when(
-            ~user & attach,
-            F.struct(seq, nothing.alias("at"), F.lit(0).cast("long").alias("credit")),
-        ).when(
-            heard, F.struct(seq, _number("delivery_count", "at"), _number("link_credit", "credit"))
+            heard,
+            F.struct(
+                _number("delivery_count", "at"),
+                _number("link_credit", "more"),
+                F.coalesce("drain", F.lit(False)).alias("drain"),
+            ),
         ),
-        "claim": F.lit(None).cast("struct<seq:bigint,at:bigint,credit:bigint>"),
         "initial": F.when(user & attach, F.struct(_number("initial_delivery_count", "value"))),
-        **_whole(),
-    }  # fmt: skip
-    read = kept(counted(in_cells(rows.withColumns(ops), chunks)))
-    read = read.withColumn(
-        "left", F.when(attach & F.col("left").isNull(), 0).otherwise(F.col("left"))
+        "attach": F.when(attach, F.lit(True)),
+        "row": F.struct("t_us"),
+    }
+    read = running(
+        named, chunks, remembered,
+        count=F.col("ends"), state=F.when(F.col("sends"), F.col("ends")),
+    )  # fmt: skip
+    read = _limited(read, heard)
+    unspoken = F.lit(0).cast("long")
+    return kept(
+        read.withColumns(
+            {
+                "begins": F.col("sends") & F.coalesce("state_before", F.lit(True)),
+                "number": F.col("n") + _open(F.col("state")),
+                "left": F.when(
+                    F.col("now_grant").isNull() & F.col("now_attach").isNotNull(), unspoken
+                ).otherwise(F.col("left")),
+                "left_before": F.when(
+                    F.col("was_grant").isNull() & F.col("was_attach").isNotNull(), unspoken
+                ).otherwise(F.col("left_before")),
+            }
+        ).drop("now_grant", "now_attach", "was_attach", "state", "state_before", "n")
     )
-    return with_previous(read, ["left", "t_us"]).withColumn("credit_before", F.col("previous.left"))
 
 
-def sessions_read(trace: DataFrame, chunks: Chunks) -> DataFrame:
+def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Rows of sessions, each end's, with that end's counters as a sender.
 
+    Args:
+        rows: of `rows_seen`.
+        chunks: how they are cut.
+
     Returns:
-        Rows with `count` (N after the row), `left` (window after it), `previous` (struct of left
-        and t_us of the row before in that session), `sends`.
+        The rows with `key` (session and view), `sends` and what `_limited` adds.
     """
-    rows = seen(trace).where(F.col("session").isNotNull())
-    said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
-    begin, flow = F.col("kind") == "begin", F.col("kind") == "flow"
-    nothing, seq = F.lit(None).cast("long"), F.col("seq")
-    window = _number("incoming_window", "credit")
-    sends = said & (F.col("kind") == "transfer") & (F.col("link_sender") == F.col(VIEW))
-    heard = ~said & F.col("incoming_window").isNotNull()
-    ops = {
-        "sends": F.coalesce(sends, F.lit(False)),
-        "key": F.xxhash64(*SESSION),
-        "step": F.coalesce(sends, F.lit(False)),
-        "step_sure": F.coalesce(sends, F.lit(False)),
-        "step_id": nothing,
-        "turn": F.lit(None).cast("struct<seq:bigint,open:boolean,id:bigint>"),
-        "base": F.when(said & begin, F.struct(seq, _number("next_outgoing_id", "value"))).when(
+    said, begin, flow = F.col("said"), F.col("kind") == "begin", F.col("kind") == "flow"
+    named = rows.where(F.col("session").isNotNull()).withColumns(
+        {"key": F.xxhash64(*SESSION), "sends": said & (F.col("kind") == "transfer")}
+    )
+    heard = ~said & (begin | flow) & F.col("incoming_window").isNotNull()
+    start = F.when(said & begin, F.struct(_number("next_outgoing_id", "value")))
+    remembered = {
+        "base": start.when(
             said & flow & F.col("next_outgoing_id").isNotNull(),
-            F.struct(seq, _number("next_outgoing_id", "value")),
+            F.struct(_number("next_outgoing_id", "value")),
         ),
-        "grant": F.when(heard & begin, F.struct(seq, nothing.alias("at"), window)).when(
-            heard & flow, F.struct(seq, _number("next_incoming_id", "at"), window)
+        "grant": F.when(
+            heard, F.struct(_number("next_incoming_id", "at"), _number("incoming_window", "more"))
         ),
-        "claim": F.lit(None).cast("struct<seq:bigint,at:bigint,credit:bigint>"),
-        "initial": F.when(said & begin, F.struct(_number("next_outgoing_id", "value"))),
-        **_whole(),
+        "initial": start,
+        "row": F.struct("t_us"),
     }
-    read = kept(counted(in_cells(rows.withColumns(ops), chunks)))
-    return kept(with_previous(read, ["left", "t_us"]))
+    read = running(named, chunks, remembered, count=F.col("sends"))
+    read = _limited(read, heard)
+    return kept(read.drop("now_grant", "was_grant", "state", "state_before", "n"))
 
 
-def first_frames(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """The transfer frames of `link_rows_of` that begin a message."""
-    sent = in_cells(rows.where("sends"), chunks)
-    return with_previous(sent, ["ends"]).where(F.coalesce(F.col("previous.ends"), F.lit(True)))
+def _limited(read: DataFrame, heard: Column) -> DataFrame:
+    """Adds what follows from the counts and the latest grant.
 
-
-def grants_of(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """The flows among these rows that raise their link's limit, with `moved`: by how much.
-
-    Adds `limit` (null where it counts from an initial count that the trace lacks). `moved` is null
-    for the first.
+    Columns: `count` and `count_before` (D or N), `left` and `left_before` (credit or window),
+    `over` (by how many one more, just before the row, would have been beyond the limit; null if it
+    was allowed), `raises` (the row raises the limit), `moved` (by how much, of rows that grant;
+    null where either limit is unknown), `limited` (the row grants, and its limit is known). What is
+    not known is null.
     """
-    flow = (F.col("kind") == "flow") & ~F.col("by_sender") & F.col("link_credit").isNotNull()
-    begun = (
-        rows.where(F.col("by_sender") & (F.col("kind") == "attach"))
-        .groupBy("key")
-        .agg(F.max("initial_delivery_count").alias("begun"))
+    # Right before the row, the sum is without what the row itself adds.
+    n_before = F.col("n") - (F.col("ends") if "ends" in read.columns else F.col("sends")).cast(
+        "long"
     )
-    counted_from = F.coalesce("delivery_count", "begun")
-    limits = (
-        rows.where(flow)
-        .join(F.broadcast(begun), "key", "left")
-        .withColumns(
-            {
-                "limit": serials.add(counted_from, F.col("link_credit")),
-                "upper": serials.add(
-                    F.coalesce(counted_from, F.lit(0).cast("long")), F.col("link_credit")
-                ),
-            }
-        )
+    read = read.withColumns(
+        {
+            "count": _count(F.col("now_base"), F.col("n"), F.col("state")),
+            "count_before": _count(F.col("was_base"), n_before, F.col("state_before")),
+        }
     )
-    limits = with_previous(limits, ["upper"], "flow_before")
-    moved = serials.difference(F.col("upper"), F.col("flow_before.upper"))
-    raised = F.when(F.col("flow_before").isNull(), F.col("link_credit") > 0).otherwise(moved > 0)
-    return limits.withColumn("moved", moved).where(raised)
+    room = _room(F.col("now_grant"), F.col("now_initial"), F.col("count"))
+    room_before = _room(F.col("was_grant"), F.col("was_initial"), F.col("count_before"))
+    here, before = F.col("now_grant.it"), F.col("was_grant.it")
+    started = F.col("was_initial.it.value")
+    base, base_before = F.coalesce(here["at"], started), F.coalesce(before["at"], started)
+    ahead = serials.used(before["more"], base_before, base)
+    moved = here["more"] - before["more"] + ahead
+    early = F.when(before["at"].isNull(), before["more"]).otherwise(0)
+    raises = (
+        F.when(before.isNull(), here["more"] > 0)
+        .when(base.isNull(), here["more"] > early)
+        .when(base_before.isNull(), here["more"] > 0)
+        .otherwise(moved > 0)
+    )
+    return read.withColumns(
+        {
+            "left": _floored(room),
+            "left_before": _floored(room_before),
+            "over": F.when(room_before <= 0, 1 - room_before),
+            "raises": F.coalesce(heard & raises, F.lit(False)),
+            "moved": F.when(heard, moved),
+            "limited": heard & base.isNotNull(),
+            "before_us": F.col("was_row.it.t_us"),
+        }
+    ).drop("now_base", "was_base", "now_initial", "was_initial", "now_row", "was_row")
 
 
-def endings(trace: DataFrame, whose: str) -> DataFrame:
-    """When each link ends as its sender, or its receiver, knows: link and `end_us`."""
-    rows = seen(trace)
-    at = F.col("t_us")
-    connections = rows.groupBy("run", "connection", VIEW).agg(
-        F.min(F.when(F.col("kind") == "close", at)).alias("closed"), F.max("t_us").alias("last_row")
-    )
-    sessions = rows.groupBy(*SESSION).agg(F.min(F.when(F.col("kind") == "end", at)).alias("ended"))
-    links = rows.where(F.col("link").isNotNull() & F.col("link_sender").isNotNull())
-    its = F.col(VIEW) == F.col("link_sender")
-    links = (
-        links.where(its if whose == SENDERS else ~its)
-        .groupBy(*LINK, VIEW)
-        .agg(F.min(F.when(F.col("kind") == "detach", at)).alias("detached"))
-    )
-    ends = F.least("detached", "ended", "closed")
-    return (
-        links.join(sessions, list(SESSION), "left")
-        .join(connections, ["run", "connection", VIEW], "left")
-        .select(*LINK, F.coalesce(ends, F.col("last_row")).alias("end_us"))
-    )
+def _count(stated: Column, n: Column, state: Column) -> Column:
+    """The counter: what was stated, and the messages or frames begun since."""
+    since = n + _open(state) - stated["n"] - _open(stated["state"])
+    return serials.add(stated["it"]["value"], since)
 
 
-def session_endings(trace: DataFrame) -> DataFrame:
-    """When each session ends as each end knows: `SESSION` and `end_us`."""
-    rows = seen(trace)
-    at = F.col("t_us")
-    connections = rows.groupBy("run", "connection", VIEW).agg(
-        F.min(F.when(F.col("kind") == "close", at)).alias("closed"), F.max("t_us").alias("last_row")
-    )
-    sessions = (
-        rows.where(F.col("session").isNotNull())
-        .groupBy(*SESSION)
-        .agg(F.min(F.when(F.col("kind") == "end", at)).alias("ended"))
-    )
-    return sessions.join(connections, ["run", "connection", VIEW]).select(
-        *SESSION, F.coalesce(F.least("ended", "closed"), F.col("last_row")).alias("end_us")
-    )
+def _open(state: Column) -> Column:
+    """1 in the middle of a message: it is counted, and its end has not come yet."""
+    return F.when(~F.coalesce(state, F.lit(True)), 1).otherwise(0)
 
 
-def kept(rows: DataFrame) -> DataFrame:
-    """The same rows, worked out once, when they are first asked for, and kept while in use.
+def _room(grant: Column, initial: Column, count: Column) -> Column:
+    """How many more may be sent; below 0, by how many it is overrun."""
+    at = F.coalesce(grant["it"]["at"], initial["it"]["value"])
+    return grant["it"]["more"] - serials.used(grant["it"]["more"], at, count)
 
-    Without it each use would work them out again, and each use of that again.
+
+def _floored(room: Column) -> Column:
+    return F.when(room.isNotNull(), F.least(F.greatest(room, F.lit(0)), F.lit(serials.LARGEST)))
+
+
+def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """When each link, or session, ends as the view's end knows.
+
+    Args:
+        rows: of `rows_seen`.
+        keys: `(*LINK, VIEW)` or `SESSION`.
+
+    Returns:
+        `key`, the keys, `end_seq` and `end_us`: of the first row that ends it, else beyond the last
+        row, at that row's time.
     """
-    return rows.localCheckpoint(eager=False)
+    mark, end = F.struct("seq", "t_us"), Window.partitionBy("run", "connection", VIEW)
+    kinds = {"closed": "close", "ended": "end", "detached": "detach"}
+    told = rows.groupBy(*keys).agg(
+        *(
+            F.min(F.when(F.col("kind") == kind, mark)).alias(name)
+            for name, kind in kinds.items()
+        ),
+        F.max(mark).alias("last_row"),
+    )  # fmt: skip
+    # A few rows: what ends a session or a connection is said in a row of no link.
+    told = told.withColumns(
+        {
+            "closed": F.min("closed").over(end),
+            "ended": F.min("ended").over(Window.partitionBy(*SESSION)),
+            "last_row": F.max("last_row").over(end),
+        }
+    )
+    parts = ["detached"] if "link" in keys else []
+    told = told.withColumn("over", F.least(*parts, "ended", "closed"))
+    named = F.col("session").isNotNull()
+    if "link" in keys:
+        named = named & F.col("link").isNotNull() & F.col("link_sender").isNotNull()
+    return told.where(named).select(
+        F.xxhash64(*keys).alias("key"),
+        *keys,
+        F.coalesce("over.seq", F.lit(LATE)).alias("end_seq"),
+        F.coalesce("over.t_us", "last_row.t_us").alias("end_us"),
+    )
+
+
+def merged(parts: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
+    """One table of several, each with these keys and columns of its own, one row for each key.
+
+    A key may be null, and may be missing in any of them.
+    """
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    every = reduce(lambda one, more: one.unionByName(more, allowMissingColumns=True), parts)
+    return every.groupBy(*keys).agg(
+        *(F.max(name).alias(name) for name in names if name not in keys)
+    )
 
 
 def _number(name: str, alias: str) -> Column:
     return F.col(name).cast("long").alias(alias)
-
-
-def _whole() -> dict[str, Column]:
-    """No frame is looked upon as lost: the plain definition knows of none."""
-    nothing = F.lit(None).cast("long")
-    return {"lost_user": nothing, "lost_granter": nothing, "whole": F.lit(False)}

@@ -11,7 +11,10 @@ from workbench.trace.schema import COLUMNS
 if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
-__all__ = ["CREDIT", "KEY", "STALLS", "SUMMARY", "TRACE", "WINDOWS", "spark_type"]
+__all__ = [
+    "COMPARE", "CREDIT", "GRANTS", "KEY", "LATENCY", "STALLS", "SUMMARY", "THROUGHPUT", "TRACE",
+    "VIOLATIONS", "WINDOWS", "spark_type",
+]  # fmt: skip
 
 _WORDS: dict[str, T.DataType] = {
     "string": T.StringType(),
@@ -106,4 +109,61 @@ WINDOWS = _answer(
     ("closed_us", _LONG, "all of them together"),
     ("longest_closed_us", _LONG, "the longest of them"),
     ("known", _BOOL, "the window was known from the session's beginning"),
+)
+GRANTS = _answer(
+    *LINK_KEY,
+    ("grants", _LONG, "flows of the receiver that raised its limit, or the first with credit"),
+    ("messages", _LONG, "messages of the link"),
+    ("grants_per_message", _REAL, "null without a message"),
+    ("granted", _LONG, "typical credit right after a grant"),
+    ("left", _LONG, "typical credit right before a grant, the first left out"),
+    ("interval_us", _LONG, "typical time from one grant to the next"),
+    ("rule", _TEXT, "how the receiver tops up"),
+    ("zero_times", _LONG, "intervals in which credit was 0 after the first grant"),
+    ("zero_us", _LONG, "all of them together"),
+    ("rate", _REAL, "messages per second while there was credit"),
+    ("round_trip_us", _LONG, "typical time from a grant at credit 0 to the next message"),
+    ("credit_needed", _LONG, "rate times round trip and interval, rounded up"),
+    ("advice", _TEXT, "unknown, enough or raise"),
+    ("known", _BOOL, "the delivery-count was known from the link's beginning"),
+)
+LATENCY = _answer(
+    *LINK_KEY,
+    ("measure", _TEXT, "settlement, grant, drain or echo"),
+    ("count", _LONG, "how many were answered"),
+    ("p50_us", _LONG, "half of them took no longer"),
+    ("p90_us", _LONG, "nine tenths took no longer"),
+    ("p99_us", _LONG, "99 of 100 took no longer"),
+    ("max_us", _LONG, "the longest"),
+    ("unanswered", _LONG, "begun and never ended"),
+)
+THROUGHPUT = _answer(
+    *LINK_KEY,
+    ("window_start_us", _LONG, "where the window begins"),
+    ("queue", _TEXT, "the first that a row of the link names"),
+    ("messages", _LONG, "that the link's sender began in the window"),
+    ("frames", _LONG, "transfer frames of the sender in it"),
+    ("body_bytes", _LONG, "octets of bodies in those"),
+    ("rate", _REAL, "messages per second"),
+    ("share", _REAL, "of what this peer sent on this connection in the window"),
+    ("jain", _REAL, "Jain's index of fairness between those links"),
+    ("blocked_us", _LONG, "time with credit behind a closed session window"),
+)
+VIOLATIONS = _answer(
+    *LINK_KEY,
+    ("seq", _LONG, "the row of the trace"),
+    ("frame_id", _LONG, "its frame"),
+    ("from_peer", _TEXT, "who sent it"),
+    ("what", _TEXT, "which rule it breaks"),
+    ("clause", _TEXT, "where AMQP 1.0 says so"),
+    ("by", _LONG, "by how many; null where no number tells"),
+    ("certain", _BOOL, "nothing that was still on its way can excuse it"),
+)
+COMPARE = _answer(
+    ("measure", _TEXT, "what is compared"),
+    ("left", _REAL, "in the one trace"),
+    ("right", _REAL, "in the other"),
+    ("difference", _REAL, "right less left"),
+    ("ratio", _REAL, "right by left; null if left is 0"),
+    ("effect", _REAL, "Cohen's d; null for totals"),
 )

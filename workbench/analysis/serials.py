@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["add", "difference", "left_of", "steps"]
+__all__ = ["add", "difference", "left_of", "signed", "steps", "used"]
 
 HALF = 1 << 31
 CIRCLE = 1 << 32
@@ -30,6 +30,20 @@ def difference(one: Column, other: Column) -> Column:
     """How far one is ahead of the other, negative if behind; null if half a circle apart."""
     forward = steps(one, other)
     return F.when(forward < HALF, forward).when(forward > HALF, forward - F.lit(CIRCLE))
+
+
+def signed(one: Column, other: Column) -> Column:
+    """How far one is ahead of the other: −2^31 to 2^31 − 1."""
+    return F.pmod(one - other + F.lit(HALF), F.lit(CIRCLE)) - F.lit(HALF)
+
+
+def used(granted: Column, at: Column, now: Column) -> Column:
+    """How many steps lead from where so much was granted to here; negative: it is behind.
+
+    A grant of half a circle or more is used up forwards, further than `signed` can tell.
+    """
+    forward = steps(now, at)
+    return F.when((granted >= HALF) & (forward <= granted), forward).otherwise(signed(now, at))
 
 
 def left_of(granted: Column, at: Column, now: Column) -> Column:

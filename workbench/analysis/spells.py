@@ -1,4 +1,4 @@
-"""Intervals in which something holds, from rows that know the row before."""
+"""Intervals in which something holds, from rows that know whether it held before."""
 
 from __future__ import annotations
 
@@ -8,64 +8,50 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .lags import with_previous
+from .running import running
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Spell"]
+__all__ = ["intervals"]
 
 
-class Spell:
-    """Something that holds from one row on until a row says otherwise, or until `end_us`.
-
-    The rows have `t_us`, `seq` and `end_us`, the end of what is told about; rows at or after it add
-    nothing. What is not known does not hold.
+def intervals(
+    rows: DataFrame,
+    holds: Column,
+    held: Column,
+    ends: DataFrame,
+    keys: Sequence[str],
+    chunks: Chunks,
+) -> DataFrame:
+    """From each row that makes it so to the row that ends it, or to the end of what it is about.
 
     Args:
-        holds: after the row.
-        held: after the row before.
-        since_us: time of the row before.
+        rows: with `key`, the keys, `seq`, `t_us`.
+        holds: after the row; what is not known does not hold.
+        held: before the row.
+        ends: of `readings.endings`: nothing is told after an `end_seq`.
+        keys: what the interval is of, `run` among them.
+        chunks: how the rows are cut.
+
+    Returns:
+        The keys, `start_us`, `end_us` and `end_seq`, the row that ended it.
     """
-
-    def __init__(self, holds: Column, held: Column, since_us: Column) -> None:
-        no = F.lit(False)
-        end = F.col("end_us")
-        self.holds = F.coalesce(holds, no)
-        self.held = F.coalesce(held, no)
-        self.since_us = since_us
-        self.until_us = F.least(F.col("t_us"), end)
-        self.begins = self.holds & ~self.held & (F.col("t_us") < end)
-
-    def aggregates(self, times: str, total_us: str) -> tuple[Column, Column]:
-        """How often, and how long in all, for one group of rows."""
-        passed = F.when(self.held, F.greatest(self.until_us - self.since_us, F.lit(0)))
-        tail = F.max_by(
-            F.when(self.holds, F.greatest(F.col("end_us") - F.col("t_us"), F.lit(0))).otherwise(0),
-            "seq",
-        )
-        return (
-            F.coalesce(F.sum(self.begins.cast("long")), F.lit(0)).alias(times),
-            (F.coalesce(F.sum(passed), F.lit(0)) + F.coalesce(tail, F.lit(0))).alias(total_us),
-        )
-
-    def longest(self, rows: DataFrame, group: Sequence[str], chunks: Chunks) -> DataFrame:
-        """The longest of each group: `longest_us`; groups without one have no row."""
-        edges = rows.withColumns({"begins_it": self.begins, "ends_it": self.held & ~self.holds})
-        edges = edges.where("begins_it or ends_it").drop("previous")
-        edges = with_previous(edges, ["t_us", "begins_it"])
-        closed = edges.where("ends_it and previous.begins_it").select(
-            *group,
-            (F.least("t_us", "end_us") - F.col("previous.t_us")).alias("us"),
-        )
-        last = edges.groupBy(*group).agg(
-            F.max_by(F.struct("begins_it", "t_us", "end_us"), "seq").alias("at")
-        )
-        still_open = last.where("at.begins_it").select(
-            *group, (F.col("at.end_us") - F.col("at.t_us")).alias("us")
-        )
-        return (
-            closed.union(still_open)
-            .groupBy(*group)
-            .agg(F.max(F.greatest("us", F.lit(0))).alias("longest_us"))
-        )
+    no, yes = F.lit(False), F.lit(True)
+    edges = (
+        rows.withColumns({"holds": F.coalesce(holds, no), "held": F.coalesce(held, no)})
+        .where(F.col("holds") != F.col("held"))
+        .select("key", *keys, "seq", F.lit(0).alias("tie"), "t_us", "holds")
+    )
+    last = ends.select(
+        "key", *keys, F.col("end_seq").alias("seq"), F.lit(1).alias("tie"),
+        F.col("end_us").alias("t_us"), no.alias("holds"),
+    )  # fmt: skip
+    remembered = {"edge": F.struct("holds", "t_us"), "over": F.when(F.col("tie") == 1, yes)}
+    read = running(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
+    return read.where(F.col("was_edge.it.holds") & F.col("was_over").isNull()).select(
+        *keys,
+        F.col("was_edge.it.t_us").alias("start_us"),
+        F.col("t_us").alias("end_us"),
+        F.col("seq").alias("end_seq"),
+    )

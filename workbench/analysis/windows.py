@@ -9,97 +9,87 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from . import serials
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .lags import with_previous
-from .readings import LINK, SENDERS, SESSION, link_rows_of, session_endings, sessions_read
+from .readings import LINK, SESSION, endings, merged, rows_seen, senders, sessions_read
 from .schemas import TRACE, WINDOWS
 from .seen import VIEW
-from .spells import Spell
+from .spells import intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["windows"]
+__all__ = ["closings", "windows", "windows_of"]
 
 
 @typed(TRACE, WINDOWS)
 def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each session and direction in which a transfer or a window was seen."""
-    return lambda trace: _windows(trace, chunks)
+    """Gives one row for each session and direction in which a transfer or a window was seen.
+
+    Args:
+        chunks: how the trace is cut; see `reading.open_trace`.
+    """
+
+    def transform(trace: DataFrame) -> DataFrame:
+        rows = rows_seen(trace)
+        return windows_of(rows, sessions_read(rows, chunks), chunks)
+
+    return transform
 
 
-def _windows(trace: DataFrame, chunks: Chunks) -> DataFrame:
-    read = sessions_read(trace, chunks)
-    rows = read.join(F.broadcast(session_endings(trace)), list(SESSION))
-    said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
+def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
+    """The answer, from `readings.rows_seen` and `readings.sessions_read`."""
     begun = F.col("kind") == "begin"
-    spell = Spell(F.col("left") == 0, F.col("previous.left") == 0, F.col("previous.t_us"))
-    per_session = rows.groupBy(*SESSION).agg(
+    per_session = read.groupBy(*SESSION).agg(
         F.sum(F.col("sends").cast("long")).alias("frames"),
-        F.max(F.when(~said & begun, F.col("incoming_window"))).alias("window_first"),
+        F.sum((F.col("raises") & ~begun).cast("long")).alias("grants"),
+        F.max(F.when(~F.col("said") & begun, F.col("incoming_window"))).alias("window_first"),
         F.min("left").alias("window_least"),
-        F.max(F.coalesce(said & begun, F.lit(False))).alias("began"),
-        *spell.aggregates("closed_times", "closed_us"),
+        F.max(
+            F.col("said") & begun & F.col("next_outgoing_id").isNotNull()
+        ).alias("began"),
+    )  # fmt: skip
+    took = F.col("end_us") - F.col("start_us")
+    closed = (
+        closings(rows, read, chunks)
+        .groupBy(*SESSION)
+        .agg(
+            F.count("*").alias("closed_times"),
+            F.sum(took).alias("closed_us"),
+            F.max(took).alias("longest_closed_us"),
+        )
     )
-    longest = spell.longest(rows, SESSION, chunks)
-    found = (
-        per_session.join(_messages(trace), list(SESSION), "left")
-        .join(_grants(read, chunks), list(SESSION), "left")
-        .join(longest, list(SESSION), "left")
-    )
-    frames, messages = F.col("frames"), F.coalesce("messages", F.lit(0).cast("long"))
-    return found.where((frames > 0) | F.col("window_least").isNotNull()).select(
-        "run", "connection", "session", F.col(VIEW).alias("sender"), frames,
+    found = merged([per_session, closed, _messages(rows)], SESSION)
+    zero = F.lit(0).cast("long")
+    messages = F.coalesce("messages", zero)
+    return found.where((F.col("frames") > 0) | F.col("window_least").isNotNull()).select(
+        "run", "connection", "session", F.col(VIEW).alias("sender"), "frames",
         messages.alias("messages"),
-        F.when(messages > 0, frames / messages).alias("frames_per_message"),
-        F.coalesce("grants", F.lit(0).cast("long")).alias("grants"), "window_first",
-        "window_least", "closed_times", "closed_us",
-        F.coalesce("longest_us", F.lit(0).cast("long")).alias("longest_closed_us"),
-        (F.col("began") & F.col("window_first").isNotNull()).alias("known"),
+        F.when(messages > 0, F.col("frames") / messages).alias("frames_per_message"),
+        "grants", "window_first", "window_least",
+        *(
+            F.coalesce(name, zero).alias(name)
+            for name in ("closed_times", "closed_us", "longest_closed_us")
+        ),
+        (F.coalesce("began", F.lit(False)) & F.col("window_first").isNotNull()).alias("known"),
     )  # fmt: skip
 
 
-def _messages(trace: DataFrame) -> DataFrame:
+def closings(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
+    """Intervals in which a session's window was 0: as `spells.intervals`."""
+    ends = endings(rows, SESSION)
+    return intervals(read, F.col("left") == 0, F.col("left_before") == 0, ends, SESSION, chunks)
+
+
+def _messages(rows: DataFrame) -> DataFrame:
     """Messages begun in each session: those that ended, and those still open at the end."""
+    no = F.lit(False)
+    last = ~F.coalesce("more", no) | F.coalesce("aborted", no)
     per_link = (
-        link_rows_of(trace, SENDERS)
-        .where("sends")
+        senders(rows)
+        .where(F.col("said") & (F.col("kind") == "transfer") & F.col("link").isNotNull())
         .groupBy(*LINK, VIEW)
-        .agg(
-            F.sum(F.col("ends").cast("long")).alias("whole"),
-            F.max_by("ends", "seq").alias("over"),
-        )
+        .agg(F.sum(last.cast("long")).alias("ended"), F.max_by(last, "seq").alias("over"))
     )
-    begun = F.col("whole") + F.when(F.col("over"), 0).otherwise(1)
+    begun = F.col("ended") + F.when(F.col("over"), 0).otherwise(1)
     return per_link.groupBy(*SESSION).agg(F.sum(begun).cast("long").alias("messages"))
-
-
-def _grants(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """Flows that raised the window's upper end; the begin gives it and is none."""
-    said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
-    begun = (
-        rows.where(said & (F.col("kind") == "begin"))
-        .groupBy(*SESSION)
-        .agg(F.max("next_outgoing_id").alias("begun"))
-    )
-    told = rows.where(
-        ~said & F.col("kind").isin("begin", "flow") & F.col("incoming_window").isNotNull()
-    ).join(F.broadcast(begun), list(SESSION), "left")
-    counted_from = F.coalesce(
-        F.when(F.col("kind") == "flow", F.col("next_incoming_id")),
-        F.col("begun"),
-        F.lit(0).cast("long"),
-    )
-    uppers = told.drop("previous").withColumn(
-        "upper", serials.add(counted_from, F.col("incoming_window"))
-    )
-    uppers = with_previous(uppers, ["upper"])
-    moved = serials.difference(F.col("upper"), F.col("previous.upper"))
-    raised = F.when(F.col("previous").isNull(), F.col("incoming_window") > 0).otherwise(moved > 0)
-    return (
-        uppers.where(raised & (F.col("kind") == "flow"))
-        .groupBy(*SESSION)
-        .agg(F.count("*").alias("grants"))
-    )

@@ -51,11 +51,21 @@ def _totals(rows: Sequence[Row]) -> dict[str, int]:
     return {
         "messages": sum(row["messages"] for row in directions),
         "frames": sum(row["frames"] for row in directions),
-        "duration_us": rows[-1].t_us - rows[0].t_us if rows else 0,
+        "duration_us": _duration(rows),
         "zero_us": sum(row["zero_us"] for row in grants(rows)),
         "closed_us": sum(row["closed_us"] for row in directions),
         "violations": len(violations(rows)),
     }
+
+
+def _duration(rows: Sequence[Row]) -> int:
+    """Each run from its first row to its last."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for row in rows:
+        first.setdefault(row.run, row.t_us)
+        last[row.run] = row.t_us
+    return sum(last.values()) - sum(first.values())
 
 
 def _samples(rows: Sequence[Row]) -> dict[str, list[int]]:

@@ -1,0 +1,109 @@
+"""How long did answers take: settlements, grants, drains and echoes?
+
+`latency` of `data/README.md`: one row per link and measure.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from .chunks import Chunks
+from .compose import Transformer, typed
+from .readings import LINK, links_read, receivers, rows_seen
+from .running import kept, running
+from .schemas import LATENCY, TRACE
+from .settling import settlements
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["answers_to_grants", "latency", "percentile"]
+
+
+def percentile(value: str, percent: int) -> Column:
+    """The nearest-rank percentile of a group, of whole numbers; null of nothing."""
+    rank = F.expr(f"percentile_disc({percent / 100}) WITHIN GROUP (ORDER BY {value})")
+    return rank.cast("long")
+
+
+@typed(TRACE, LATENCY)
+def latency(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for each link and measure that began at least once.
+
+    Args:
+        chunks: how the trace is cut; see `reading.open_trace`.
+    """
+
+    def transform(trace: DataFrame) -> DataFrame:
+        rows = rows_seen(trace)
+        read = links_read(rows, chunks)
+        begun = [
+            settlements(rows, read).withColumn("measure", F.lit("settlement")),
+            answers_to_grants(read, chunks).withColumn("measure", F.lit("grant")),
+            _answers_to_flows(read, chunks),
+        ]
+        every = reduce(
+            lambda one, more: one.unionByName(more),
+            [each.select(*LINK, "measure", "us") for each in begun],
+        )
+        return every.groupBy(*LINK, "measure").agg(
+            F.count("us").alias("count"),
+            *(percentile("us", percent).alias(f"p{percent}_us") for percent in (50, 90, 99)),
+            F.max("us").alias("max_us"),
+            (F.count("*") - F.count("us")).alias("unanswered"),
+        )
+
+    return transform
+
+
+def answers_to_grants(read: DataFrame, chunks: Chunks) -> DataFrame:
+    """Each grant made at credit 0, with the time to the link's next message.
+
+    Args:
+        read: of `readings.links_read`.
+        chunks: how it is cut.
+
+    Returns:
+        `LINK` and `us`; null where another grant or nothing came first.
+    """
+    asks = F.col("raises") & F.coalesce(F.col("left_before") == 0, F.lit(False))
+    rows = receivers(read).where(F.col("raises") | F.col("begins"))
+    rows = rows.select(*LINK, "key", "seq", "t_us", asks.alias("asks"), "begins")
+    # The grant that stands last is told of by a row behind all others.
+    behind = rows.groupBy(*LINK, "key").agg(
+        (F.max("seq") + 1).alias("seq"), F.max("t_us").alias("t_us")
+    )
+    no = F.lit(False)
+    rows = rows.unionByName(behind.withColumns({"asks": no, "begins": no}))
+    read = running(rows, chunks, {"event": F.struct("asks", "t_us")})
+    was = F.col("was_event.it")
+    return read.where(was["asks"]).select(
+        *LINK, F.when(F.col("begins"), F.col("t_us") - was["t_us"]).alias("us")
+    )
+
+
+def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
+    """Each drain and each echo with the time to the sender's next flow; null if none came."""
+    flow, user = F.col("kind") == "flow", F.col("by_sender")
+    asks = flow & ~user & F.col("link_credit").isNotNull()
+    drains = F.col("drain") & ~F.coalesce("was_grant.it.drain", F.lit(False))
+    measures = F.filter(
+        F.array(F.when(asks & drains, "drain"), F.when(asks & F.col("echo"), "echo")),
+        lambda one: one.isNotNull(),
+    )
+    rows = receivers(read).select(
+        *LINK, "key", "seq", "t_us", (flow & user).alias("answers"), measures.alias("measures")
+    )
+    rows = rows.where(F.col("answers") | (F.size("measures") > 0))
+    read = kept(running(rows, chunks, {}, count=F.col("answers")))
+    # Whoever asks when so many answers were given waits for the next.
+    answers = read.where("answers").select(
+        "key", (F.col("n") - 1).alias("n"), F.col("t_us").alias("answered_us")
+    )
+    asked = read.select(*LINK, "key", "n", "t_us", F.explode("measures").alias("measure"))
+    return asked.join(answers, ["key", "n"], "left").select(
+        *LINK, "measure", (F.col("answered_us") - F.col("t_us")).alias("us")
+    )

@@ -1,0 +1,161 @@
+"""How much does each link carry from window to window, is that fair, and what held it up?
+
+`throughput` of `data/README.md`: one row per window and link.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from .chunks import Chunks
+from .compose import Transformer, typed
+from .errors import AnalysisError
+from .readings import (
+    LINK,
+    SESSION,
+    endings,
+    links_read,
+    merged,
+    rows_seen,
+    senders,
+    sessions_read,
+)
+from .running import running
+from .schemas import THROUGHPUT, TRACE
+from .seen import VIEW, frames_once
+from .spells import intervals
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["WINDOW_US", "throughput"]
+
+WINDOW_US = 1_000_000
+
+
+@typed(TRACE, THROUGHPUT)
+def throughput(window_us: int = WINDOW_US, chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for each window and link, from the link's first window to its last.
+
+    Args:
+        window_us: length of a window in microseconds, 1 or more.
+        chunks: how the trace is cut; see `reading.open_trace`.
+
+    Raises:
+        AnalysisError: the window has no length.
+    """
+    if window_us < 1:
+        raise AnalysisError(f"a window of {window_us} µs has no length; legal: 1 or more")
+
+    def transform(trace: DataFrame) -> DataFrame:
+        parts = [_counted(trace, window_us, chunks), _blocked(trace, window_us, chunks)]
+        found = merged([*parts, _queues(trace)], (*LINK, "k"))
+        queue = F.max("queue").over(Window.partitionBy(*LINK))
+        return _shared(found.withColumn("queue", queue), window_us)
+
+    return transform
+
+
+def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
+    """Messages, frames and octets by link and window, with the empty windows between."""
+    no = F.lit(False)
+    sends = F.coalesce(F.col("from_peer") == F.col("link_sender"), no) & (
+        F.col("kind") == "transfer"
+    )
+    last = ~F.coalesce("more", no) | F.coalesce("aborted", no)
+    rows = (
+        frames_once(trace)
+        .where(F.col("link").isNotNull())
+        .select(
+            *LINK, "seq", F.xxhash64(*LINK).alias("key"), "body_bytes", sends.alias("sends"),
+            (sends & last).alias("ends"), _window(F.col("t_us"), window_us).alias("k"),
+        )
+    )  # fmt: skip
+    state = F.when(F.col("sends"), F.col("ends"))
+    begins = F.col("sends") & F.coalesce("state_before", F.lit(True))
+    counts = running(rows, chunks, {}, state=state).groupBy(*LINK, "k").agg(
+        F.sum(begins.cast("long")).alias("messages"),
+        F.sum(F.col("sends").cast("long")).alias("frames"),
+        F.sum(F.when(F.col("sends"), F.col("body_bytes")).cast("long")).alias("body_bytes"),
+    )  # fmt: skip
+    # From each window that has rows to the next that has, the ones between have none.
+    following = F.lead("k").over(Window.partitionBy(*LINK).orderBy("k"))
+    upto = F.coalesce(following - 1, F.col("k"))
+    every = counts.withColumn("upto", upto).withColumn("at", F.explode(F.sequence("k", "upto")))
+    here = F.col("at") == F.col("k")
+    return every.select(
+        *LINK, F.col("at").alias("k"),
+        *(
+            F.coalesce(F.when(here, F.col(name)), F.lit(0)).alias(name)
+            for name in ("messages", "frames", "body_bytes")
+        ),
+    )  # fmt: skip
+
+
+def _queues(trace: DataFrame) -> DataFrame:
+    """The first queue that a row of each link names."""
+    rows = trace.where("link is not null and connection is not null and queue is not null")
+    return rows.groupBy(*LINK).agg(F.min_by("queue", "seq").alias("queue"))
+
+
+def _blocked(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
+    """How long in each window a link had credit behind a closed session window."""
+    rows = rows_seen(trace)
+    keys = (*LINK, VIEW)
+    ends = senders(endings(rows, keys))
+    shut = _changes(sessions_read(rows, chunks), F.col("left") == 0, F.col("left_before") == 0)
+    # A session's window is every link's: the few rows at which it opens or closes go to each.
+    shut = shut.select(*SESSION, "seq", "t_us", F.col("is").alias("shut"))
+    shut = shut.join(F.broadcast(ends.select(*keys)), list(SESSION)).select(
+        *keys, "seq", "t_us", "shut"
+    )
+    has = _changes(
+        senders(links_read(rows, chunks)), F.col("left") > 0, F.col("left_before") > 0
+    ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
+    events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
+    remembered = {name: F.col(name) for name in ("shut", "has")}
+    read = running(events, chunks, remembered)
+    holds, held = (F.col(f"{now}_shut.it") & F.col(f"{now}_has.it") for now in ("now", "was"))
+    blocked = intervals(read, holds, held, ends, keys, chunks).where("end_us > start_us")
+    first, last = (_window(F.col(name), window_us) for name in ("start_us", "end_us"))
+    each = blocked.withColumn("k", F.explode(F.sequence(first, last)))
+    start = F.col("k") * window_us
+    inside = F.least(F.col("end_us"), start + window_us) - F.greatest(F.col("start_us"), start)
+    return each.groupBy(*LINK, "k").agg(F.sum(inside).alias("blocked_us"))
+
+
+def _changes(read: DataFrame, now: Column, before: Column) -> DataFrame:
+    """The rows at which it is so, or not so, for the first time; adds `is`."""
+    no = F.lit(False)
+    rows = read.withColumn("is", F.coalesce(now, no))
+    return rows.where(F.col("is") != F.coalesce(before, no))
+
+
+def _window(t_us: Column, window_us: int) -> Column:
+    return F.floor(t_us / F.lit(window_us)).cast("long")
+
+
+def _shared(found: DataFrame, window_us: int) -> DataFrame:
+    """What needs all links of a sender in a window."""
+    messages = F.col("messages").cast("double")
+    here = Window.partitionBy("run", "connection", "link_sender", "k")
+    found = found.where("frames is not null").withColumns(
+        {
+            "total": F.sum(messages).over(here),
+            "squares": F.sum(messages * messages).over(here),
+            "links": F.count("*").over(here),
+        }
+    )
+    total, squares = F.col("total"), F.col("squares")
+    return found.withColumns(
+        {
+            "window_start_us": F.col("k") * window_us,
+            "rate": messages * F.lit(1e6) / F.lit(window_us),
+            "share": F.when(total > 0, messages / total),
+            "jain": F.when(squares > 0, total * total / (F.col("links") * squares)),
+            "blocked_us": F.coalesce("blocked_us", F.lit(0).cast("long")),
+        }
+    )

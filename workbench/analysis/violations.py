@@ -1,0 +1,164 @@
+"""Which frames broke a rule of AMQP 1.0, and which clause is it?
+
+`violations` of `data/README.md`: one row for each frame and rule.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from . import serials
+from .chunks import Chunks
+from .compose import Transformer, typed
+from .readings import LINK, SESSION, links_read, rows_seen, senders, sessions_read
+from .running import running
+from .schemas import TRACE, VIOLATIONS
+from .seen import VIEW
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["violations", "violations_of"]
+
+CLAUSES = {
+    "beyond-credit": "2.6.7",
+    "beyond-window": "2.5.6",
+    "delivery-id-missing": "2.7.5",
+    "delivery-id-order": "2.6.12",
+    "id-never-sent": "2.5.6",
+    "handle-unknown": "2.6.2",
+    "no-answer": "2.7.4",
+}
+
+
+@typed(TRACE, VIOLATIONS)
+def violations(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for each frame and each rule that it breaks.
+
+    Args:
+        chunks: how the trace is cut; see `reading.open_trace`.
+    """
+
+    def transform(trace: DataFrame) -> DataFrame:
+        rows = rows_seen(trace)
+        return violations_of(rows, links_read(rows, chunks), sessions_read(rows, chunks), chunks)
+
+    return transform
+
+
+def violations_of(
+    rows: DataFrame, links: DataFrame, sessions: DataFrame, chunks: Chunks
+) -> DataFrame:
+    """The answer, from what `readings` gives."""
+    found = [
+        _beyond(senders(links), F.col("begins"), "beyond-credit", chunks),
+        _beyond(sessions, F.col("sends"), "beyond-window", chunks),
+        *_numbers(links, chunks),
+        _never_sent(sessions),
+        _handles(rows, chunks),
+        _unanswered(rows, chunks),
+    ]
+    return reduce(lambda one, more: one.unionByName(more), found)
+
+
+def _breach(
+    rows: DataFrame, what: str, by: Column | None = None, certain: Column | None = None
+) -> DataFrame:
+    number = F.lit(None) if by is None else by
+    # What has no link's name is said of no link.
+    named = F.col("link").isNotNull()
+    return rows.select(
+        "run", "connection", "session", "link",
+        *(F.when(named, F.col(name)).alias(name) for name in ("link_sender", "attach_no")),
+        "seq", "frame_id", "from_peer", F.lit(what).alias("what"),
+        F.lit(CLAUSES[what]).alias("clause"), number.cast("long").alias("by"),
+        (F.lit(True) if certain is None else certain).alias("certain"),
+    )  # fmt: skip
+
+
+def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFrame:
+    """What goes out beyond its limit.
+
+    It is certain where it is beyond the furthest limit so far as well: from move to move of the
+    limit the sum tells where it stands, and its peak where it stood furthest.
+    """
+    over = F.when(sends, F.col("over"))
+    rows = read.withColumn("over", over).where(over.isNotNull() | F.col("moved").isNotNull())
+    read = running(rows, chunks, {}, count=F.col("moved"), peak=True).where("over is not null")
+    certain = F.col("own") | (F.col("over") > F.col("peak") - F.col("n"))
+    return _breach(read, what, F.col("over"), certain)
+
+
+def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
+    """Delivery-ids: missing, or not the next."""
+    begun = senders(links).where("begins").withColumn("key", F.xxhash64(*SESSION))
+    number = F.col("delivery_id").cast("long")
+    kept = begun.select("run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"))
+    read = running(
+        kept, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct(F.col("id").alias("id")))}
+    )
+    off = serials.signed(F.col("id"), serials.add(F.col("was_id.it.id"), F.lit(1)))
+    return [
+        _breach(begun.where(number.isNull()), "delivery-id-missing"),
+        _breach(read.withColumn("off", off).where("off <> 0"), "delivery-id-order", F.col("off")),
+    ]
+
+
+def _never_sent(sessions: DataFrame) -> DataFrame:
+    """Flows that speak of frames which the other end has not sent."""
+    told = F.col("next_incoming_id").cast("long")
+    ahead = serials.signed(told, F.col("count_before"))
+    heard = ~F.col("said") & (F.col("kind") == "flow") & F.col("from_peer").isNotNull()
+    rows = sessions.where(heard).withColumn("ahead", ahead).where("ahead > 0")
+    return _breach(rows, "id-never-sent", F.col("ahead"))
+
+
+def _handles(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    """Frames whose handle stands for no link of their author's."""
+    begin, attach = F.col("kind") == "begin", F.col("kind") == "attach"
+    said = rows.where(F.col("said") & F.col("session").isNotNull())
+    # Only what changes, or needs, a handle; a session's begin is looked up.
+    begun = said.where(begin).groupBy(*SESSION).agg(F.min("seq").alias("begun_seq"))
+    uses = F.col("kind").isin("flow", "transfer", "detach")
+    named = (
+        said.where((attach | uses) & F.col("handle").isNotNull())
+        .join(F.broadcast(begun), list(SESSION))
+        .where(F.col("seq") > F.col("begun_seq"))
+        .withColumn("key", F.xxhash64(*SESSION, "handle"))
+    )
+    stands = F.when(attach, True).when(F.col("kind") == "detach", False)
+    read = running(named, chunks, {"stands": stands})
+    unknown = ~F.coalesce("was_stands.it", F.lit(False))
+    return _breach(read.where(uses & unknown), "handle-unknown")
+
+
+def _unanswered(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    """Flows that ask, and are passed over."""
+    link = F.col("link").isNotNull() & (F.col("kind") == "flow")
+    name = F.xxhash64(*LINK, VIEW)
+    flows = rows.where(link & F.col("said")).withColumn("key", name)
+    theirs = F.coalesce(F.col("link_sender") != F.col(VIEW), F.lit(True))
+    drain = theirs & F.coalesce("drain", F.lit(False))
+    read = running(flows, chunks, {"drain": F.when(theirs, drain)})
+    begins = drain & ~F.coalesce("was_drain.it", F.lit(False))
+    asked = read.where(F.coalesce("echo", F.lit(False)) | begins)
+    heard = rows.where(~F.col("said") & F.col("from_peer").isNotNull())
+    answers = heard.where(link).groupBy(name.alias("key")).agg(F.max("seq").alias("answer_seq"))
+    later = (
+        heard.where((F.col("kind") != "transfer") & F.col("session").isNotNull())
+        .groupBy(F.xxhash64(*SESSION).alias("session_key"))
+        .agg(F.max("seq").alias("later_seq"))
+    )
+    found = (
+        asked.withColumn("session_key", F.xxhash64(*SESSION))
+        .join(F.broadcast(later), "session_key")
+        .join(F.broadcast(answers), "key", "left")
+        .where(
+            (F.col("later_seq") > F.col("seq"))
+            & F.coalesce(F.col("answer_seq") < F.col("seq"), F.lit(True))
+        )
+    )
+    return _breach(found, "no-answer")

@@ -260,11 +260,16 @@ class Replicas:
 
     def _cut_off(self, node: Node, log: dict[int, _Entry], first: int) -> None:
         """Entries from an index on make room for others."""
+        gone: set[int] = set()
         while log and (last := next(reversed(log))) >= first:
-            entry = log.pop(last)
-            if entry.message and log is node._log:
-                found = self.messages[entry.message].logs
-                found.put(self._step, _without(found.now, node.name))
+            gone.add(log.pop(last).message)
+        if not gone:
+            return
+        # A message that was sent again may stand in two places.
+        for number in gone - {0} - {entry.message for entry in log.values()}:
+            message = self.messages[number]
+            found = message.logs if log is node._log else message.disks
+            found.put(self._step, _without(found.now, node.name))
 
     def _wal(self, row: Row, node: Node) -> None:
         count = int(row.extra["entries"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 from bokeh.plotting import figure
 
 from . import theme
@@ -73,7 +73,7 @@ def curve_chart(
         look = {"marker": marker, "size": 8, "color": colour, "name": name}
         drawn.append(chart.scatter("x", "y", source=source, legend_label=name, **look))
     for place, (name, points) in enumerate((measured or {}).items()):
-        colour, *_ = LOOKS[place % len(LOOKS)]
+        colour, *_ = LOOKS[(place + len(curves)) % len(LOOKS)]
         drawn.append(
             chart.scatter(
                 "x",
@@ -93,7 +93,7 @@ def curve_chart(
     if not logarithmic:
         chart.y_range.start = 0
         chart.x_range.start = 0
-        chart.yaxis.formatter.use_scientific = False
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
     if chart.legend:
         chart.add_layout(chart.legend[0], "right")
         chart.legend.label_text_font_size = "12px"

@@ -32,9 +32,9 @@ from .topology_state import (
 WIDTH = 1000
 LEVEL = 75  # between two replicas, one above the other
 BOX = {REPLICA: (190, 40), LOG: (190, 32)}
-CLIENT_BOX = (166, 46)
+CLIENT_BOX = (180, 46)
 BESIDE = 37  # from the middle of a replica's box down to that of its log
-COLUMNS = (92, 345)  # middles of the clients and of the session
+COLUMNS = (98, 350)  # middles of the clients and of the session
 MIDDLE, WIDE = 722, 176  # of the ellipse of replicas
 
 Position = tuple[float, float]

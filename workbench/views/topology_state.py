@@ -185,7 +185,7 @@ class TopologyState:
 
     def _session(self, step: int) -> Place:
         waits = self._unconfirmed.at(step)
-        slow = ": queue is slow" if self.story.slow.at(step) else ""
+        slow = ": queue slow" if self.story.slow.at(step) else ""
         return Place(
             name=SESSION,
             kind=SESSION,

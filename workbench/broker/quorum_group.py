@@ -30,7 +30,7 @@ from workbench.queues.raft_messages import (
 from workbench.queues.raft_rules import RIGHT, RaftRules
 from workbench.queues.raft_vote import LEADER
 
-from .quorum_roles import Answers, Member, Port, Watcher
+from .quorum_roles import Answers, Member, Port, Watcher, message_runs
 
 if TYPE_CHECKING:
     from .quorum_cluster import QuorumCluster
@@ -278,7 +278,7 @@ class QuorumGroup:
     ) -> None:
         for watcher in self.watchers:
             watcher.appended(node, member.replica.log, entries)
-        self._log("append", node, extra=_span(entries))
+        self._log("append", node, extra={**_span(entries), "messages": message_runs(entries)})
         owner = self._cluster.nodes[node]
         if self._at_once is None:
             owner.wal.write(self.writer, entries, generation)

@@ -249,7 +249,7 @@ class QuorumProcess(QueueProcess):
         """A command was applied: a message is confirmed with it, others may see a change."""
         if isinstance(logged.command, Enqueue):
             confirmed, _ = self._told.pop(logged.seq, (None, None))
-            self._log("confirm")
+            self._log("confirm", extra={"message": logged.enqueue_seq})
             if confirmed is not None:
                 confirmed()
         if not isinstance(logged.command, Settle | Credit):

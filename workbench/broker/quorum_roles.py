@@ -63,3 +63,22 @@ class Member:
         self.vain = 0  # rounds of elections without a leader
         self.inbox: deque[Logged] = deque()
         self.taking = False
+
+
+def message_runs(entries: tuple[Entry, ...]) -> list[list[int]]:
+    """Which entries are messages: [first index, number of its message, how many in a row].
+
+    A message keeps its number when it is sent again: two entries may then be the same one.
+    """
+    runs: list[list[int]] = []
+    for entry in entries:
+        number = entry.command.enqueue_seq if entry.command is not None else 0
+        if not number:
+            continue
+        if runs:
+            index, first, count = runs[-1]
+            if (entry.index, number) == (index + count, first + count):
+                runs[-1][2] += 1
+                continue
+        runs.append([entry.index, number, 1])
+    return runs

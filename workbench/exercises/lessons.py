@@ -127,6 +127,11 @@ LESSONS: tuple[Lesson, ...] = (
             "01",
             "05",
         ),
+        able=(
+            "say what has to be on which disks before a message is confirmed",
+            "tell what a crash, a cut and a slow disk do to messages that wait",
+            "choose how many messages to keep in flight, and say what they gain and cost",
+        ),
     ),
     _lesson(
         "08",

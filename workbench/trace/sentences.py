@@ -1,7 +1,7 @@
 """One row in plain words, for a learner, a screen reader and a test: what happened, who knows it.
 
 Each kind of frame and each internal event has its sentence; those about links are in
-`sentences_link` and `sentences_message`. Texts of
+`sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`. Texts of
 peers appear as text, with what cannot be seen written out.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from .schema import INTERNAL_EVENTS, RECEIVED, SENT, Row
 from .sentences_link import flow
 from .sentences_message import disposition, transfer
+from .sentences_quorum import quorum_sentence
 from .story import Moment
 from .words import capital, count, quoted, spec_name, value_text, visible
 
@@ -288,6 +289,9 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
 
 
 def _internal(row: Row) -> str:
+    told = quorum_sentence(row)
+    if told is not None:
+        return f"{told}."
     who = visible(row.vantage)
     queue = f"queue {quoted(row.queue)}" if row.queue is not None else who
     own = _EVENTS_OF_KIND.get((row.event, row.kind or ""))

@@ -252,13 +252,18 @@ class CreditChart:
 
 
 def throughput_chart(
-    results: Mapping[str, float], *, unit: str = "messages per second", width: int = 720
+    results: Mapping[str, float],
+    *,
+    unit: str = "messages per second",
+    title: str = "Throughput by top-up rule",
+    width: int = 720,
 ) -> Any:
-    """A bar per top-up rule, its value printed on it.
+    """A bar per top-up rule, or per way of doing something, its value printed on it.
 
     Args:
         results: rule to throughput, in the order in which the bars stand.
         unit: of the values.
+        title: above the bars.
         width: in pixels.
     """
     names = list(results)
@@ -278,7 +283,7 @@ def throughput_chart(
         x_range=names,
         width=width,
         height=280,
-        title="Throughput by top-up rule",
+        title=title,
         y_axis_label=unit,
         toolbar_location=None,
         tools="",

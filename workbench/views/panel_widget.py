@@ -154,7 +154,7 @@ class PanelView(widgets.VBox):
         stepper: StepperWidget,
         chart: Any,
         first: Sequence[str] | None,
-        meter: Any = None,
+        above: Sequence[Any] = (),
     ) -> None:
         self.acts = [ActRow(spec, run.preset) for spec in run.scenario.actions]
         self.parameters = [
@@ -201,8 +201,7 @@ class PanelView(widgets.VBox):
         more = [row.box for row in self.acts if row.spec.name not in first]
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
         place = widgets.HBox([self.branch, self.undo, self.share])
-        above = [] if meter is None else [meter]
-        children = [acts, place, self.line, self.code, *above, stepper]
+        children = [acts, place, self.line, self.code, *filter(None, above), stepper]
         if chart is not None:
             children.append(chart)
         if more:
@@ -262,16 +261,22 @@ class Panel:
         cursor: int | None = None,
         follow: bool = False,
         meter: bool = False,
+        quorum: bool = False,
     ) -> None:
         self.model = PanelModel(run, follow=follow)
         if cursor is not None:
             self.model.cursor = cursor
         self._chart = ChartBox(self.model) if chart else None
         stepper = StepperWidget(self.model.doc, cursor=self.model.cursor)
-        shown = self.model.run
-        self.meter = BrakeMeter(shown.rows).follow(stepper) if meter else None
+        rows = self.model.run.rows
+        self.meter = BrakeMeter(rows).follow(stepper) if meter else None
+        self.quorum: Any = None
+        if quorum:
+            from .quorum_view import QuorumBox  # it draws, most panels do not
+
+            self.quorum = QuorumBox(list(rows), cursor=stepper.cursor).follow(stepper)
         drawn = self._chart.widget if self._chart else None
-        self.view = PanelView(shown, stepper, drawn, acts, self.meter)
+        self.view = PanelView(self.model.run, stepper, drawn, acts, (self.meter, self.quorum))
         self._quiet = False
         self._link()
 
@@ -323,8 +328,9 @@ class Panel:
         """Another run: stepper, branches and chart follow."""
         model, view = self.model, self.view
         view.stepper.show(model.doc, model.cursor)
-        if self.meter is not None:
-            self.meter.show(model.run.rows, model.cursor)
+        for above in (self.meter, self.quorum):
+            if above:
+                above.show(model.run.rows, model.cursor)
         view.code.clear()
         self._list_branches()
         self._offer()
@@ -349,8 +355,10 @@ class Panel:
                 field.offer(frames)
 
     def still(self) -> str:
-        """What the stepper shows now, as text, and before it what the brake meter shows."""
+        """What the stepper shows now, as text, and before it what stands above it."""
         still = self.view.stepper.still()
+        if self.quorum is not None:
+            still = f"{self.quorum.still(self.model.cursor)}\n\n{still}"
         if self.meter is None:
             return still
         return f"{self.meter.still(self.model.cursor)}\n\n{still}"
@@ -373,6 +381,7 @@ def panel(
     acts: Sequence[str] | None = None,
     follow: bool = False,
     meter: bool = False,
+    quorum: bool = False,
 ) -> Panel:
     """The learner's desk for a run: act at the cursor, go back, act differently.
 
@@ -385,5 +394,7 @@ def panel(
         follow: after an act show the last step of what came of it, ready for the next act; without
             it the act itself, so that one can step through what it causes.
         meter: whether a meter above the stepper says which brake is on.
+        quorum: whether a figure of the cluster and a row of lamps stand above the stepper; call
+            `notebook_output()` before.
     """
-    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter)
+    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter, quorum=quorum)

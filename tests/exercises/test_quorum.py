@@ -1,0 +1,351 @@
+"""Lesson 07: predictions, tables and checks; each answer comes from a run."""
+
+from dataclasses import replace
+
+import pytest
+
+from workbench import presets, run
+from workbench.broker.quorum_cluster import QuorumCluster
+from workbench.exercises import quorum_check, quorum_predict, quorum_rate_predict, quorum_runs
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import judge
+from workbench.exercises.quorum_desk import sync_desk
+from workbench.exercises.quorum_real import MEASURED, modelled, real_chart, real_table
+from workbench.exercises.quorum_runs import (
+    confirm_table,
+    confirm_us,
+    crash_table,
+    crashed,
+    deciders,
+    disks,
+    newest,
+    pipelined,
+    published,
+    race,
+    race_table,
+    slow_at,
+    slowed,
+    soft_limit_run,
+    soft_limit_table,
+    sync_table,
+    targets_table,
+    then,
+)
+from workbench.queues.raft_rules import RULES_BROKEN
+from workbench.trace.replicas import REPLICATED, Replicas
+
+
+def solved(ask, *args, **kwargs):
+    """The solution of a question."""
+    return ask.question(*args, **kwargs).solve()
+
+
+def told(solution, answer) -> str:
+    """What somebody is told who gives this wrong answer: belief and text."""
+    verdict = judge(answer, solution)
+    assert verdict.right is False
+    return f"{verdict.belief}: {verdict.text}"
+
+
+@pytest.fixture(scope="module")
+def five():
+    """Five replicas, nothing sent."""
+    return run("quorum", "rmq4.3", {"replicas": "5"})
+
+
+@pytest.fixture(scope="module")
+def unequal(five):
+    """Five disks of five speeds."""
+    return disks(five, {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7})
+
+
+# -- predictions ----------------------------------------------------------------------------------
+
+
+def test_a20_a_majority_of_disks_triggers_the_confirm(unequal):
+    """With the disks named, and every other belief answered."""
+    solution = solved(quorum_predict.trigger, unequal)
+    assert solution.answer == quorum_predict.MAJORITY
+    assert "n3, n1, n5 had told of it: 3 of 5" in solution.reason
+    assert told(solution, quorum_predict.MEMORY).startswith("memory is enough")
+    assert told(solution, quorum_predict.LEADERS_DISK).startswith("the leader alone decides")
+    assert told(solution, quorum_predict.EVERYBODY).startswith("every replica must have it")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kind", "answer"),
+    [
+        (["n1"], "slow-leader", quorum_predict.AS_BEFORE),
+        (["n3"], "slow-follower", quorum_predict.AS_BEFORE),
+        (["n2", "n4"], "slow-follower", quorum_predict.AS_BEFORE),
+        (["n1", "n2"], "slow-leader", quorum_predict.AS_BEFORE),
+        (["n1", "n2", "n3"], "slow-majority", quorum_predict.AS_SLOW),
+        (["n3", "n4", "n5"], "slow-majority", quorum_predict.AS_SLOW),
+    ],
+)
+def test_only_a_slow_majority_makes_a_confirm_slow(five, nodes, kind, answer):
+    """The fastest majority decides, whether or not the leader is in it."""
+    question = quorum_predict.slow_disks.question(five, nodes, 50)
+    assert question.name == f"07/{kind}"
+    assert ("leads" in question.text or "leader" in question.text) == ("n1" in nodes)
+    assert question.solve().answer == answer
+
+
+def test_the_session_sends_again(five):
+    """Neither the publisher nor the new leader."""
+    solution = solved(quorum_predict.who_resends, five, 40)
+    assert solution.answer == quorum_predict.SESSION
+    assert "40 messages are confirmed in the end" in solution.reason
+    assert told(solution, quorum_predict.PUBLISHER).startswith("the publisher must send again")
+
+
+def test_what_is_sent_again_is_there_once(five):
+    """Both copies are in the log; the queue knows the number."""
+    solution = solved(quorum_predict.twice, five, 40)
+    assert solution.answer == 40
+    assert told(solution, 80).startswith("what is sent again is there twice")
+
+
+@pytest.mark.parametrize(("in_flight", "fsync_us"), [(170, 5_000), (40, 4_000), (1, 5_000)])
+def test_twice_the_fsync_time_half_the_rate(in_flight, fsync_us):
+    """Whatever is in flight."""
+    solution = solved(quorum_predict.slower_sync, in_flight, fsync_us, 2)
+    assert solution.answer == quorum_rate_predict.HALF
+    assert told(solution, quorum_rate_predict.SAME).startswith("batches grow")
+
+
+def test_170_credits_at_20_ms_are_8500_a_second():
+    """The disk needs no time: credit divided by the round trip."""
+    far = run("quorum", "rmq4.3", {"replicas": "1", "fsync_us": 0, "latency_us": 10_000})
+    solution = solved(quorum_predict.credit_bound, far, 1_500)
+    assert solution.answer == "about 8,500 a second"
+    assert told(solution, "about 50 a second").startswith("one message for each round trip")
+    less = replace(presets.get("rmq4.3"), publisher_credit=40)
+    near = run("quorum", less, {"replicas": "1", "fsync_us": 0, "latency_us": 1_000})
+    assert solved(quorum_predict.credit_bound, near, 600).answer == "about 20,000 a second"
+
+
+def test_a7_pipelined_is_faster_than_batches_and_batches_than_one_at_a_time():
+    """Rates and table from the same three runs."""
+    results = race(n=100, fsync_us=5_000, send_us=100, virtual_us=200_000)
+    assert solved(quorum_predict.best_way, results, 100).answer == "pipelined"
+    rates = [one.rate for one in results.values()]
+    assert rates == sorted(rates)
+    assert rates[0] < rates[1] / 10
+    assert race_table(results).lines[2][0] == "pipelined"
+    assert int(race_table(results).lines[2][4]) <= 100
+
+
+@pytest.mark.parametrize("limit", [32, 256, 7])
+def test_b11_the_queue_is_slow_one_command_after_the_limit(limit):
+    """The 33rd, the 257th; credit holds the publisher at 255, or a grant later."""
+    played = soft_limit_run(limit, 600, confirmed=1)
+    assert slow_at(played) == limit + 1
+    solution = solved(quorum_predict.soft_limit, 32, 600)
+    assert solution.answer == 33
+    assert told(solution, 32).startswith("at the limit")
+
+
+def test_credit_and_not_the_soft_limit_holds_a_1_0_publisher():
+    """255 wait; with the old limit the queue never counts as slow."""
+    solution = solved(quorum_predict.overshoot, 32, 600)
+    assert solution.answer == 255
+    assert told(solution, 33).startswith("the soft limit stops the publisher")
+    runs = {
+        "32": soft_limit_run(32, 600),
+        "256": soft_limit_run(256, 600),
+        "one before": soft_limit_run(256, 600, confirmed=1),
+    }
+    lines = soft_limit_table(runs).lines
+    assert [line[1] for line in lines] == ["33", "never", "257"]
+    assert [line[2] for line in lines][:2] == ["255", "255"]
+    assert int(lines[2][2]) > 257
+
+
+def test_a19_the_classic_link_is_as_fast_as_before():
+    """And the table has both links."""
+    fast = published(run("two_targets", "rmq4.3", {"fsync_us": 1_000}), 500)
+    slow = published(run("two_targets", "rmq4.3", {"fsync_us": 20_000}), 500)
+    solution = solved(quorum_predict.beside, fast, slow, "classic", "quorum")
+    assert solution.answer == quorum_predict.AS_FAST
+    assert told(solution, quorum_predict.TOGETHER).startswith("a stall holds the connection")
+    table = targets_table({"fast": fast, "slow": slow}, ["classic", "quorum"])
+    assert table.lines[1][1] == table.lines[0][1]
+    assert float(table.lines[1][4]) > 10
+
+
+def test_another_rule_changes_what_the_lesson_says(monkeypatch, five, unequal):
+    """With a leader that commits what a minority has, answer, table and time change."""
+    before = confirm_us(published(unequal, 1))
+    defaults = {**QuorumCluster.declare.__kwdefaults__}
+    defaults["rules"] = RULES_BROKEN["confirm-before-majority"]
+    monkeypatch.setattr(QuorumCluster.declare, "__kwdefaults__", defaults)
+    weak = disks(
+        run("quorum", "rmq4.3", {"replicas": "5"}),
+        {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7},
+    )
+    assert confirm_us(published(weak, 1)) < before
+    assert solved(quorum_predict.trigger, weak).answer != quorum_predict.MAJORITY
+
+
+def test_no_belief_s_answer_is_two_beliefs_in_the_lesson(five, unequal):
+    """With the lesson's numbers a wrong answer names one belief."""
+    asked = [
+        quorum_predict.trigger.question(unequal),
+        quorum_predict.slow_disks.question(five, ["n1"], 50),
+        quorum_predict.slow_disks.question(five, ["n2", "n4"], 50),
+        quorum_predict.slow_disks.question(five, ["n1", "n2", "n3"], 50),
+        quorum_predict.who_resends.question(five, 40),
+        quorum_predict.twice.question(five, 40),
+        quorum_predict.slower_sync.question(170, 5_000, 2),
+        quorum_predict.soft_limit.question(32, 600),
+        quorum_predict.overshoot.question(32, 600),
+    ]
+    for question in asked:
+        solution = question.solve()
+        named = [one.answer for one in solution.beliefs if one.answer != solution.answer]
+        assert len(set(named)) == len(named), question.name
+        assert not question.choices or solution.answer in question.choices
+    assert len({question.name for question in asked}) == len(asked)
+    assert all(question.name.startswith("07/") for question in asked)
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def test_the_table_of_confirms_names_who_decided(five, unequal):
+    """A majority of slow disks, a cut way, no majority at all."""
+    dead = five
+    for node in ("n3", "n4", "n5"):
+        dead = then(dead, "crash", node=node)
+    runs = {
+        "unequal": published(unequal, 1),
+        "slow": published(slowed(five, ["n2", "n3", "n4"], 50), 1),
+        "cut": published(then(five, "cut", a="n1", b="n2"), 1),
+        "no majority": published(dead, 1),
+    }
+    lines = {line[0]: line[1:] for line in confirm_table(runs).lines}
+    assert lines["unequal"] == ("7.4", "n5", "n3, n1, n5")
+    assert lines["slow"] == ("50.4", "n2 or n3 or n4", "n1, n5, n2, n3, n4")
+    assert lines["cut"][0] == "5.4"
+    assert lines["no majority"][0] == "never"
+
+
+@pytest.mark.parametrize(("lamp", "had"), [("written", "0"), (REPLICATED, "40")])
+def test_the_table_of_a_crash_counts_who_had_what(five, lamp, had):
+    """Nothing confirmed is lost, nothing is there twice, the publisher sends nothing again."""
+    lines = dict(crash_table(crashed(five, 40, lamp)).lines)
+    assert lines["pending when the leader crashed"] == "40"
+    assert lines["in the log of the next leader already"] == had
+    assert lines["sent by the publisher, again"] == "0"
+    assert lines["confirmed in the end"] == lines["ready in the queue"] == "40"
+    assert [value for words, value in lines.items() if "session" in words] == ["40"]
+
+
+@pytest.mark.parametrize("fsync_us", [1_000, 5_000, 20_000])
+def test_throughput_is_in_flight_by_one_to_two_fsyncs(fsync_us):
+    """Little's law, and a message waits for its own fsync and at most one more."""
+    results = {cap: pipelined(cap, fsync_us) for cap in (1, 8, 85, 170)}
+    for cap, one in results.items():
+        assert 0.9 * fsync_us <= one.mean_latency_us <= 2.1 * fsync_us
+        assert one.rate <= cap * 1_000_000 / fsync_us
+        assert one.rate >= 0.85 * cap * 1_000_000 / (2.1 * fsync_us)
+    assert sync_table(fsync_us, results).lines[0][3] == "1.00"
+
+
+def test_the_slider_works_the_points_out_anew():
+    """Another fsync time, another table; without fsync time there is nothing to divide by."""
+    desk = sync_desk((1, 85), fsync_ms=5)
+    slow = desk.results[85].rate
+    desk.slider.value = 1
+    assert desk.results[85].rate > 3 * slow
+    assert repr(desk).startswith("fsync 1 ms")
+    desk.slider.value = 0
+    assert "no fsync time" in desk._table.value
+    assert (desk.slider.min, desk.slider.max) == (0, 20)
+    with pytest.raises(ValueError, match="legal: 0 to 20 ms"):
+        sync_desk((1,), fsync_ms=21)
+
+
+def test_the_model_beside_measurement_has_its_order_and_is_not_slower():
+    """Falls with the fsync as measured; residuals are printed as they are, with their sign."""
+    model = [modelled(one.fsync_us) for one in MEASURED]
+    measured = [one.rate for one in MEASURED]
+    assert model == sorted(model, reverse=True)
+    assert measured == sorted(measured, reverse=True)
+    residuals = [line[3] for line in real_table().lines]
+    for text, one, two in zip(residuals, model, measured, strict=True):
+        assert text == f"{(one / two - 1) * 100:+,.0f} %"
+    chart = real_chart((1_000,))
+    assert {item.name for item in chart.renderers} >= {"measured, RabbitMQ 4.3"}
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def test_who_comes_back_from_no_majority_has_passed(five):
+    """Each step on the way there is told what is still missing."""
+    check = quorum_check.recovered
+    assert check(five, log=Progress()).right is None
+    played = published(five, 2)
+    assert "a majority always reached" in check(played, log=Progress()).text
+    for node in ("n1", "n2", "n3"):
+        played = then(played, "crash", node=node)
+    assert "no message was waiting" in check(played, log=Progress()).text
+    played = published(played, 5)
+    assert "5 messages still wait" in check(played, log=Progress()).text
+    played = then(played, "restart", node="n1")
+    log = Progress()
+    assert check(played, log=log).right
+    assert log.entries["07/recovered"].right
+    assert check(run("credit"), log=Progress()).right is None
+
+
+def test_messages_that_came_before_or_after_the_stall_do_not_count(five):
+    """They waited for nobody."""
+    played = published(five, 2)
+    for node in ("n1", "n2", "n3"):
+        played = then(played, "crash", node=node)
+    played = published(then(played, "restart", node="n1"), 3)
+    assert quorum_check.recovered(played, log=Progress()).right is False
+
+
+def test_the_smallest_cap_is_found_by_trying():
+    """Both neighbours are told what is wrong with them."""
+    given = {"rate": 6_000, "fsync_us": 4_000}
+    right = [
+        cap
+        for cap in range(45, 60)
+        if quorum_check.smallest_cap(cap, **given, log=Progress()).right
+    ]
+    assert len(right) == 1
+    less = quorum_check.smallest_cap(right[0] - 1, **given, log=Progress())
+    more = quorum_check.smallest_cap(right[0] + 1, **given, log=Progress())
+    assert "fewer than 6,000" in less.text
+    assert "there is a smaller one" in more.text
+
+
+@pytest.mark.parametrize("answer", [..., 0, -3, 2.5, "50", True, None, 6_001])
+def test_what_is_no_cap_is_not_judged(answer):
+    """It is told what would be one, and nothing is recorded."""
+    log = Progress()
+    verdict = quorum_check.smallest_cap(answer, rate=6_000, fsync_us=4_000, log=log)
+    assert verdict.right is None
+    assert log.entries == {}
+
+
+def test_the_node_that_decides_is_read_off_the_run(five):
+    """The third disk of those that live."""
+    mystery = disks(five, {"n1": 12, "n2": 14, "n3": 30, "n4": 8, "n5": 13})
+    mystery = published(then(mystery, "crash", node="n4"), 2)
+    story = Replicas(mystery.rows)
+    assert deciders(story, newest(story)) == ("n2",)
+    assert quorum_check.decides("n2", mystery, log=Progress()).right
+    assert quorum_check.decides("n1", mystery, log=Progress()).right is False
+    for answer in (..., "n9", 3):
+        assert quorum_check.decides(answer, mystery, log=Progress()).right is None
+
+
+def test_the_module_of_runs_offers_what_it_says():
+    """Names in `__all__` exist."""
+    assert all(hasattr(quorum_runs, name) for name in quorum_runs.__all__)

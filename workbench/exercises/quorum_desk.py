@@ -1,0 +1,108 @@
+"""A slider for the time of an fsync, and what a publisher reaches then, as chart and table."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.scenarios.confirming import Confirmed
+from workbench.views.bokeh_widget import ChartWidget
+from workbench.views.curve_chart import curve_chart
+
+from .quorum_runs import rates_at, sync_table
+from .table import Table
+
+MOST_MS = 20
+MILLISECOND = 1_000
+
+
+class SyncDesk(widgets.VBox):
+    """Rate against what may be in flight, for the fsync time of a slider.
+
+    Args:
+        caps: how many messages may be in flight, a point each.
+        fsync_ms: at first.
+
+    Attributes:
+        slider: 0 to 20 ms.
+        results: of the present position, by cap.
+    """
+
+    def __init__(self, caps: Sequence[int], fsync_ms: int) -> None:
+        if not 0 <= fsync_ms <= MOST_MS:
+            raise ValueError(f"fsync_ms is {fsync_ms}; legal: 0 to {MOST_MS} ms")
+        self.caps = tuple(caps)
+        self.results: dict[int, Confirmed] = {}
+        self.slider = widgets.IntSlider(
+            value=fsync_ms,
+            min=0,
+            max=MOST_MS,
+            description="fsync (ms)",
+            continuous_update=False,
+            tooltip="how long an fsync of the queue's disk takes, 0 to 20 ms",
+            style={"description_width": "initial"},
+            layout={"width": "420px"},
+        )
+        self._chart = widgets.VBox([])
+        self._table = widgets.HTML()
+        self._seen: dict[int, dict[int, Confirmed]] = {}
+        super().__init__(children=[self.slider, self._chart, self._table])
+        self.slider.observe(lambda _change: self._show(), names="value")
+        self._show()
+
+    @property
+    def table(self) -> Table:
+        """The results as a table."""
+        return sync_table(self.slider.value * MILLISECOND, self.results)
+
+    def _show(self) -> None:
+        fsync_us = self.slider.value * MILLISECOND
+        if fsync_us not in self._seen:
+            self._seen[fsync_us] = rates_at(fsync_us, self.caps)
+        self.results = self._seen[fsync_us]
+        curves = {"confirmed a second": [(cap, one.rate) for cap, one in self.results.items()]}
+        if fsync_us:
+            each = 1_000_000 / fsync_us
+            curves["in flight ÷ fsync"] = [(cap, cap * each) for cap in self.caps]
+            curves["in flight ÷ two fsyncs"] = [(cap, cap * each / 2) for cap in self.caps]
+        chart = curve_chart(
+            curves,
+            across="messages in flight at most",
+            up="messages a second",
+            title=f"Rate against what may be in flight, fsync {self.slider.value} ms",
+            height=280,
+        )
+        if fsync_us:
+            most = max(one.rate for one in self.results.values())
+            chart.y_range.end = most * 2.1
+        old = self._chart.children
+        self._chart.children = [ChartWidget(chart)]
+        for child in old:
+            child.close()
+        # The class gives a table in a widget the look that it has in an output cell.
+        table = self.table._repr_html_()
+        self._table.value = f'<div role="status" class="jp-RenderedHTMLCommon">{table}</div>'
+
+    def __repr__(self) -> str:
+        return f"fsync {self.slider.value} ms\n{self.table}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            data["text/plain"] = repr(self)
+            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
+        return bundle
+
+
+def sync_desk(caps: Sequence[int], fsync_ms: int) -> SyncDesk:
+    """A slider over the fsync time; call `notebook_output()` before.
+
+    Args:
+        caps: how many messages may be in flight, a point each.
+        fsync_ms: where the slider stands at first.
+    """
+    return SyncDesk(caps, fsync_ms)

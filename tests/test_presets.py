@@ -65,6 +65,8 @@ def test_a_setting_has_rabbitmq_s_default_under_rabbitmq_s_name() -> None:
             "max_link_credit": 170,
             "max_incoming_window": 400,
             "max_queue_credit": 256,
+            "credit_flow_default_credit": 400,
+            "quorum_commands_soft_limit": 32,
             "frame_max": 131072,
             "max_message_size": 16777216,
             "session_max_per_connection": 64,
@@ -85,8 +87,10 @@ def test_a_setting_that_is_changed_is_changed_and_nothing_else(name: str) -> Non
 def test_thresholds_follow_their_setting() -> None:
     """Half of it, rounded down, as RabbitMQ divides."""
     preset = presets.configured(
-        presets.get("rmq4.3"), {"max_link_credit": 11, "max_incoming_window": 9}
+        presets.get("rmq4.3"),
+        {"max_link_credit": 11, "max_incoming_window": 9, "credit_flow_default_credit": 9},
     )
+    assert preset.writer_regrant_after == 4
     assert preset.credit_regrant_at == 5
     assert preset.window_regrant_at == 4
     assert preset.alarm_margin == 9

@@ -12,10 +12,13 @@ __version__ = "0.1.0"
 # The names that lessons use, and where each lives: "module:name there".
 _HOME = {
     "Action": "workbench.scenarios:Action",
+    "Broker": "workbench.live:Broker",
+    "background": "workbench.net.background:background",
     "brake_chart": "workbench.views.brake_chart:brake_chart",
     "brake_meter": "workbench.views.meter_widget:brake_meter",
     "credit_chart": "workbench.views.charts:credit_chart",
     "export_html": "workbench.views.static_html:export_html",
+    "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
     "import_capture": "workbench.trace.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",
     "lattices": "workbench.views.lattice_desk:lattices",

@@ -1,22 +1,26 @@
-"""A live broker with its trace: what `serve` in a notebook and on the command line start.
+"""A live broker or proxy with its trace: what `serve` in a notebook and on the command line start.
 
-The broker (`net`) knows no trace and the trace knows no sockets; they are joined here.
+The server (`net`) knows no trace and the trace knows no sockets; they are joined here.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from workbench.amqp.performatives import SaslInit, SaslResponse
-from workbench.net import LiveBroker
+from workbench.net import ListenError, LiveBroker
+from workbench.net.passing import Opaque
 from workbench.net.recording import Recording, Spool
-from workbench.trace.taps import Recorder
+from workbench.trace.schema import OBSERVED
+from workbench.trace.taps import Recorder, flat_item
 
 if TYPE_CHECKING:
+    from workbench.net.proxy import LiveProxy
     from workbench.presets import Preset
     from workbench.trace.schema import Row
 
@@ -24,15 +28,39 @@ RUN = "live"
 
 
 class LiveRecorder(Recorder):
-    """A recorder that keeps no secret: what a client answers in SASL is recorded as zeros."""
+    """A recorder that keeps no secret: what a client answers in SASL is recorded as zeros.
+
+    Of a proxy's wire a frame is recorded once, as observed, when it has passed the gate.
+    """
 
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
-        super().sent(end, _without_secret(flight))
+        if end.ledger_source != OBSERVED:
+            super().sent(end, _without_secret(flight))
 
     def received(self, end: Any, flight: Any) -> None:
         """`end` has applied the frame."""
-        super().received(end, _without_secret(flight))
+        if end.ledger_source != OBSERVED:
+            super().received(end, _without_secret(flight))
+        elif isinstance(flight.item, Opaque):
+            self._unread(end, flight)
+        else:
+            flight = _without_secret(flight)
+            self._frame(end, flight, OBSERVED, flat_item(flight.item), flight.arrives_us)
+
+    def _unread(self, end: Any, flight: Any) -> None:
+        """Octets that were passed on although nobody could read them; they are not kept."""
+        self.internal(
+            t_us=flight.arrives_us,
+            event="error",
+            vantage=end.vantage,
+            connection=flight.connection,
+            extra={
+                "from_peer": "client" if end.from_peer == "broker" else "broker",
+                "octets": flight.item.size,
+                "text": f"passed on unread: {flight.item.why}",
+            },
+        )
 
 
 def _without_secret(flight: Any) -> Any:
@@ -65,37 +93,113 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
     if folder is not None:
         from workbench.trace import files
 
-        spool = Spool(Path(folder), run, files.write)
+        spool = Spool(Path(folder), run, files.write, prepare=files.prepare)
     return Recording(make_tap, spool=spool)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker to be served: which one, and what is in it from the beginning.
+
+    Attributes:
+        preset: a preset or its name.
+        queues: names of its queues.
+    """
+
+    preset: Preset | str = "spec"
+    queues: tuple[str, ...] = ()
+
+    def serve(self, **more: Any) -> LiveBroker:
+        """Start it behind a socket; arguments as of `serve`."""
+        server: LiveBroker = serve(self.preset, queues=self.queues, **more)
+        return server
+
+
+@overload
+def serve(
+    preset: Preset | str = "spec", *, forward: None = None, queues: Iterable[str] = (), **more: Any
+) -> LiveBroker: ...
+
+
+@overload
+def serve(preset: Preset | str = "spec", *, forward: str, **more: Any) -> LiveProxy: ...
 
 
 def serve(
     preset: Preset | str = "spec",
     *,
+    forward: str | None = None,
+    queues: Iterable[str] = (),
     trace: str | os.PathLike[str] | None = None,
     record: bool = True,
     run: str = RUN,
     **more: Any,
-) -> LiveBroker:
-    """Start a broker that listens, by default on a free port of loopback.
+) -> LiveBroker | LiveProxy:
+    """Start a broker that listens, by default on a free port of loopback; or a proxy.
 
-    Its trace fills while it runs: `stepper(broker.rows())` opens it. End it with `broker.stop()`,
-    or use it as a context manager.
+    Its trace fills while it runs: `stepper(broker.rows())` opens it, and `frozen_wire(broker)`
+    holds its frames. End it with `broker.stop()`, or use it as a context manager. A notebook's
+    cell that is run again stops what it has started before.
 
     Args:
         preset: a preset or its name.
+        forward: no broker of ours, but a proxy in front of this one: `host:port`,
+            `amqp://host:port` or `amqps://host:port`.
+        queues: names of queues that are there from the beginning.
         trace: a folder for the whole trace as Parquet files.
         record: False to record nothing, which is several times faster.
         run: name of the run in the trace.
-        more: see `LiveBroker`: host, port, limits, users, tls, allow_remote, queues.
+        more: see `LiveBroker` and `LiveProxy`: host, port, limits, users, tls, allow_remote, trust.
 
     Raises:
         ListenError: if it cannot be started as asked.
     """
+    here = _cell()
+    if here is not None and here in _STARTED:
+        _STARTED.pop(here).stop()
+    if forward is not None and (queues or more.get("users")):
+        raise ListenError("queues and users are the other broker's; legal with forward: neither")
     kept = recording(trace, run) if record or trace is not None else None
+    server: LiveBroker | LiveProxy
     try:
-        return LiveBroker(preset, recording=kept, **more)
+        if forward is None:
+            server = LiveBroker(preset, recording=kept, queues=queues, **more)
+        else:
+            from workbench.net.proxy import LiveProxy
+
+            server = LiveProxy(forward, recording=kept, **more)
     except BaseException:
         if kept is not None:
             kept.close()
         raise
+    if here is not None:
+        _STARTED[here] = server
+    return server
+
+
+_STARTED: dict[str, LiveBroker | LiveProxy] = {}
+"""The latest server of each notebook cell: running a cell again must not leave the first behind."""
+
+
+def _cell() -> str | None:
+    """The notebook cell that runs now, by its id where the front end tells it, or by its code.
+
+    None outside a notebook. Looked up, not imported: where there is a notebook it is there.
+    """
+    module = sys.modules.get("IPython")
+    shell = None if module is None else module.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    try:
+        told = shell.get_parent().get("metadata", {}).get("cellId")
+    except (AttributeError, LookupError):
+        told = None
+    if told:
+        return str(told)
+    frame = sys._getframe().f_back
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__":
+            return name if "ipykernel_" in name or "ipython-input" in name else None
+        frame = frame.f_back
+    return None

@@ -10,16 +10,20 @@ A manifest beside the capture (`NAME.manifest.json`) tells what AMQP 1.0 does no
 * `preset`: whose rules the broker follows; else it follows from the version in the broker's open;
 * `queues`: by name, `ready`: messages in it before the first frame, `single_active`;
 * `events`: what happened outside, each just before frame `before` of the capture (counted from 0
-  over all frames but protocol headers and heartbeats): `set_alarm`, `clear_alarm`, or `publish` a
-  number of messages to a `queue`;
+  over all frames but protocol headers and heartbeats): `set_alarm`, `clear_alarm`; `publish` a
+  number of messages to a `queue`; `stall` it, let it `resume`, `purge` or `delete` it;
 * `differences`: those that are known, each a pattern and the reason; they are listed in
   `docs/fidelity.md`.
 
-A capture without a manifest is played with the messages that its consumers were sent and nobody in
-it published; a window told as 0, and opened again, stands for an alarm.
+A capture without a manifest is played with what its frames tell of queues (`inferring.py`); a
+window told as 0, and opened again, stands for an alarm.
 
-Our broker answers at once; the real one needs its time, in which the client may go on. So a frame
-of ours may come some frames early, by up to EARLY_US on the capture's clock.
+Our broker answers at once; the real one needs its time, in which the client may go on. So our
+broker works only until it has said what the real one had said by then. It works on to its rest
+where the capture was quiet for QUIET_US: the real one was at rest too. A client's frame may have
+been on its way while the broker sent more: what the broker says before its answer to a flow with
+echo or drain is waited for, as far as it comes without that flow. A frame of ours may come some
+frames early, by up to EARLY_US on the capture's clock.
 """
 
 from __future__ import annotations
@@ -43,20 +47,24 @@ from workbench.amqp.performatives import (
     End,
     Flow,
     Open,
-    Role,
     SaslMechanisms,
     SaslOutcome,
     Transfer,
 )
 from workbench.amqp.scope import NOWHERE
-from workbench.broker import Broker, queue_name
+from workbench.broker import Broker
 from workbench.queues import QueueArguments
 from workbench.sim import VirtualClock, Wire
 from workbench.trace.importer import import_capture
 from workbench.trace.taps import Recorder
 
+from .inferring import Inference
+
 SKIPPED = ("heartbeat",)
 EARLY_US = 100_000
+QUIET_US = 50_000
+EVENTS = ("set_alarm", "clear_alarm", "publish", "stall", "resume", "purge", "delete")
+PRESETS = {"rmq4.0": ("4.0.", "4.1."), "rmq4.3": ("4.",)}
 COMPARED: dict[type, tuple[str, ...]] = {
     SaslOutcome: ("code",),
     Open: ("max_frame_size", "channel_max", "idle_time_out", "offered_capabilities"),
@@ -121,6 +129,21 @@ def manifest_of(capture: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
+def preset_of(version: str) -> str:
+    """The preset for a broker of that version.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for preset, versions in PRESETS.items():
+        if version.startswith(versions):
+            return preset
+    raise ValueError(
+        f"no preset for a broker of version {version!r}; legal: RabbitMQ 4.x, or `preset` in a"
+        " manifest beside the capture"
+    )
+
+
 class Replay:
     """One capture against one broker.
 
@@ -147,13 +170,18 @@ class Replay:
         self.real: dict[tuple[str, str], Said] = defaultdict(Said)
         self.ours: dict[tuple[str, str], Said] = defaultdict(Said)
         self._now_us = 0  # on the capture's clock
-        self._events = deque(self.manifest.get("events", ()) if self.manifest else self._alarms())
+        self._seen = Inference(
+            (row.connection, row.from_peer == "broker", item)
+            for row, item in zip(self.rows, self.items, strict=True)
+        )
+        events = self.manifest.get("events", ()) if self.manifest else self._happened()
+        self._events = deque(events)
 
     def run(self) -> Result:
         """Play the whole capture."""
         self._declare()
         at = -1  # protocol headers have no place of their own
-        for row, item in zip(self.rows, self.items, strict=True):
+        for number, (row, item) in enumerate(zip(self.rows, self.items, strict=True)):
             at += not isinstance(item, ProtocolHeader)
             while self._events and self._events[0]["before"] <= at:
                 self._settle()
@@ -161,7 +189,11 @@ class Replay:
                 self._now_us = row.t_us
                 self._happen(self._events.popleft())
             if row.from_peer == "client":
-                self._settle()
+                if number and row.t_us - self.rows[number - 1].t_us >= QUIET_US:
+                    self._settle()
+                else:
+                    self._now_us = row.t_us
+                    self._catch_up(self._on_its_way(number))
                 self._compare()
                 self._now_us = row.t_us
                 self._feed(row.connection, item)
@@ -175,9 +207,7 @@ class Replay:
     # -- the broker's side --------------------------------------------------------------------
 
     def _declare(self) -> None:
-        declared = dict(self.manifest.get("queues", {}))
-        if not self.manifest:
-            declared = {name: {"ready": count} for name, count in self._needed().items()}
+        declared = self.manifest.get("queues", {}) if self.manifest else self._seen.declared()
         for name, terms in declared.items():
             arguments = QueueArguments(
                 queue_type=terms.get("type", "classic"),
@@ -186,20 +216,9 @@ class Replay:
             queue = self.broker.declare(name, arguments)
             queue.fill([b"\0Su\xa0\x04%04d" % number for number in range(terms.get("ready", 0))])
 
-    def _needed(self) -> dict[str, int]:
-        """Messages that consumers were sent and no publisher brought, by queue."""
-        queues: dict[tuple[str, int], str] = {}
-        needed: dict[str, int] = defaultdict(int)
-        for row, item in zip(self.rows, self.items, strict=True):
-            said = getattr(item, "performative", None)
-            sent = row.from_peer == "broker"
-            if isinstance(said, Attach) and said.role is Role.SENDER:
-                terminus = said.source if sent else said.target
-                address = getattr(terminus, "address", None) or ""
-                queues[row.connection, said.handle] = queue_name(address)
-            elif isinstance(said, Transfer) and not said.more:
-                needed[queues[row.connection, said.handle]] += 1 if sent else -1
-        return {name: max(0, count) for name, count in needed.items()}
+    def _happened(self) -> list[dict[str, Any]]:
+        """What happened outside, as far as the frames tell of it."""
+        return sorted([*self._alarms(), *self._seen.events()], key=lambda event: event["before"])
 
     def _alarms(self) -> list[dict[str, Any]]:
         """Alarms, as the windows tell of them."""
@@ -219,9 +238,8 @@ class Replay:
         for row, item in zip(self.rows, self.items, strict=True):
             said = getattr(item, "performative", None)
             if row.from_peer == "broker" and isinstance(said, Open):
-                version = str((said.properties or {}).get("version", ""))
-                return "rmq4.0" if version.startswith(("4.0", "4.1")) else "rmq4.3"
-        return "rmq4.3"
+                return preset_of(str((said.properties or {}).get("version", "")))
+        return preset_of("")
 
     def _feed(self, connection: str, item: Any) -> None:
         if connection not in self.wires:
@@ -237,23 +255,69 @@ class Replay:
         end.connect(wire)
 
     def _settle(self) -> None:
+        """Let the broker work until nothing is due any more."""
         self.clock.run_until_rest()
+        self._listen()
+
+    def _catch_up(self, more: dict[tuple[str, str], int]) -> None:
+        """Let the broker work until it has said what the real one has said, and so much more."""
+        while self.clock.due and self._behind(more):
+            self.clock.step()
+            self._listen()
+
+    def _behind(self, more: dict[tuple[str, str], int]) -> bool:
+        for place in {*self.real, *more}:
+            real, ours = self.real[place], self.ours[place]
+            if len(ours.frames) < len(real.frames) + more.get(place, 0):
+                return True
+            if len(ours.outcomes) < len(real.outcomes):
+                return True
+        return False
+
+    def _on_its_way(self, number: int) -> dict[tuple[str, str], int]:
+        """What the real broker says on a link before it answers this flow, if it asks for one."""
+        item, connection = self.items[number], self.rows[number].connection
+        said = getattr(item, "performative", None)
+        if not isinstance(said, Flow) or not (said.echo or said.drain):
+            return {}
+        place, count = _place(item), 0
+        for row, later in zip(self.rows[number + 1 :], self.items[number + 1 :], strict=True):
+            if isinstance(later, ProtocolHeader) or row.connection != connection:
+                continue
+            if row.from_peer == "client" or _place(later) != place:
+                continue
+            if not isinstance(later.performative, Transfer):
+                # All but the last: with the last one the broker would have asked for more.
+                return {(connection, place): count - 1}
+            count += 1
+        return {}
+
+    def _listen(self) -> None:
         for connection, puppet in self.puppets.items():
             while puppet.heard:
                 self._note(self.ours, connection, puppet.heard.popleft(), -1, self._now_us)
 
     def _happen(self, event: dict[str, Any]) -> None:
+        broker, queue = self.broker, event.get("queue", "")
+        resource = event.get("resource", "memory")
         match event["what"]:
             case "set_alarm":
-                self.broker.set_alarm(event.get("resource", "memory"))
+                broker.set_alarm(resource)
             case "clear_alarm":
-                self.broker.clear_alarm(event.get("resource", "memory"))
+                broker.clear_alarm(resource)
             case "publish":
-                queue = self.broker.declare(event["queue"])
                 for number in range(event["count"]):
-                    queue.publish(b"\0Su\xa0\x04%04d" % number)
+                    broker.declare(queue).publish(b"\0Su\xa0\x04%04d" % number)
+            case "stall":
+                broker.declare(queue).stall()
+            case "resume":
+                broker.declare(queue).resume()
+            case "purge":
+                broker.nodes.purge(queue)
+            case "delete":
+                broker.delete(queue)
             case what:
-                raise ValueError(f"no event {what!r}")
+                raise ValueError(f"no event {what!r}; legal: {', '.join(EVENTS)}")
         self._settle()
 
     # -- comparing ----------------------------------------------------------------------------
@@ -360,4 +424,4 @@ def _plain(value: Any) -> Any:
     return str(getattr(condition, "value", condition)) if condition is not None else value
 
 
-__all__ = ["Replay", "Result", "manifest_of"]
+__all__ = ["Replay", "Result", "manifest_of", "preset_of"]

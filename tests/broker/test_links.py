@@ -507,3 +507,20 @@ def test_a_stolen_link_loses_its_messages_to_the_new_one() -> None:
     (detach,) = client.frames(Detach)
     assert detach.error.condition == ErrorCondition.STOLEN
     assert payloads(client) == [b"m0", b"m0"]
+
+
+@pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
+def test_rabbitmq_lets_two_links_of_one_name_stand_by_their_handles(preset) -> None:
+    """`rabbit_amqp_session.erl:handle_attach` keeps links by handle and looks at no name."""
+    rig = Rig(presets.get(preset))
+    rig.fill("q", 2)
+    client, session = rig.raw()
+    first = rig.receiver(session, name="same")
+    client.amqp.names.clear()
+    second = rig.receiver(session, name="same")
+    for link in (first, second):
+        link.grant(1)
+        rig.rest()
+    assert client.frames(Detach) == []
+    assert payloads(client) == [b"m0", b"m1"]
+    assert [len(link.unsettled) for link in (first, second)] == [1, 1]

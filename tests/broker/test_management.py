@@ -110,6 +110,13 @@ def test_a_binding_is_made_listed_and_deleted_by_its_location(node):
     assert node.handle("GET", "/bindings?src=x&dstq=q", None).body == listed[:1]
 
 
+MAGIC_MATCH = {
+    "source": "amq.headers",
+    "destination_exchange": "amq.fanout",
+    "arguments": {"x-match": "magic"},
+}
+
+
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
@@ -125,6 +132,10 @@ def test_a_binding_is_made_listed_and_deleted_by_its_location(node):
         (("PATCH", "/queues/q", None), "400"),
         (("GET", "/nothing", None), "400"),
         (("GET", "/bindings", None), "400"),
+        (("GET", "//[", None), "400"),
+        (("GET", "http://[x/queues/q", None), "400"),
+        (("PUT", "/exchanges/x", {"arguments": {"alternate-exchange": ["y"]}}), "409"),
+        (("POST", "/bindings", MAGIC_MATCH), "409"),
     ],
 )
 def test_what_is_not_possible_has_a_status_and_a_text(node, request_, status):

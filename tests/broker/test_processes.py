@@ -319,7 +319,7 @@ SERVICE = st.sampled_from([0, 0, 5, 300])
 WORDS = ["grant", "close window", "open window", "publish", "alarm", "clear", "steps", "rest"]
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     st.lists(st.sampled_from(WORDS), max_size=25),
     SERVICE,

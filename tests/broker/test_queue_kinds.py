@@ -198,6 +198,16 @@ def test_the_headers_ttl_is_heeded(preset) -> None:
 
 
 @BOTH
+def test_messages_that_are_there_from_the_start_grow_old_too(preset) -> None:
+    """`fill` puts them in before the run begins; the limit and the age hold for them."""
+    rig = rig_of(preset, message_ttl_ms=10, max_length=3)
+    rig.fill("q", 5)
+    assert (rig.queue().ready, rig.queue().left) == (3, {"dropped": 2})
+    wait(rig, 10)
+    assert rig.queue().left == {"dropped": 2, "expired": 3}
+
+
+@BOTH
 def test_a_run_rests_while_messages_grow_old(preset) -> None:
     """The timer is idle: it does not keep the run awake, and fires when time passes."""
     rig = rig_of(preset, message_ttl_ms=60_000)

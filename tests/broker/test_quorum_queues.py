@@ -211,3 +211,22 @@ def test_a_number_of_replicas_that_makes_no_sense_is_refused(replicas, why) -> N
     rig = Rig(RMQ43)
     with pytest.raises(QueueError, match=f"{why}.*legal: 1, 3, 5, 7"):
         rig.broker.declare("q", QUORUM, replicas=replicas)
+
+
+@BOTH
+def test_a_queue_deleted_during_an_fsync_is_gone_and_its_neighbour_goes_on(preset) -> None:
+    """Entries of a deleted queue that are on their way to the disk harm nobody."""
+    rig = quorum_rig(preset)
+    rig.broker.declare("other", QUORUM)
+    rig.fill("q", 3)
+    rig.rest()
+    _, session = rig.raw()
+    for link in (rig.sender(session, "q", "s"), rig.sender(session, "other", "t")):
+        for _ in range(3):
+            link.send(b"\0Su\xa0\x01x")
+    while not rig.broker.cluster.nodes["n1"].wal.syncing:
+        rig.clock.step()
+    rig.broker.delete("q")
+    rig.rest()
+    assert "q" not in rig.broker.queues
+    assert rig.queue("other").ready == 3

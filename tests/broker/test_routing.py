@@ -130,3 +130,23 @@ def test_an_unknown_exchange_is_said_to_be_unknown():
         with pytest.raises(RoutingError, match="nobody") as caught:
             act()
         assert caught.value.reason == "not-found"
+
+
+def test_true_is_not_one_to_a_headers_exchange():
+    """They are equal in Python; to a client they are values of two types."""
+    assert not headers_match([("a", 1)], {"a": True})
+    assert not headers_match([("a", False)], {"a": 0})
+    assert headers_match([("a", True)], {"a": True})
+
+
+def test_what_led_to_an_auto_delete_exchange_goes_with_it():
+    """Its last queue gone, the exchange goes; a new one of its name is led to by nothing."""
+    routing = Routing()
+    routing.declare("x", "fanout", auto_delete=True)
+    routing.bind(Binding("amq.fanout", "x", to_exchange=True))
+    routing.bind(Binding("x", "q"))
+    routing.queue_gone("q")
+    assert "x" not in routing.exchanges
+    routing.declare("x", "fanout")
+    routing.bind(Binding("x", "r"))
+    assert routing.route("amq.fanout", "") == ()

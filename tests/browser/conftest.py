@@ -96,6 +96,13 @@ class LabPage(Page):
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=START_S * 1000)
         self.wait_idle()
 
+    def set_theme(self, name: str) -> None:
+        """`JupyterLab Light` or `JupyterLab Dark`; the server keeps it until the test is over."""
+        self.page.evaluate(
+            "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
+            name,
+        )
+
     def wait_idle(self) -> None:
         """Wait until the notebook in front has a kernel with nothing to do."""
         self.page.wait_for_function(
@@ -282,7 +289,7 @@ def new_page(browser):
 
 
 @pytest.fixture
-def lab_page(chromium, lab_url, lab_root, home) -> Iterator[LabPage]:
+def lab_page(chromium, lab_url, lab_root, home, private_jupyter) -> Iterator[LabPage]:
     """JupyterLab in a browser page; the kernels it started are ended after the test.
 
     The learner has answered nothing yet: what an earlier test kept is gone.
@@ -293,6 +300,9 @@ def lab_page(chromium, lab_url, lab_root, home) -> Iterator[LabPage]:
         lab.watch()
         yield lab
     end_sessions(lab_url)
+    # A theme that the test chose is a setting of the server: the next test begins with light.
+    settings = Path(private_jupyter["JUPYTER_CONFIG_DIR"]) / "lab" / "user-settings"
+    shutil.rmtree(settings, ignore_errors=True)
 
 
 @pytest.fixture

@@ -85,10 +85,7 @@ def test_the_desk_by_keyboard(lab_page, pictures):
     assert "Not yet in this branch" in run_cell(lesson, "check-collected")
 
     # Dark: the meter follows JupyterLab's theme, as the stepper does.
-    lesson.page.evaluate(
-        "() => window.jupyterapp.commands.execute('apputils:change-theme',"
-        " {theme: 'JupyterLab Dark'})"
-    )
+    lesson.set_theme("JupyterLab Dark")
     lesson.page.locator(".wbm[data-theme=dark]").first.wait_for(state="attached")
     lesson.show_cell("desk").screenshot(path=pictures / "dark.png")
     assert where(stepper(lesson, "desk")) > 0

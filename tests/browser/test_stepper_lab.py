@@ -111,10 +111,7 @@ def test_the_stepper_follows_the_theme_of_the_page(lab_page):
     root.wait_for()
     assert root.get_attribute("data-theme") == "light"
     for name, theme in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
-        lab_page.page.evaluate(
-            "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
-            name,
-        )
+        lab_page.set_theme(name)
         lab_page.page.wait_for_function(
             "(theme) => document.querySelector('.wbs').dataset.theme === theme", arg=theme
         )

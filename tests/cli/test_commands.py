@@ -411,11 +411,11 @@ def test_a_page_has_a_bound_and_says_how_to_choose(capsys, folder, made, monkeyp
 
 def examples() -> list[list[str]]:
     """Every `workbench ...` line of the help texts, in an order in which the files come about."""
-    from workbench.cli.main import COMMANDS, TEXT
+    from workbench.cli.main import TEXT, commands
 
     names = ["scenarios", "run", "import", "show", "export"]
     found = []
-    for text in (TEXT, *(module.TEXT for module in COMMANDS)):
+    for text in (TEXT, *(module.TEXT for module in commands())):
         for line in text.splitlines():
             if line.startswith("  workbench "):
                 command = line.strip().split("  ")[0].split("|")[0]

@@ -98,6 +98,10 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     pem = str(tmp_path / "x.pem")
     refused(capsys, "--tls", pem, pem, code=1, telling="no certificate")
     refused(capsys, "--trace", pem, code=1, telling="takes a folder")
+    refused(capsys, "--forward", "http://x", code=1, telling="amqps://host:port")
+    refused(capsys, "--forward", "x", "--user", "a:b", code=2, telling="with --forward legal")
+    refused(capsys, "--forward-ca", pem, code=2, telling="needs --forward")
+    refused(capsys, "--forward", "amqps://x", "--forward-ca", pem, code=1, telling="x.pem")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         refused(capsys, "--port", str(port), code=1, telling=f"port {port}")
@@ -115,3 +119,56 @@ def test_with_users_nobody_else_is_let_in():
                 assert chunk
                 said += chunk
     assert b"ANONYMOUS" not in said
+
+
+def test_a_proxy_passes_on_records_and_tells_what_it_forwards_to(tmp_path):
+    """`--forward` puts the gate in front of another broker; its trace is observed on the wire."""
+    with served("--queue", "q") as (_, behind):
+        target = behind.removeprefix("amqp://")
+        with served("--forward", target, "--trace", str(tmp_path)) as (process, address):
+            assert hello(address) == b"AMQP\x03\x01\x00\x00"
+            time.sleep(0.2)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=TIMEOUT_S)
+    assert f"forwards to {behind}" in err
+    rows = files.read(tmp_path)
+    assert [(row.vantage, row.event) for row in rows if row.kind == "protocol-header"] == [
+        ("wire", "observed"),
+        ("wire", "observed"),
+    ]
+
+
+def test_frames_are_let_through_by_lines_typed_on_the_terminal():
+    """With `--hold` nothing passes before Enter; what waits is told, with what it carries."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "workbench", "serve", "--port", "0", "--hold"],
+        cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        host, port = process.stdout.readline().strip().split("//")[1].split(":")
+        with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as client:
+            client.sendall(b"AMQP\x03\x01\x00\x00")
+            said = [process.stderr.readline() for _ in range(2)]
+            assert "protocol-header, 8 octets waits" in said[-1]
+            process.stdin.write("nonsense\n\n")
+            process.stdin.flush()
+            said = [process.stderr.readline() for _ in range(2)]
+            assert "legal: Enter" in said[0]
+            assert "1 let through, 0 wait" in said[1]
+            process.stdin.write("go\nbreak link_credit <= 3\n")
+            process.stdin.close()
+            assert client.recv(8) == b"AMQP\x03\x01\x00\x00"
+            err = ""
+            while "stops at link_credit <= 3" not in err:
+                line = process.stderr.readline()
+                assert line
+                err += line
+            assert "free run" in err
+            process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+        assert process.wait(TIMEOUT_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()

@@ -73,11 +73,13 @@ class Taking(rabbit.AMQPMessagingHandler):
         super().__init__()
         self.total = total
         self.bodies = []
+        self.different = set()
 
     def on_amqp_message(self, event):
         self.bodies.append(int(rabbit.Converter.bytes_to_string(event.message.body)))
+        self.different.add(self.bodies[-1])
         self.delivery_context.accept(event)
-        if len(set(self.bodies)) == self.total:
+        if len(self.different) == self.total:
             raise EnoughError
 
 

@@ -1,4 +1,4 @@
-"""Lesson 01 where the real client could not be compiled: one line, and everything else works."""
+"""Lessons where the real client could not be compiled: one line, and everything else works."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,9 @@ import pytest
 
 from tests.notebooks.test_lessons import execute, faults
 
-LESSON = Path(__file__).resolve().parent.parent.parent / "notebooks" / "01_credit.ipynb"
+NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
+LESSON = NOTEBOOKS / "01_credit.ipynb"
+OWN_CLIENT = NOTEBOOKS / "11_own_client.ipynb"
 
 
 @pytest.mark.notebook
@@ -26,3 +28,20 @@ def test_the_lesson_runs_without_proton(tmp_path, monkeypatch, private_jupyter):
     assert said.text.startswith("Skipped: python-qpid-proton is not installed.")
     assert said.text.count("\n") == 1
     assert cells["proton-predict"] == cells["proton-step"] == []
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
+def test_the_lesson_of_the_own_client_runs_without_proton(tmp_path, monkeypatch, private_jupyter):
+    """Each client says that it is skipped and what will do instead; the wire is there for it."""
+    (tmp_path / "proton.py").write_text("raise ImportError('not here')\n", encoding="utf-8")
+    for name, value in private_jupyter.items():
+        monkeypatch.setenv(name, value)
+    path = os.pathsep.join([str(tmp_path), private_jupyter["PYTHONPATH"]])
+    monkeypatch.setenv("PYTHONPATH", path)
+    notebook = execute(OWN_CLIENT)
+    assert faults(notebook) == []
+    cells = {cell.id: cell.get("outputs", []) for cell in notebook.cells}
+    for name in ("job", "again", "proxy"):
+        (said,) = cells[name]
+        assert "not installed" in said.data["text/plain"]

@@ -22,20 +22,33 @@ from workbench.amqp.performatives import (
     Flow,
     Open,
     Role,
+    SaslInit,
     Transfer,
 )
+from workbench.amqp.values import Symbol
 from workbench.net import Limits, LiveBroker
 
 TIMEOUT_S = 10
 BODY = b"\x00\x53\x75\xa0\x01x"
 UINT_MAX = 4294967295
-ONE_READ = 262_144  # octets that asyncio reads at a time
+WRITE_OCTETS = 65_536
+FLOOD_OCTETS = 4_000_000  # many times what is kept of it anywhere
 
 
 @pytest.fixture
-def broker():
-    """A broker with short patience."""
-    limits = Limits(handshake_s=0.4, idle_s=0.2, close_s=0.4, write_octets=65_536)
+def limits():
+    """Patience enough for a busy machine; a test of patience sets its own limits."""
+    return Limits(write_octets=WRITE_OCTETS)
+
+
+def within(**limits):
+    """Run a test under these limits."""
+    return pytest.mark.parametrize("limits", [Limits(**limits)], ids=["impatient"])
+
+
+@pytest.fixture
+def broker(limits):
+    """A broker within the limits."""
     with LiveBroker("spec", limits=limits) as live:
         yield live
         assert live.listener.failures == []
@@ -45,8 +58,19 @@ def broker():
 def served(broker, raw_client):
     """Ask at the end whether a well-behaved client is still served."""
 
+    def opened():
+        """An open client; one that a busy machine made slow dials again."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            client = raw_client(broker)
+            try:
+                return client.open()
+            except AssertionError:
+                if not client.closed or time.monotonic() > deadline:
+                    raise
+
     def check():
-        client = raw_client(broker).open()
+        client = opened()
         sender = client.sender(client.session(), "after")
         sender.send(BODY, settled=True)
         client.flush()
@@ -71,6 +95,12 @@ def dial(broker):
     return socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)
 
 
+def small_buffer(broker, name, option):
+    """Let the kernel keep little for a connection of the broker."""
+    transport = broker.listener.connections[name]._transport
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, 16_384)
+
+
 def eventually(condition, within_s=TIMEOUT_S):
     """Wait for a condition."""
     deadline = time.monotonic() + within_s
@@ -79,25 +109,29 @@ def eventually(condition, within_s=TIMEOUT_S):
     assert condition()
 
 
+@within(handshake_s=0.4)
 def test_who_says_nothing_is_closed_after_the_handshake_time(broker, served):
     """A connection must be open within `handshake_s`."""
     with dial(broker) as silent:
-        assert 0.2 < gone(silent) < 3
+        assert gone(silent) > 0.3
     served()
 
 
+@within(handshake_s=0.4)
 def test_a_slow_loris_is_closed_after_the_handshake_time(broker, served):
     """Octet by octet is no way to stay: the handshake has one deadline as a whole."""
-    octets = b"AMQP\x03\x01\x00\x00" + bytes(100)
-    began = time.monotonic()
+    octets = b"AMQP\x03\x01\x00\x00" + bytes(192)
+    sent = 0
     with dial(broker) as slow, contextlib.suppress(OSError):
         for octet in octets:
             slow.sendall(bytes([octet]))
+            sent += 1
             time.sleep(0.05)
-    assert time.monotonic() - began < 3
+    assert sent < len(octets)
     served()
 
 
+@within(idle_s=0.2, close_s=0.4)
 def test_a_half_open_connection_is_closed_after_twice_the_idle_time_out(broker, raw_client, served):
     """A client that has vanished without a word is given up [2.4.5]."""
     client = raw_client(broker).open()
@@ -111,8 +145,11 @@ def test_a_half_open_connection_is_closed_after_twice_the_idle_time_out(broker, 
 def test_random_octets_end_their_own_connection_only(broker, served):
     """A hundred streams of noise, bare and behind a good handshake."""
     noise = random.Random(1)
-    opened = encode_item(ProtocolHeader(0, 1, 0, 0)) + encode_item(
-        Frame(0, Open(container_id="noise"))
+    opened = (
+        encode_item(ProtocolHeader(3, 1, 0, 0))
+        + encode_item(Frame(0, SaslInit(mechanism=Symbol("ANONYMOUS"))))
+        + encode_item(ProtocolHeader(0, 1, 0, 0))
+        + encode_item(Frame(0, Open(container_id="noise")))
     )
     for number in range(100):
         with dial(broker) as sock, contextlib.suppress(OSError):
@@ -238,7 +275,7 @@ def test_a_receiver_that_never_reads_costs_a_bounded_buffer(broker, raw_client, 
     waiting = broker.ask(
         lambda: broker.listener.connections["c1"]._transport.get_write_buffer_size()
     )
-    assert waiting < 6 * 65_536
+    assert waiting < 6 * WRITE_OCTETS
     assert broker.overview()["queue:big.ready"] > 100
     served()
 
@@ -252,12 +289,16 @@ def test_who_asks_for_ever_without_reading_is_not_read_either(broker, raw_client
         incoming_window=10, next_outgoing_id=0, outgoing_window=10, next_incoming_id=0, echo=True
     )
     flood = encode_item(Frame(0, echo)) * 2_000
-    deaf.socket.settimeout(0.3)
-    deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    began = time.monotonic()
-    with contextlib.suppress(OSError):
-        while time.monotonic() - began < 3:
-            deaf.socket.sendall(flood)
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):  # the kernel keeps little
+        deaf.socket.setsockopt(socket.SOL_SOCKET, option, 16_384)
+        broker.ask(lambda option=option: small_buffer(broker, "c1", option))
+    deaf.socket.settimeout(1)
+    sent = 0
+    with contextlib.suppress(TimeoutError):  # TCP holds it
+        while sent < FLOOD_OCTETS:
+            sent += deaf.socket.send(flood[sent % len(flood) :])
+    assert sent < FLOOD_OCTETS
+    assert broker.connections() == ["c1"]
     for connection in broker.connections():
         waiting = broker.ask(
             lambda name=connection: broker.listener.connections[
@@ -265,7 +306,7 @@ def test_who_asks_for_ever_without_reading_is_not_read_either(broker, raw_client
             ]._transport.get_write_buffer_size()
         )
         # Beyond four times the limit nothing is read; what had been read is answered.
-        assert waiting < 4 * 65_536 + 2 * ONE_READ
+        assert waiting < 4 * WRITE_OCTETS + 2 * Limits().read_octets
     served()
 
 
@@ -283,9 +324,10 @@ def test_many_connections_at_once(raw_client):
         assert not broker.listener.broker.connections
 
 
+@within(close_s=0.4)
 def test_a_close_that_is_not_answered_is_cut(broker, raw_client, served):
     """After the broker's close a client has `close_s` to answer."""
     client = raw_client(broker).open()
     client.socket.sendall(encode_item(Frame(0, FRAMES["detach"])))
-    assert gone(client.socket) < 3
+    gone(client.socket)
     served()

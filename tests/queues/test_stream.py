@@ -23,6 +23,7 @@ from workbench.queues import (
     Meta,
     Modify,
     Purge,
+    QueueArgumentError,
     QueueArguments,
     QueueError,
     Reject,
@@ -241,6 +242,8 @@ def test_the_type_decides_what_is_made() -> None:
     """x-queue-type."""
     assert isinstance(make_queue("s", QueueArguments(queue_type="stream")), StreamQueue)
     assert not isinstance(make_queue("q"), StreamQueue)
+    with pytest.raises(QueueArgumentError, match="a quorum queue is no single machine; legal here"):
+        make_queue("q", QueueArguments(queue_type="quorum"))
 
 
 class StreamModel(RuleBasedStateMachine):

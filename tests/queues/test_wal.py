@@ -92,3 +92,20 @@ def test_only_what_was_synced_is_on_disk(acts):
             written = syncing = safe
         assert wal.restore("q").last_index == safe
         assert wal.waiting + wal.syncing == written - safe
+
+
+def test_a_writer_that_is_forgotten_leaves_nothing_even_of_a_batch_under_way():
+    """The fsync goes on and serves the others; the log stays busy until it is done."""
+    wal = WriteAheadLog()
+    wal.write("q", entries(1, 2), 0)
+    wal.begin()
+    wal.finish()
+    wal.write("q", entries(3, 1), 0)
+    wal.write("other", entries(1, 1), 0)
+    wal.begin()
+    wal.write("q", entries(4, 1), 0)
+    wal.forget("q")
+    assert wal.busy
+    assert wal.waiting == 0
+    assert wal.finish() == [Done("other", 1, 0)]
+    assert "q" not in wal.disk

@@ -162,7 +162,7 @@ def test_acts_at_rest_are_the_same_at_once_and_one_by_one_in_every_scenario(name
         for act in begun.scenario.actions
         if not any(argument.required for argument in act.parameters)
     ]
-    for pair in zip(free, [*free[1:], free[0]], strict=True):
+    for pair in zip(free, [*free[1:], *free[:1]], strict=True):
         try:
             single = begun
             for act in pair:

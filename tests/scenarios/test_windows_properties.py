@@ -163,7 +163,7 @@ def check_flows_pass(rows: list[Row]) -> None:
     SERVICE,
     SERVICE,
 )
-def test_invariants_5_to_8_and_15_hold_under_random_acts(
+def test_a73_invariants_5_to_8_and_15_hold_under_random_acts(
     name, acts, first_id, sizes, session_us, writer_us
 ) -> None:
     """Two sessions, two consumers, publishers, alarms; small frames and large, slow and quick."""

@@ -140,7 +140,8 @@ def _attach(session: Session, attach: Attach, payload: bytes) -> Outcome:
             events.append(LinkAttached(link=link, frame=attach, refused=link.refused_by(attach)))
         return events, link
     link = session.connection.names.get((attach.name, role))
-    if link is not None and link.state in STEALABLE:
+    steals = session.connection.settings.steals_links
+    if steals and link is not None and link.state in STEALABLE:
         events.append(LinkStolen(link=link))
     link = session.new_link(attach.name, role)
     session.register(link)

@@ -47,6 +47,8 @@ class ConnectionSettings:
             after twice as long [2.4.5]. None: no limit.
         pipeline_open: the client sends its open together with the header, without waiting for
             the peer's header.
+        steals_links: an attach of a name that is attached already takes the link over, and the
+            older attachment ends [2.6.1]. Without it the two stand side by side.
         properties: told in the open.
         offered_capabilities: told in the open.
         desired_capabilities: told in the open.
@@ -57,6 +59,7 @@ class ConnectionSettings:
     channel_max: int = USHORT_MAX
     idle_time_out_ms: int | None = None
     pipeline_open: bool = True
+    steals_links: bool = True
     properties: Mapping[Any, Any] | None = None
     offered_capabilities: tuple[str, ...] | None = None
     desired_capabilities: tuple[str, ...] | None = None

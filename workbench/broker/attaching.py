@@ -7,7 +7,7 @@ the management node.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import Source, Target
@@ -21,8 +21,9 @@ from .conduct import Conduct
 from .consumer_link import ConsumerLink
 from .consumer_terms import fault_in, filter_in_force
 from .destinations import Destination
+from .hosts import Hosts, LinkHost
 from .link_pairs import LinkPairs
-from .management_link import ManagementError, Requests, Responses, is_management
+from .management_link import ManagementError, is_management
 from .publisher_link import PublisherLink
 from .queue_process import QueueProcess
 from .termini import RefusedError
@@ -30,8 +31,6 @@ from .termini import RefusedError
 if TYPE_CHECKING:
     from .broker import Broker
     from .connection import BrokerConnection
-
-LinkHost: TypeAlias = ConsumerLink | PublisherLink | Requests | Responses
 
 
 class Attaching:
@@ -49,7 +48,7 @@ class Attaching:
         owner: BrokerConnection,
         broker: Broker,
         conduct: Conduct,
-        hosts: dict[Link, LinkHost],
+        hosts: Hosts,
     ) -> None:
         self._owner = owner
         self._broker = broker

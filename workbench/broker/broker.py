@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.presets import Preset
 from workbench.queues import QueueArguments, QueueError, make_queue
@@ -15,9 +15,10 @@ from .connection import BrokerConnection
 from .dead_letters import DeadLetters
 from .nodes import Nodes
 from .queue_process import QueueProcess
-from .quorum_cluster import FRONT, QuorumCluster, check_replicas
-from .quorum_node import SyncTime
-from .quorum_process import QuorumProcess, terms_of
+
+if TYPE_CHECKING:  # quorum queues are loaded with the first of them: a start is quicker without
+    from .quorum_cluster import QuorumCluster
+    from .quorum_process import QuorumProcess
 
 QUORUM = "quorum"
 GUEST: Mapping[str, str] = {"guest": "guest"}
@@ -95,6 +96,8 @@ class Broker:
             arguments = QueueArguments(single_active_consumer=single_active_consumer)
         name = queue_name(address)
         if arguments.queue_type == QUORUM and replicas is not None:
+            from .quorum_cluster import check_replicas
+
             check_replicas(replicas)
             self._replicas[name] = replicas
         return self.nodes.declare(name, arguments)
@@ -154,6 +157,9 @@ class Broker:
                 f"the cluster has {len(self.cluster.nodes)} nodes already; legal now: declare"
                 " queues on it"
             )
+        from .quorum_cluster import QuorumCluster
+        from .quorum_node import SyncTime
+
         preset = self.preset
         numbers = {
             "fsync": SyncTime.constant(preset.fsync_us),
@@ -164,6 +170,9 @@ class Broker:
         return self.cluster
 
     def _quorum(self, name: str, arguments: QueueArguments) -> QuorumProcess:
+        from .quorum_cluster import FRONT
+        from .quorum_process import QuorumProcess, terms_of
+
         replicas = self._replicas.pop(name, None)
         cluster = self.cluster or self.make_cluster(replicas or 1)
         if replicas is None:

@@ -8,7 +8,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
 from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
@@ -27,21 +27,22 @@ from workbench.amqp.events import (
 )
 from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.link import Link
-from workbench.amqp.performatives import Error, Role
+from workbench.amqp.performatives import Close, Detach, End, Error, Role
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
-from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Actor, Wire
 
-from .attaching import Attaching, LinkHost, leads_to
+from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
+from .connection_notes import ConnectionNotes
 from .consumer_link import ConsumerLink
 from .destinations import Destination
+from .hosts import Hosts
 from .management_link import ManagementError, Requests, Responses
 from .processes import Processes, Task
 from .publisher_link import PublisherLink
@@ -50,6 +51,9 @@ from .windows import Windows
 
 if TYPE_CHECKING:
     from .broker import Broker
+
+_ENDING = (Detach, End, Close)
+"""Frames of which one comes or goes whenever a link ends while the transport lives."""
 
 
 def _settings(preset: Preset) -> ConnectionSettings:
@@ -61,10 +65,12 @@ def _settings(preset: Preset) -> ConnectionSettings:
         idle_time_out_ms=preset.idle_time_out_ms or None,
         offered_capabilities=preset.offered_capabilities or None,
         properties=properties if preset.version else None,
+        # RabbitMQ knows links by their handles alone [rabbit_amqp_session.erl:handle_attach].
+        steals_links=preset.conduct != RABBITMQ,
     )
 
 
-class BrokerConnection:
+class BrokerConnection(ConnectionNotes):
     """One connection as the broker has it; an end of a wire.
 
     Attributes:
@@ -95,7 +101,8 @@ class BrokerConnection:
         self.processes = Processes(self, preset)
         # Only a broker whose reader or sessions need time lets frames wait.
         self.intake = self.processes.intake if self.processes.buffers_input else None
-        self._hosts: dict[Link, LinkHost] = {}
+        self._hosts = Hosts()
+        self._some_gone = False  # a frame has come or gone that ends links
         self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
         self._confirms: dict[Session, Confirms] = {}
@@ -120,6 +127,8 @@ class BrokerConnection:
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; nothing is sent."""
         events = self.amqp.apply(item)
+        if type(item) is Frame and type(item.performative) in _ENDING:
+            self._some_gone = True
         for event in events:
             if isinstance(event, ProtocolViolation) and isinstance(item, Frame):
                 self._faulty[id(event)] = item
@@ -133,7 +142,8 @@ class BrokerConnection:
         """Do what the frame asks for."""
         for event in events:
             self._handle(event)
-        self._forget_gone()
+        if self._some_gone:
+            self._forget_gone()
         if self.amqp.ended:
             self._broker.nodes.connection_over(self.name)
 
@@ -143,6 +153,8 @@ class BrokerConnection:
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
+        if type(item) is Frame and type(item.performative) in _ENDING:
+            self._some_gone = True
         self.processes.write(self.wire, self, item)
 
     @property
@@ -235,9 +247,8 @@ class BrokerConnection:
         told = host if isinstance(host, ConsumerLink | Responses) else None
         self._conduct.flow(event, told)
         # Any flow may have opened the session's window, for every consumer on the session.
-        for other in list(self._hosts.values()):
-            if isinstance(other, ConsumerLink) and other.link.session is event.session:
-                other.queue.kick()
+        for other in self._hosts.consumers(event.session):
+            other.queue.kick()
 
     def _updated(self, event: DeliveriesUpdated) -> None:
         fault = self._conduct.fault_of(event)
@@ -265,41 +276,9 @@ class BrokerConnection:
         for session in list(self.amqp.sessions):
             self._windows.reopen(session)
 
-    def available_changed(self, link: SenderLink) -> None:
-        """The broker alone knows how much it has for a link: a row of its own tells."""
-        self._broker.note_link(
-            "available",
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-        )
-
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process of the broker's on behalf of this connection."""
         return self._broker.actor(name, service_us)
-
-    def note_depth(
-        self,
-        vantage: str,
-        kind: str,
-        depth: int,
-        session: Session | None = None,
-        link: SenderLink | None = None,
-    ) -> None:
-        """A row that tells how much waits in a process."""
-        self._broker.note_process(
-            vantage,
-            "note",
-            kind,
-            connection=self.name,
-            session=None if session is None else session.ordinal,
-            link=None if link is None else link.name,
-            link_sender=None if link is None else "broker",
-            attach_no=None if link is None else link.attach_no,
-            ledger={"mailbox": depth},
-        )
 
     def writer_is_full(self, full: bool, depth: int) -> None:
         """So much waits for the writer that the sessions stop; or they may go on."""
@@ -313,37 +292,6 @@ class BrokerConnection:
         if not full:
             self.kick()
 
-    def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
-        """A session has granted credit to a queue: a row tells, for no frame does."""
-        self._broker.note_session(
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            buffered=buffered,
-            credit=count,
-        )
-
-    def credit_held(self, link: ReceiverLink, held: bool) -> None:
-        """Credit begins, or ceases, to be withheld from a publisher: a row tells."""
-        self._note_publisher(link, "block" if held else "unblock", "unconfirmed")
-
-    def confirmed(self, link: ReceiverLink, count: int) -> None:
-        """Messages count no more as unconfirmed, and no frame about the link says so."""
-        self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
-
-    def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
-        self._broker.note_publisher(
-            event,
-            kind,
-            connection=self.name,
-            session=link.session.ordinal,
-            link=link.name,
-            attach_no=link.attach_no,
-            ledger=link.ledger(),
-            **columns,
-        )
-
     def crashed(self, session: Session, why: str) -> None:
         """A session's process dies: the session ends with internal-error."""
         self.amqp.answer(session.violated(ErrorCondition.INTERNAL_ERROR, why))
@@ -351,6 +299,7 @@ class BrokerConnection:
     # -- links that are gone ------------------------------------------------------------------
 
     def _forget_gone(self) -> None:
+        self._some_gone = False
         for link in [link for link in self._hosts if not link.attached]:
             self.forget(link)
         if len(self._begun_with) > len(self.amqp.sessions):
@@ -360,7 +309,7 @@ class BrokerConnection:
 
     def forget(self, link: Link) -> None:
         """A link is over: what it held goes back."""
-        host = self._hosts.pop(link, None)
+        host = self._hosts.leave(link)
         if host is None:
             return
         host.detach()

@@ -151,6 +151,11 @@ class ConsumerLink:
         if not effect.settled:
             self._messages[delivery.delivery_id] = message.message_id
 
+    def limits_size(self) -> bool:
+        """Whether the receiver's attach has a max-message-size."""
+        peer = self.link.remote_attach
+        return peer is not None and bool(peer.max_message_size)
+
     def too_large(self, message: Stored) -> bool:
         """Whether the receiver's max-message-size is below what would be sent [2.7.3]."""
         peer = self.link.remote_attach

@@ -27,9 +27,10 @@ from .nodes import Nodes
 from .payload import headers_in
 from .publication import Settled, rejection
 from .queue_process import QueueProcess
-from .routing import RoutingError
+from .routing import DEFAULT, RoutingError
 
 CC = "x-cc"
+_CC = CC.encode()
 ACCEPTED = Accepted()
 
 
@@ -100,9 +101,20 @@ class ExchangeDestination:
         if where.version == 1 and not where.routing_key:
             self._key = None  # the subject
         self._queue = queue
+        # The default exchange with a key of the address leads to one queue, the same each time.
+        self._straight = self._exchange == DEFAULT and bool(self._key)
+        self._origin = Origin(exchange=self._exchange, routing_keys=(self._key or "",))
 
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """To every queue that it leads to."""
+        key, payload = self._key, delivery.payload
+        if self._straight and key is not None and _CC not in payload:
+            queue = self._nodes.queues.get(key)
+            if queue is not None:
+                message_format = delivery.message_format or 0
+                payload = routed(payload, message_format, DEFAULT, key)
+                self._nodes.publish([queue], payload, message_format, self._origin, done)
+                return
         _publish(self._nodes, self._exchange, self._key, _Message(delivery), done, by_message=False)
 
     def ends_with(self, queue: QueueProcess) -> bool:
@@ -165,7 +177,7 @@ class _Message:
 
     def more_keys(self) -> list[str]:
         """Further routing keys, which a publisher may put into the annotation x-cc."""
-        if CC.encode() not in self.payload:
+        if _CC not in self.payload:
             return []
         found = self._section(MessageAnnotations)
         value = found.value if found is not None and isinstance(found.value, dict) else {}

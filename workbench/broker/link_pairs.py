@@ -126,9 +126,16 @@ class OwnNodes:
 def _require_equal(name: str, what: str, present: object, asked: object) -> None:
     if present != asked:
         raise QueueConflictError(
-            f"inequivalent arg '{what}' for queue '{name}' in vhost '/': received {asked!r} but"
-            f" current is {present!r}; legal: declare it with the same, or delete it before"
+            f"inequivalent arg '{what}' for queue '{name}' in vhost '/': received {_plain(asked)}"
+            f" but current is {_plain(present)}; legal: declare it with the same, or delete it"
+            " before"
         )
+
+
+def _plain(value: object) -> str:
+    """A value as a person writes it: the AMQP type of a number is nobody's concern here."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:d}" if number else repr(value)
 
 
 class LinkPairs:

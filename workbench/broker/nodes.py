@@ -13,11 +13,9 @@ from typing import Any
 
 from workbench.queues import Origin, Purge, QueueArguments
 
-from .publication import Publication, Settled
+from .publication import Publication, Settled, SinglePublication
 from .queue_process import QueueProcess
-from .routing import DEFAULT, Binding, Exchange, Routing, RoutingError
-
-ALTERNATE = "alternate-exchange"
+from .routing import ALTERNATE, DEFAULT, Binding, Exchange, Routing, RoutingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +61,7 @@ class Nodes:
         self._tell_deleted = deleted
         self._generated = 0
         # Messages that a queue has not confirmed yet, for when it is deleted.
-        self._waiting: dict[QueueProcess, dict[Publication, None]] = {}
+        self._waiting: dict[QueueProcess, dict[Publication | SinglePublication, None]] = {}
 
     # -- queues -------------------------------------------------------------------------------
 
@@ -196,6 +194,18 @@ class Nodes:
 
         With no queue at all it is released at once: it cannot be routed.
         """
+        if len(queues) == 1:
+            (queue,) = queues
+            single = SinglePublication(queue, done, self._no_more)
+            self._waiting.setdefault(queue, {})[single] = None
+            queue.publish(
+                payload,
+                message_format,
+                confirmed=single.confirmed,
+                rejected=single.rejected,
+                origin=origin,
+            )
+            return
         publication = Publication(queues, done, self._no_more)
         for queue in queues:
             self._waiting.setdefault(queue, {})[publication] = None
@@ -208,7 +218,7 @@ class Nodes:
                 origin=origin,
             )
 
-    def _no_more(self, publication: Publication, queue: QueueProcess) -> None:
+    def _no_more(self, publication: Publication | SinglePublication, queue: QueueProcess) -> None:
         self._waiting.get(queue, {}).pop(publication, None)
 
     def bind(self, exchange: str, queue: str, key: str = "", **arguments: Any) -> None:

@@ -19,6 +19,7 @@ from .queue_process import QueueProcess
 Settled: TypeAlias = Callable[[object], None]
 """Takes the outcome of a message: accepted, rejected or released."""
 
+ACCEPTED, RELEASED = Accepted(), Released()
 RESOURCE_LIMIT, PRECONDITION = "amqp:resource-limit-exceeded", "amqp:precondition-failed"
 
 
@@ -85,6 +86,46 @@ class Publication:
             self._end(Accepted() if self._any else Released())
 
     def _end(self, outcome: object) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(outcome)
+
+
+class SinglePublication:
+    """The same for a message that went to one queue: most do, and it costs them less.
+
+    Args:
+        queue: that gets it.
+        done: told the outcome, once.
+        answered: told when the queue need not be waited for any more.
+    """
+
+    __slots__ = ("_answered", "_done", "_queue")
+
+    def __init__(
+        self,
+        queue: QueueProcess,
+        done: Settled,
+        answered: Callable[[SinglePublication, QueueProcess], None],
+    ) -> None:
+        self._queue = queue
+        self._done: Settled | None = done
+        self._answered = answered
+
+    def confirmed(self) -> None:
+        """The queue has taken it."""
+        self._end(ACCEPTED)
+
+    def rejected(self, reason: str) -> None:
+        """The queue does not take it."""
+        self._end(rejection(self._queue.name, reason))
+
+    def queue_gone(self, _queue: QueueProcess) -> None:
+        """The queue was deleted before it answered."""
+        self._end(RELEASED)
+
+    def _end(self, outcome: object) -> None:
+        self._answered(self, self._queue)
         done, self._done = self._done, None
         if done is not None:
             done(outcome)

@@ -19,6 +19,9 @@ class Consumer(Protocol):
     def can_take(self) -> bool:
         """False while a message could not be sent on at once (session window closed)."""
 
+    def limits_size(self) -> bool:
+        """Whether the receiver has said how large a message may be."""
+
     def too_large(self, message: Stored) -> bool:
         """True if the receiver takes no message of this size; as it would be sent now."""
 

@@ -81,7 +81,7 @@ class QueueProcess:
     ) -> None:
         self.dead_letter = dead_letter
         self.gone = gone
-        self._looks_first = _has_limits(queue.arguments)
+        self._looks_first = queue.arguments.limits_what_waits
         self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
         self.enqueue_us = enqueue_us
@@ -97,7 +97,7 @@ class QueueProcess:
             clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
         )
         self._timer = QueueTimer(clock, self._time_is_up)
-        self._timer.set(queue.deadline_us())
+        self._set_timer()
 
     @property
     def name(self) -> str:
@@ -144,9 +144,15 @@ class QueueProcess:
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
         for payload in payloads:
-            self.queue.apply(Enqueue(payload=payload), self._meta())
+            message = Enqueue(
+                payload=payload, ttl_ms=time_to_live_ms(payload), origin=self._straight
+            )
+            for effect in self.queue.apply(message, self._meta())[1]:
+                if not isinstance(effect, Confirm):
+                    self._carry_out(effect)
         self._tell_available()
         self._log_count("enqueue", len(payloads))
+        self._set_timer()
 
     # -- from consumers ---------------------------------------------------------------------
 
@@ -195,7 +201,7 @@ class QueueProcess:
         """Obey credit, a settlement, or a purge, at once."""
         reply = self._command(command)
         if isinstance(reply, Count):
-            self._log_count(_words(command), reply.count)
+            self._log_count(_WORDS.get(type(command), "note"), reply.count)
         return reply
 
     def request(self, credit: Credit) -> None:
@@ -277,10 +283,13 @@ class QueueProcess:
                 consumer.noticed()
         self._answer_requests()
         self.kick()
+        self._set_timer()
+        return reply
+
+    def _set_timer(self) -> None:
         deadline = self.queue.deadline_us()
         if deadline is not None or self._timer.armed:
             self._timer.set(deadline)
-        return reply
 
     def _time_is_up(self) -> None:
         if not self._actor.stalled:  # a process that hangs looks at no timer
@@ -302,6 +311,8 @@ class QueueProcess:
 
         Looked at before the message is handed out: afterwards a settled one would be lost.
         """
+        if not any(consumer.limits_size() for consumer in self._consumers.values()):
+            return False
         found = self.queue.next_out(self._unable())
         if found is None:
             return False
@@ -387,13 +398,3 @@ _WORDS: dict[type, str] = {
     Modify: "requeue",
     Purge: "settle",
 }
-
-
-def _words(command: Command) -> str:
-    return _WORDS.get(type(command), "note")
-
-
-def _has_limits(arguments: QueueArguments) -> bool:
-    """Whether a message that comes may have to leave at once, or be refused."""
-    limits = (arguments.max_length, arguments.max_length_bytes, arguments.message_ttl_ms)
-    return any(limit is not None for limit in limits)

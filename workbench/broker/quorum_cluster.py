@@ -124,7 +124,7 @@ class QuorumCluster:
         """A queue is deleted: nothing of it is kept."""
         self.groups.pop(queue, None)
         for node in self.nodes.values():
-            node.wal.disk.pop(writer, None)
+            node.wal.forget(writer)
 
     def election_us(self) -> int:
         """A fresh election time-out: no two replicas are likely to have the same."""

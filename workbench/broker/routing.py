@@ -14,6 +14,8 @@ from typing import Any
 DIRECT, FANOUT, TOPIC, HEADERS = "direct", "fanout", "topic", "headers"
 TYPES = (DIRECT, FANOUT, TOPIC, HEADERS)
 DEFAULT = ""
+ALTERNATE = "alternate-exchange"
+MATCHES = ("all", "any", "all-with-x", "any-with-x")
 PREDECLARED: Mapping[str, str] = {
     DEFAULT: DIRECT,
     "amq.direct": DIRECT,
@@ -118,6 +120,13 @@ class Routing:
                 "precondition-failed",
                 f"no exchange type {type!r}; there are: {', '.join(TYPES)}",
             )
+        alternate = wanted.arguments.get(ALTERNATE)
+        if alternate is not None and not isinstance(alternate, str):
+            raise RoutingError(
+                "precondition-failed",
+                f"invalid arg {ALTERNATE!r} for exchange {name!r}: {alternate!r}; legal: the name"
+                " of an exchange",
+            )
         self.exchanges[name] = wanted
         return wanted
 
@@ -145,6 +154,12 @@ class Routing:
         exchange = self._bindable(binding)
         if binding.to_exchange and binding.destination not in self.exchanges:
             raise RoutingError("not-found", f"no exchange {binding.destination!r}")
+        how = dict(binding.arguments).get("x-match", MATCHES[0])
+        if exchange.type == HEADERS and how not in MATCHES:
+            raise RoutingError(
+                "precondition-failed",
+                f"invalid x-match field value {how!r}; legal: {', '.join(MATCHES)}",
+            )
         if binding not in exchange.bindings:
             exchange.bindings.append(binding)
 
@@ -233,8 +248,8 @@ class Routing:
             ]
             if len(kept) < len(exchange.bindings):
                 exchange.bindings = kept
-                if exchange.auto_delete and not kept:
-                    self.exchanges.pop(exchange.name, None)
+                if exchange.auto_delete and not kept and exchange.name in self.exchanges:
+                    self.delete(exchange.name)  # and with it what leads to it
 
     def _require_equal(self, there: Exchange, wanted: Exchange) -> None:
         for name in ("type", "durable", "auto_delete", "internal", "arguments"):
@@ -295,5 +310,12 @@ def headers_match(arguments: Iterable[tuple[str, Any]], headers: Mapping[str, An
         for name, value in wanted.items()
         if how.endswith("-with-x") or not name.startswith("x-")
     ]
-    hits = (name in headers and (value is None or headers[name] == value) for name, value in pairs)
+    hits = (name in headers and _same(value, headers[name]) for name, value in pairs)
     return any(hits) if how.startswith("any") else all(hits)
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    """Whether a header has the value that a binding asks for; true is not 1, as it is in Python."""
+    if wanted is None:
+        return True
+    return isinstance(wanted, bool) is isinstance(found, bool) and bool(wanted == found)

@@ -7,38 +7,28 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
 from workbench import __version__
 
-from . import (
-    analyzing,
-    doctor,
-    exploring,
-    exporting,
-    importing,
-    lab,
-    running,
-    scenarios,
-    serving,
-    showing,
-)
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
-# In the order in which a person meets them. Each has NAME, HELP, TEXT, add_arguments and command.
-COMMANDS: tuple[ModuleType, ...] = (
-    lab,
-    scenarios,
-    running,
-    showing,
-    exploring,
-    exporting,
-    importing,
-    analyzing,
-    serving,
-    doctor,
-)
+# In the order in which a person meets them, with the module of each, which is loaded when it is
+# asked for and has NAME, HELP, TEXT, add_arguments and command.
+MODULES = {
+    "lab": "lab",
+    "scenarios": "scenarios",
+    "run": "running",
+    "show": "showing",
+    "explore": "exploring",
+    "export": "exporting",
+    "import": "importing",
+    "analyze": "analyzing",
+    "serve": "serving",
+    "doctor": "doctor",
+}
 
 SHOW_TRACEBACK = "WORKBENCH_TRACEBACK"
 
@@ -71,8 +61,15 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(f"{message} (see `{self.prog} --help`)", WRONG_USAGE)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def commands(*names: str) -> tuple[ModuleType, ...]:
+    """The modules of these commands, or of all."""
+    return tuple(
+        import_module(f"{__package__}.{MODULES[name]}") for name in (names or tuple(MODULES))
+    )
+
+
+def parser(*names: str) -> argparse.ArgumentParser:
+    """The command line with these commands, or with all."""
     whole = Parser(
         prog="workbench",
         description=TEXT,
@@ -80,11 +77,11 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     whole.add_argument("--version", action="version", version=f"workbench {__version__}")
-    commands = whole.add_subparsers(
+    listed = whole.add_subparsers(
         title="commands", metavar="COMMAND", dest="command_name", required=True
     )
-    for module in COMMANDS:
-        one = commands.add_parser(
+    for module in commands(*names):
+        one = listed.add_parser(
             module.NAME,
             help=module.HELP,
             description=module.TEXT,
@@ -105,10 +102,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         SystemExit: after `--help` and `--version`.
     """
     words = list(argv)
-    if words[:1] != [lab.NAME] or "--" not in words:
-        return parser().parse_args(words)
+    known = words[:1] if words[:1] and words[0] in MODULES else []
+    if known != ["lab"] or "--" not in words:
+        return parser(*known).parse_args(words)
     cut = words.index("--")
-    arguments = parser().parse_args(words[:cut])
+    arguments = parser("lab").parse_args(words[:cut])
     arguments.jupyter = words[cut + 1 :]
     return arguments
 
@@ -129,8 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     name = next((word for word in argv if not word.startswith("-")), "")
-    known = [module.NAME for module in COMMANDS]
-    prefix = f"workbench {name}: " if name in known else "workbench: "
+    prefix = f"workbench {name}: " if name in MODULES else "workbench: "
     try:
         arguments = parse(argv)
         code: int = arguments.command(arguments)

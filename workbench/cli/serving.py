@@ -1,18 +1,20 @@
-"""`workbench serve`: the broker on a socket, for clients of one's own."""
+"""`workbench serve`: the broker, or a proxy, on a socket, for clients of one's own."""
 
 from __future__ import annotations
 
 import argparse
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from .choosing import add_config, preset_configured
 from .console import WRONG_USAGE, CommandError, say
+from .holding import hold_by_hand
 
 NAME = "serve"
-HELP = "a broker on a socket, for clients of your own"
+HELP = "a broker on a socket, or a proxy in front of yours, for clients of your own"
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
@@ -26,6 +28,16 @@ happens to stderr. Without --user everybody is let in, and only this machine can
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
   workbench serve --preset rmq4.3 --queue orders    as RabbitMQ does, with one queue
   workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
+
+With --forward it is no broker but a gate in front of another AMQP 1.0 broker. Every octet is
+passed on as it is; frames are decoded, recorded and, with --hold, let through by hand:
+
+  workbench serve --forward broker.example:5672 --trace live
+  workbench serve --forward amqps://broker.example --hold
+
+With --hold the frames of new connections wait. Type Enter to let one through, a number for so
+many, c2b or b2c for one of that way, go to let all run, hold to close the gates again, a
+breakpoint such as `break transfer` or `break link_credit <= 3`, clear to remove those, quit.
 
 The trace is a folder of Parquet files that are always whole; a killed process loses the last
 second at most. The other commands read it while it grows. Passwords are not in it.
@@ -60,6 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="queues",
         help="a queue that is there from the beginning; may be given several times",
     )
+    parser.add_argument(
+        "--forward", metavar="TARGET", help="pass on to this broker: host:port or amqps://host:port"
+    )
+    parser.add_argument(
+        "--forward-ca", metavar="PEM", help="whom to trust with amqps; else whom the system trusts"
+    )
+    parser.add_argument(
+        "--hold", action="store_true", help="hold the frames of new connections for your hand"
+    )
     parser.add_argument("--trace", metavar="DIR", help="keep the trace in this folder")
     parser.add_argument(
         "--user",
@@ -79,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Serve until a signal comes."""
-    from workbench.net.listener import ListenError
+    from workbench.net import ListenError
 
     for number in (signal.SIGINT, signal.SIGTERM):
         _on_signal(number, _stop)
@@ -90,9 +111,12 @@ def command(arguments: argparse.Namespace) -> int:
     except _StopSignal:
         return 0
     try:
+        broker.freeze_new(arguments.hold)
         print(broker.url, flush=True)
-        say(f"preset {broker.overview()['preset']}; stop with Ctrl-C")
-        while broker.running:
+        say(f"{_what(broker)}; stop with Ctrl-C")
+        if arguments.hold:
+            hold_by_hand(broker, sys.stdin, say)
+        while broker.running and not (arguments.hold and sys.stdin.isatty()):
             time.sleep(LOOK_AGAIN_S)
             _tell(broker)
     except _StopSignal:
@@ -113,29 +137,69 @@ def _start(arguments: argparse.Namespace) -> Any:
     if not 0 <= port <= 65535:
         raise CommandError(f"--port {port}: legal: 0 to 65535", WRONG_USAGE)
     _check_reach(arguments)
-    preset = preset_configured(arguments.preset, arguments.config)
-    users = dict(_user(text) for text in arguments.users) or None
     options: dict[str, Any] = {
         "host": arguments.host,
         "port": port,
-        "users": users,
         "allow_remote": arguments.allow_remote,
-        "queues": arguments.queues,
     }
     if arguments.tls:
         from workbench.net.tls import server_context
 
         options["tls"] = server_context(*arguments.tls)
-    if arguments.trace is None:
-        from workbench.net.server import LiveBroker
+    kept = _recording(arguments)
+    try:
+        return (
+            _proxy(arguments, kept, options)
+            if arguments.forward
+            else _broker(arguments, kept, options)
+        )
+    except BaseException:
+        if kept is not None:
+            kept.close()
+        raise
 
-        return LiveBroker(preset, **options)
-    from workbench.live import serve
+
+def _broker(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
+    if arguments.forward_ca:
+        raise CommandError("--forward-ca needs --forward amqps://...", WRONG_USAGE)
+    preset = preset_configured(arguments.preset, arguments.config)
+    users = dict(_user(text) for text in arguments.users) or None
+    from workbench.net import LiveBroker
+
+    return LiveBroker(preset, users=users, queues=arguments.queues, recording=kept, **options)
+
+
+def _proxy(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
+    if arguments.users or arguments.queues or arguments.config:
+        raise CommandError(
+            "--user, --queue and --config are the other broker's business; with --forward legal:"
+            " none of them",
+            WRONG_USAGE,
+        )
+    if arguments.forward_ca:
+        from workbench.net.tls import trust_in
+
+        options["trust"] = trust_in(arguments.forward_ca)
+    from workbench.net.proxy import LiveProxy
+
+    return LiveProxy(arguments.forward, recording=kept, **options)
+
+
+def _recording(arguments: argparse.Namespace) -> Any:
+    """What keeps the trace: in the folder, or in memory as long as frames are held by hand."""
+    if arguments.trace is None:
+        return None
+    from workbench.live import recording
 
     folder = Path(arguments.trace)
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder}: is a file; --trace takes a folder")
-    return serve(preset, trace=folder, run=time.strftime("live-%Y%m%d-%H%M%S"), **options)
+    return recording(folder, time.strftime("live-%Y%m%d-%H%M%S"))
+
+
+def _what(broker: Any) -> str:
+    target = getattr(broker, "target", None)
+    return f"preset {broker.overview()['preset']}" if target is None else f"forwards to {target}"
 
 
 def _check_reach(arguments: argparse.Namespace) -> None:
@@ -150,7 +214,7 @@ def _check_reach(arguments: argparse.Namespace) -> None:
             " --allow-remote",
             WRONG_USAGE,
         )
-    if not (arguments.tls or arguments.users):
+    if not (arguments.tls or (arguments.users and not arguments.forward)):
         raise CommandError(
             f"--host {arguments.host} without a lock: anybody could connect; add --tls or --user",
             WRONG_USAGE,

@@ -13,7 +13,10 @@ from .windows_runs import (
     lanes,
     last,
     layer_table,
+    rabbit_cut,
+    refused_at,
     then,
+    told_at,
 )
 
 __all__ = [
@@ -27,5 +30,8 @@ __all__ = [
     "last",
     "layer_table",
     "predict",
+    "rabbit_cut",
+    "refused_at",
     "then",
+    "told_at",
 ]

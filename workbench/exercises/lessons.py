@@ -165,13 +165,18 @@ LESSONS: tuple[Lesson, ...] = (
     ),
     _lesson(
         "11",
-        "client",
+        "own_client",
         "Freeze the wire under your own client",
         "your client against a wire that waits for your hand; a museum of real bugs",
         30,
         after=(
             "01",
             "02",
+        ),
+        able=(
+            "hold a real client's frames, let them go one by one, and stop at a counter",
+            "say what a library does on the wire behind a call such as create_receiver",
+            "tell what a trace of a foreign client knows from what it only reckons",
         ),
     ),
     _lesson(

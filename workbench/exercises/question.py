@@ -67,6 +67,10 @@ class Solution:
         return next((belief for belief in self.beliefs if belief.answer == answer), None)
 
 
+class NotYetError(Exception):
+    """Raised by a `solve` that reads what has not happened yet; the text says what must happen."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What a learner is told about an answer. True in a condition if it was right.
@@ -226,7 +230,11 @@ class Prediction:
         """Work out what the run says and compare; before an answer is committed, ask for one."""
         if not self.answers:
             return Verdict(right=None, text=NOT_YET)
-        self.verdict = judge(self.answers[-1], self.question.solve())
+        try:
+            solution = self.question.solve()
+        except NotYetError as error:
+            return Verdict(right=None, text=str(error))
+        self.verdict = judge(self.answers[-1], solution)
         if self.on_verdict is not None:
             self.on_verdict(self, self.verdict)
         return self.verdict

@@ -5,8 +5,10 @@ Those about alarms and second sessions are in `alarm_predict`; a lesson finds al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.scenarios.run import Run
-from workbench.trace.schema import BROKER, CLIENT, RECEIVED
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, Row
 from workbench.trace.words import count
 
 from .alarm_predict import WINDOW_STOPS_ALL, consumers, express, obeys, tolerated
@@ -24,6 +26,7 @@ from .windows_runs import (
     in_queue,
     last,
     ledger,
+    rabbit_cut,
     session_flows,
     then,
     transfers,
@@ -292,6 +295,58 @@ def held(run: Run) -> Question:
     )
 
 
+@asks
+def real_split(rows: Sequence[Row]) -> Question:
+    """Does a real broker go on with a message whose credit is taken away in its middle?"""
+    request = rabbit_cut(rows)
+    before = [row for row in transfers(rows, BROKER, OBSERVED) if row.seq < request.seq]
+
+    def solve() -> Solution:
+        following = transfers(rows, BROKER, OBSERVED, after=request.seq)
+        return Solution(
+            answer=len(following),
+            reason=(
+                f"{count(len(following), 'frame').capitalize()} followed, the last of them (step"
+                f" {step(following[-1].seq)}) without more. Credit pays for a delivery when it"
+                " begins; what is left of it needs the window alone [2.6.7]."
+            ),
+            beliefs=(
+                Belief(
+                    name="credit 0 stops a message",
+                    answer=0,
+                    because="the delivery had begun, and its credit was paid with the first frame.",
+                ),
+                Belief(
+                    name="the window is used up",
+                    answer=field(request, "incoming_window"),
+                    because="the window is a limit; the message ended before it.",
+                ),
+            ),
+        )
+
+    return Question(
+        name=f"{LESSON}/real-split",
+        text=(
+            f"RabbitMQ has sent {count(len(before), 'frame')} of a message and stands at a closed"
+            f" window. In step {step(request.seq)} the client sends one flow with incoming-window"
+            f" {field(request, 'incoming_window')} and link-credit"
+            f" {field(request, 'link_credit')}. The whole message has {_octets(rows)} octets, and a"
+            f" frame took {before[-1].body_bytes} of them. How many frames follow?"
+        ),
+        unit="frames",
+        solve=solve,
+        hints=(
+            "When is a credit spent: with the first frame of a message, or with the last?",
+            "How many octets are left, and how many frames do they need?",
+        ),
+    )
+
+
+def _octets(rows: Sequence[Row]) -> int:
+    """Octets of the message that a broker delivered in a capture."""
+    return sum(row.body_bytes or 0 for row in transfers(rows, BROKER, OBSERVED))
+
+
 __all__ = [
     "COUNTS_MESSAGES",
     "CREDIT_OPENS",
@@ -302,6 +357,7 @@ __all__ = [
     "held",
     "more_credit",
     "obeys",
+    "real_split",
     "reopens_at",
     "stops_at",
     "tolerated",

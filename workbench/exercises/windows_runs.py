@@ -115,6 +115,11 @@ def halfway(played: Run, number: int, frames: int) -> Run:
     return played.act(at, "open_window", frames=frames)
 
 
+def told_at(played: Run) -> int:
+    """`seq` of the client's last flow that names no link."""
+    return session_flows(played.rows, CLIENT)[-1].seq
+
+
 def heard(played: Run, flow: Row) -> Row:
     """The row at which a flow reaches the other end."""
     return next(
@@ -128,9 +133,40 @@ def disobeyed(run_: Run, publish: int) -> Run:
     return then(alarmed, "ignore_window")
 
 
+def rabbit_cut(rows: Sequence[Row]) -> Row:
+    """The flow of a capture that sets link-credit to 0 in the middle of a message.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    unfinished = False
+    for row in rows:
+        if row.kind == "transfer" and row.from_peer == BROKER:
+            unfinished = bool((row.frame or {}).get("more"))
+        elif row.kind == "flow" and row.from_peer == CLIENT and unfinished and _cuts(row):
+            return row
+    raise ValueError("no flow in this trace takes credit away in the middle of a message")
+
+
+def _cuts(row: Row) -> bool:
+    return (row.frame or {}).get("link_credit") == 0
+
+
 def ends(rows: Sequence[Row]) -> list[Row]:
     """The broker's end frames."""
     return measure.frames(rows, "end", from_peer=BROKER)
+
+
+def refused_at(played: Run) -> int:
+    """`seq` of the row at which the broker ends a session.
+
+    Raises:
+        ValueError: if it ends none.
+    """
+    found = ends(played.rows)
+    if not found:
+        raise ValueError("the broker ends no session in this run")
+    return found[0].seq
 
 
 def condition(row: Row) -> str:

@@ -3,9 +3,20 @@
 The broker is the one of the virtual runs; only its clock and the client's end of the wire differ.
 """
 
-from .frozen import FrozenWire, Held
+from .door import ListenError
+from .frozen import FrozenWire, GatePicture, Held, WirePicture
 from .limits import Limits
-from .listener import Listener, ListenError
-from .server import LiveBroker
+from .listener import Listener
+from .server import LiveBroker, LiveServer
 
-__all__ = ["FrozenWire", "Held", "Limits", "ListenError", "Listener", "LiveBroker"]
+__all__ = [
+    "FrozenWire",
+    "GatePicture",
+    "Held",
+    "Limits",
+    "ListenError",
+    "Listener",
+    "LiveBroker",
+    "LiveServer",
+    "WirePicture",
+]

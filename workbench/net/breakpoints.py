@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +26,15 @@ COUNTERS = (
     "remote_outgoing_window",
 )
 
+SIGNS: dict[str, Callable[[int, int], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+_WRITTEN = re.compile(
+    r"(?P<name>[a-z][a-z_-]*)(\s*(?P<sign><=|>=|=)\s*(?P<value>\d{1,10}))?(\s+(?P<way>c2b|b2c))?"
+)
+
 
 @dataclass(slots=True, kw_only=True)
 class Breakpoint:
@@ -34,6 +45,8 @@ class Breakpoint:
         counter: of the broker's end: `link_credit`, `incoming_window`, ...; what the frame that
             brought it there causes is held.
         value: which the counter reaches or passes.
+        sign: None for a counter that reaches or passes the value; `<=`, `>=` or `=` for one of
+            which this becomes true.
         direction: only frames that way.
         link: only this link's, by name; for a counter.
     """
@@ -41,6 +54,7 @@ class Breakpoint:
     kind: str | None = None
     counter: str | None = None
     value: int | None = None
+    sign: str | None = None
     direction: Direction | None = None
     link: str | None = None
     _before: dict[Any, int] = field(default_factory=dict, repr=False)
@@ -61,7 +75,7 @@ class Breakpoint:
         if self.kind is not None:
             return f"a {self.kind}{way}"
         link = "" if self.link is None else f" of link {self.link}"
-        return f"{self.counter}{link} reaches {self.value}{way}"
+        return f"{self.counter}{link} {self.sign or 'reaches'} {self.value}{way}"
 
     def stops_at_kind(self, kind: str, direction: Direction) -> bool:
         """Whether a frame that is about to travel is the one."""
@@ -80,9 +94,36 @@ class Breakpoint:
             key = (scope.session, (scope.link, scope.attach_no) if number == 0 else None)
             before = self._before.get(key)
             self._before[key] = now
-            assert self.value is not None
-            reached = now == self.value and before != now
-            if before is not None and not reached:
-                reached = before < self.value < now or now < self.value < before
-            return reached and self.direction in (None, direction)
+            return self._reached(before, now) and self.direction in (None, direction)
         return False
+
+    def _reached(self, before: int | None, now: int) -> bool:
+        value = self.value
+        assert value is not None
+        if self.sign is not None:
+            holds = SIGNS[self.sign]
+            return before is not None and holds(now, value) and not holds(before, value)
+        if now == value:
+            return before != now
+        return before is not None and (before < value < now or now < value < before)
+
+
+def parse_breakpoint(words: str, *, link: str | None = None) -> Breakpoint:
+    """A breakpoint as a person writes it: `transfer`, `flow c2b`, `link_credit <= 3`.
+
+    Raises:
+        WireError: if it is none; the text says what would be one.
+    """
+    found = _WRITTEN.fullmatch(words.strip())
+    if found is None:
+        raise WireError(
+            f"{words!r} is no breakpoint; legal: a kind of frame (transfer, flow c2b), or a"
+            " counter with <=, >= or = and a number (link_credit <= 3)"
+        )
+    name = found["name"].replace("-", "_")
+    direction = None if found["way"] is None else Direction.of(found["way"])
+    if found["sign"] is None:
+        return Breakpoint(kind=found["name"], direction=direction)
+    return Breakpoint(
+        counter=name, value=int(found["value"]), sign=found["sign"], direction=direction, link=link
+    )

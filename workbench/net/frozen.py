@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.amqp.fast import encode_quickly
 from workbench.sim import Direction, Flight, WireError
 
-from .breakpoints import Breakpoint
+from .breakpoints import Breakpoint, parse_breakpoint
 from .live_wire import LiveWire, Stop, kind_of
 
 BOTH = tuple(Direction)
 LOOK_AGAIN_S = 0.005
+STOPS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,52 @@ class Held:
         direction: `c2b` or `b2c`.
         kind: `transfer`, `flow`, ...
         item: the frame as a value.
+        octets: the frame as it was, or will be, written to the socket.
     """
 
     frame_id: int
     direction: str
     kind: str
     item: Any
+    octets: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatePicture:
+    """One direction of a wire.
+
+    Attributes:
+        closed: whether what comes waits.
+        waiting: frames that wait.
+        held: the first of them.
+        passed: frames that have arrived.
+    """
+
+    closed: bool
+    waiting: int
+    held: tuple[Held, ...]
+    passed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WirePicture:
+    """What a wire looks like at one moment; plain values, to be shown by somebody else.
+
+    Attributes:
+        connection: its name.
+        words: who is connected.
+        gone: the client's socket is closed; what it sent may still wait.
+        gates: by direction, `c2b` and `b2c`.
+        breakpoints: in words, in order.
+        stops: the breakpoints met so far, in words; the latest few.
+    """
+
+    connection: str
+    words: str
+    gone: bool
+    gates: dict[str, GatePicture]
+    breakpoints: tuple[str, ...]
+    stops: tuple[str, ...]
 
 
 class FrozenWire:
@@ -42,13 +84,14 @@ class FrozenWire:
 
     Args:
         ask: runs a function on the broker's thread and gives its result.
-        wire: the wire.
+        guest: whose wire it is.
     """
 
-    def __init__(self, ask: Callable[[Callable[[], Any]], Any], wire: LiveWire) -> None:
-        self.connection = wire.connection
+    def __init__(self, ask: Callable[[Callable[[], Any]], Any], guest: Any) -> None:
+        self.connection: str = guest.name
         self._ask = ask
-        self._wire = wire
+        self._guest = guest
+        self._wire: LiveWire = guest.wire
 
     # -- gates ------------------------------------------------------------------------------
 
@@ -122,7 +165,35 @@ class FrozenWire:
             direction=None if direction is None else Direction.of(direction),
             link=link,
         )
-        self._ask(lambda: self._wire.breakpoints.append(point))
+
+        def add() -> None:
+            self._wire.breakpoints.append(point)
+            self._wire.on_change()
+
+        self._ask(add)
+        return str(point)
+
+    def break_when(self, words: str, *, link: str | None = None) -> str:
+        """Stop at what the words say: `transfer`, `flow c2b`, `link_credit <= 3`.
+
+        Args:
+            words: a kind of frame, or a counter, a sign (`<=`, `>=`, `=`) and a value; then, if
+                only frames that way are meant, a direction.
+            link: only this link's counter, by name.
+
+        Returns:
+            The breakpoint in words.
+
+        Raises:
+            WireError: if the words are no breakpoint; the text says what would be one.
+        """
+        point = parse_breakpoint(words, link=link)
+
+        def add() -> None:
+            self._wire.breakpoints.append(point)
+            self._wire.on_change()
+
+        self._ask(add)
         return str(point)
 
     def breakpoints(self) -> list[str]:
@@ -132,7 +203,12 @@ class FrozenWire:
 
     def clear_breakpoints(self) -> None:
         """Remove every breakpoint; gates stay as they are."""
-        self._ask(self._wire.breakpoints.clear)
+
+        def clear() -> None:
+            self._wire.breakpoints.clear()
+            self._wire.on_change()
+
+        self._ask(clear)
 
     def stops(self) -> list[Stop]:
         """The breakpoints met so far."""
@@ -144,17 +220,8 @@ class FrozenWire:
     def held(self, direction: str | None = None) -> list[Held]:
         """The frames that wait for a hand, in the order in which they came."""
         wanted = _directions(direction)
-        flights: list[Flight] = self._ask(self._wire.held)
-        flights = [flight for flight in flights if flight.direction in wanted]
-        return [
-            Held(
-                frame_id=flight.frame_id,
-                direction=flight.direction.value,
-                kind=kind_of(flight.item),
-                item=flight.item,
-            )
-            for flight in sorted(flights, key=lambda flight: flight.frame_id)
-        ]
+        found: list[Held] = self._ask(lambda: self._held(wanted))
+        return found
 
     def wait_held(
         self, frames: int = 1, *, direction: str | None = None, timeout_s: float = 10.0
@@ -176,10 +243,56 @@ class FrozenWire:
                 )
             time.sleep(LOOK_AGAIN_S)
 
+    def picture(self, most: int = 100) -> WirePicture:
+        """What it looks like now.
+
+        Args:
+            most: so many of the frames that wait are listed, per direction.
+        """
+        shown: WirePicture = self._ask(lambda: self._picture(most))
+        return shown
+
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: frames in flight and held, and gates, per direction."""
         picture: dict[str, int | bool | str] = self._ask(self._wire.overview)
         return picture
+
+    # -- on the broker's thread -------------------------------------------------------------
+
+    def _held(self, wanted: tuple[Direction, ...]) -> list[Held]:
+        flights = [flight for flight in self._wire.held() if flight.direction in wanted]
+        return [_held(flight) for flight in sorted(flights, key=lambda flight: flight.frame_id)]
+
+    def _picture(self, most: int) -> WirePicture:
+        wire, held = self._wire, self._wire.held()
+        gates = {}
+        for direction in Direction:
+            waiting = [flight for flight in held if flight.direction is direction]
+            gates[direction.value] = GatePicture(
+                closed=wire.gate_closed(direction),
+                waiting=len(waiting),
+                held=tuple(_held(flight) for flight in waiting[:most]),
+                passed=wire.passed(direction),
+            )
+        return WirePicture(
+            connection=self.connection,
+            words=self._guest.words,
+            gone=self._guest.lost,
+            gates=gates,
+            breakpoints=tuple(str(point) for point in wire.breakpoints),
+            stops=tuple(stop.why for stop in wire.stops[-STOPS_SHOWN:]),
+        )
+
+
+def _held(flight: Flight) -> Held:
+    octets = flight.octets if flight.octets is not None else encode_quickly(flight.item)
+    return Held(
+        frame_id=flight.frame_id,
+        direction=flight.direction.value,
+        kind=kind_of(flight.item),
+        item=flight.item,
+        octets=octets,
+    )
 
 
 def _directions(direction: str | None) -> tuple[Direction, ...]:

@@ -6,8 +6,9 @@ import asyncio
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from workbench.amqp.errors import DecodeError
+from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.framing import Frame
+from workbench.amqp.performatives import Error
 from workbench.sim import Direction
 
 from .live_wire import LiveWire
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 AFTER_HELD_FRAMES_US = 10_000
 
 
-class LiveConnection(asyncio.Protocol):
+class LiveConnection(asyncio.BufferedProtocol):
     """A client's connection from the first octet to the last.
 
     Attributes:
@@ -40,7 +41,8 @@ class LiveConnection(asyncio.Protocol):
         self._life: LoopTimer | None = None
         self._closing: LoopTimer | None = None
         self._octets_told = 0  # octets_out when the client's idle timer was last thought of
-        self.lost = False
+        self.lost = False  # the socket is gone
+        self.forgotten = False  # and nothing of it waits any more
 
     # -- what asyncio tells -----------------------------------------------------------------
 
@@ -49,13 +51,8 @@ class LiveConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         listener = self._listener
-        if len(listener.connections) >= listener.limits.connections:
-            self.lost = True
-            listener.turned_away += 1
-            listener.news.append(
-                f"a client is turned away: {listener.limits.connections} are connected, the most"
-            )
-            transport.abort()
+        if not listener.admits(transport):
+            self.lost = self.forgotten = True
             return
         self.name = listener.next_name()
         self.end = SocketEnd(
@@ -82,6 +79,7 @@ class LiveConnection(asyncio.Protocol):
         )
         self.end.connect(self.wire)
         self.wire.on_moved = self._moved
+        self.wire.on_change = listener.changed
         self.wire.may_hear = self._may_hear
         if listener.freeze_new:
             self.wire.freeze()
@@ -90,14 +88,19 @@ class LiveConnection(asyncio.Protocol):
         )
         self.broker_end.connect(self.wire)
         listener.connections[self.name] = self
+        listener.changed()
         self._await_handshake()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """Where the next octets go: so many are read in one turn, and the others come next."""
+        return self._listener.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Octets of the client."""
         if self.lost:
             return
         try:
-            self.end.receive(data)
+            self.end.receive(bytes(self._listener.read_buffer[:nbytes]))
             self._watch()
             self._mind_writing()
         except Exception as error:  # a mistake of ours: it must cost this client alone
@@ -135,18 +138,34 @@ class LiveConnection(asyncio.Protocol):
             vantage=self.end.vantage,
             connection=self.name,
         )
-        self._listener.news.append(f"{self.name} is gone{self._why()}")
+        waiting = self.wire.waiting(Direction.CLIENT_TO_BROKER)
+        if waiting:
+            self.end.writable = False  # and is sent no further message
+            self._mind_writing()
+        held = f"; {waiting} of its frames still wait" if waiting else ""
+        self._listener.news.append(f"{self.name} is gone{self._why()}{held}")
+        self._forget_unless_waiting()
+
+    def _forget_unless_waiting(self) -> None:
+        """What a client sent before it went reaches the broker before its end does, as with TCP."""
+        if self.forgotten or self.wire.waiting(Direction.CLIENT_TO_BROKER):
+            self.wire.on_change()
+            return
+        self.forgotten = True
         self.broker_end.lost()
         self._listener.forget(self)
+        self.wire.on_change()
 
     # -- the gate ---------------------------------------------------------------------------
 
     def _moved(self) -> None:
         """A frame that had waited has arrived."""
-        if not self.lost:
-            self.end.mind_the_gate()
-            self._watch()
-            self._mind_writing()
+        if self.lost:
+            self._forget_unless_waiting()
+            return
+        self.end.mind_the_gate()
+        self._watch()
+        self._mind_writing()
 
     def _mind_writing(self) -> None:
         """No further message while the socket takes none, or too much waits at the gate."""
@@ -192,7 +211,7 @@ class LiveConnection(asyncio.Protocol):
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
-            self._listener.news.append(f"{self.name} is open: {self._who()}")
+            self._listener.news.append(f"{self.name} is open: {self.words}")
         if self._life is None:
             self._live_on()
         deadline = amqp.next_deadline(self._clock.now_us)
@@ -252,7 +271,9 @@ class LiveConnection(asyncio.Protocol):
             limit_us = int(self._listener.limits.close_s * US_PER_S)
             self._closing = self._clock.call_later(limit_us, self.drop)
 
-    def _who(self) -> str:
+    @property
+    def words(self) -> str:
+        """Who it is: container, user, address."""
         amqp = self.broker_end.amqp
         name = "?" if amqp.remote_open is None else amqp.remote_open.container_id
         where = "?" if self._transport is None else self._transport.get_extra_info("peername")
@@ -265,6 +286,16 @@ class LiveConnection(asyncio.Protocol):
             return "" if self.broker_end.amqp.ended else " without a close"
         condition = getattr(error.condition, "value", error.condition)
         return f": {condition}: {error.description}"
+
+    def farewell(self) -> None:
+        """The broker stops: close with the condition that says so, and then the socket."""
+        amqp = self.broker_end.amqp
+        if not self.lost and amqp.opened and amqp.can_emit():
+            why = "the broker is stopped; nothing is wrong with this connection"
+            amqp.close(Error(condition=ErrorCondition.CONNECTION_FORCED, description=why))
+            self.end.flush()
+        elif self._transport is not None:
+            self._transport.close()
 
     def drop(self) -> None:
         """Cut the connection without a word."""

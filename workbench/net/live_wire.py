@@ -48,7 +48,7 @@ class Stop:
 def kind_of(item: Any) -> str:
     """The word for a frame: its performative's name, `heartbeat` or `protocol-header`."""
     if not isinstance(item, Frame):
-        return "protocol-header"
+        return str(getattr(item, "KIND", "protocol-header"))
     return "heartbeat" if item.performative is None else item.performative.NAME
 
 
@@ -60,6 +60,7 @@ class LiveWire(Wire):
         stops: the breakpoints met, the latest thousand.
         octets_waiting: of the frames in flight, by direction.
         on_moved: called when a frame that had waited has arrived.
+        on_change: called when what waits, or what makes it wait, is another than before.
         may_hear: whether an end may be sent an empty frame: it has had the other's open.
     """
 
@@ -68,7 +69,9 @@ class LiveWire(Wire):
         self.breakpoints: list[Breakpoint] = []
         self.stops: list[Stop] = []
         self.octets_waiting = dict.fromkeys(Direction, 0)
+        self._passed = [0, 0]  # frames that have arrived, to the broker and to the client
         self.on_moved: Callable[[], None] = _nothing
+        self.on_change: Callable[[], None] = _nothing
         self.may_hear: Callable[[Direction], bool] = _never
         self._unseen = type(self.tap) is NoTap
 
@@ -87,9 +90,12 @@ class LiveWire(Wire):
             heartbeat = isinstance(item, Frame) and item.performative is None
             if not heartbeat or not self.may_hear(lane.direction):
                 self.octets_waiting[lane.direction] += _size(item, octets)
-                return super().send(end, item, octets)
+                waiting = super().send(end, item, octets)
+                self.on_change()
+                return waiting
         if self._unseen and not self.breakpoints:
             self._next_frame_id()
+            self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
             receiver = lane.receiver
             events = receiver.apply(item)
             if events:
@@ -126,8 +132,10 @@ class LiveWire(Wire):
         self._deliver(lane, flight)
         self._schedule(lane)
         self.on_moved()
+        self.on_change()
 
     def _deliver(self, lane: Any, flight: Flight) -> None:
+        self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
         intake = getattr(lane.receiver, "intake", None)
         if intake is None:
             self._take_in(lane, flight)
@@ -143,6 +151,10 @@ class LiveWire(Wire):
         if events:
             receiver.react(events)
 
+    def passed(self, direction: Direction) -> int:
+        """How many frames have arrived that way."""
+        return self._passed[direction is Direction.BROKER_TO_CLIENT]
+
     def waiting(self, direction: Direction) -> int:
         """How many frames are in flight that way."""
         return len(self._lanes[direction].flights)
@@ -154,12 +166,13 @@ class LiveWire(Wire):
 
     # -- gates ------------------------------------------------------------------------------
 
-    def freeze(self, directions: tuple[Direction, ...] = tuple(Direction)) -> None:
-        """Close these gates; one that is closed stays so."""
+    def freeze(self, directions: tuple[Direction, ...] = tuple(Direction), why: str = "") -> None:
+        """Close these gates, for a breakpoint or a person; one that is closed stays so."""
         for direction in directions:
             if not self.gate_closed(direction):
                 self.hold_direction(direction)
-                self._note("hold", direction)
+                self._note("hold", direction, why=why)
+        self.on_change()
 
     def thaw(self, directions: tuple[Direction, ...] = tuple(Direction)) -> int:
         """Open these gates; returns how many frames were let through."""
@@ -169,6 +182,7 @@ class LiveWire(Wire):
             if lane.closed or lane.held:
                 freed += self.release_direction(direction)
                 self._note("release", direction)
+        self.on_change()
         return freed
 
     def step(self, frames: int = 1, directions: tuple[Direction, ...] = tuple(Direction)) -> int:
@@ -214,7 +228,7 @@ class LiveWire(Wire):
     def _look(self, direction: Direction, end: Any, item: Any, *, outgoing: bool) -> None:
         """Close both gates if a breakpoint is met."""
         kind = kind_of(item)
-        scope = end.scope(item, outgoing) if end.from_peer == "broker" else None
+        scope = end.scope(item, outgoing) if self._counted(end, outgoing=outgoing) else None
         for point in self.breakpoints:
             by_kind = outgoing and point.stops_at_kind(kind, direction)
             if not by_kind and (scope is None or not point.stops_at_counter(scope, direction)):
@@ -222,10 +236,18 @@ class LiveWire(Wire):
             if len(self.stops) >= STOPS_KEPT:
                 del self.stops[0]
             self.stops.append(Stop(t_us=self._clock.now_us, why=str(point)))
-            self.freeze()
+            self.freeze(why=str(point))
 
-    def _note(self, event: str, direction: Direction, frame_id: int | None = None) -> None:
+    def _counted(self, end: Any, *, outgoing: bool) -> bool:
+        """Whether a breakpoint's counter is looked up at this end: the broker's are."""
+        return bool(end.from_peer == "broker")
+
+    def _note(
+        self, event: str, direction: Direction, frame_id: int | None = None, why: str = ""
+    ) -> None:
         extra: dict[str, Any] = {"direction": direction.value}
+        if why:
+            extra["breakpoint"] = why
         if frame_id is not None:
             extra["frame_id"] = frame_id
         self.tap.internal(

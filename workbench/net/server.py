@@ -1,36 +1,262 @@
-"""A live broker in a thread of its own, so that a notebook or a program goes on beside it.
+"""Live servers, each in a thread of its own, so that a notebook or a program goes on beside it.
 
 A notebook's kernel has an event loop that stands still while a cell runs; a client in that cell
-would wait for ever for a broker on the same loop. So the broker has its own thread and loop, and
+would wait for ever for a broker on the same loop. So a server has its own thread and loop, and
 what a person asks of it is handed over.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import concurrent.futures
 import contextlib
 import ssl
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import WireError
 
-from .frozen import FrozenWire
+from .door import LOOPBACK, Door, ListenError
+from .frozen import FrozenWire, WirePicture
 from .limits import Limits
-from .listener import LOOPBACK, Listener, ListenError
-from .live_connection import LiveConnection
+from .listener import Listener
 from .recording import Recording
+from .watching import Watch
 
 T = TypeVar("T")
+D = TypeVar("D", bound=Door)
 START_TIMEOUT_S = 10.0
 LOOPBACKS = frozenset({LOOPBACK, "::1", "localhost"})
+_RUNNING: weakref.WeakSet[LiveServer[Any]] = weakref.WeakSet()
 
 
-class LiveBroker:
-    """A broker that listens, and the handle on it; a context manager.
+class LiveServer(Generic[D]):
+    """A door in a thread of its own, and the handle on it; a context manager.
+
+    It stops with `stop`, at the latest when the process ends, and then tells its clients.
+
+    Args:
+        make: makes the door on the loop's thread.
+        host: address to listen on; another than loopback needs `allow_remote` and a lock.
+        port: 0 takes a free one.
+        recording: keeps the trace; None records nothing.
+        tls: a server context.
+        allow_remote: listen beyond loopback.
+        locked: whether who connects must show a password.
+
+    Attributes:
+        listener: the door; to be used on its own thread alone, see `ask`.
+        port: on which it listens.
+
+    Raises:
+        ListenError: if it cannot be started as asked.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[asyncio.AbstractEventLoop], D],
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        recording: Recording | None = None,
+        tls: ssl.SSLContext | None = None,
+        allow_remote: bool = False,
+        locked: bool = False,
+    ) -> None:
+        _check_reach(host, allow_remote, locked or tls is not None)
+        self.host = host
+        self.port = 0
+        self.recording = recording
+        self._tls = tls is not None
+        self._watches: list[Watch] = []
+        self._stopping = threading.Lock()
+        self._ending = threading.Lock()
+        self._ended = False  # the loop takes no further question
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="live-server", daemon=True)
+        self._thread.start()
+        self.listener: D
+        try:
+            self.listener = self.ask(lambda: make(self._loop))
+            self.listener.on_change = self._tell
+            self.port = self._wait(self.listener.start(host, port, tls))
+        except BaseException as error:
+            self._end_thread()
+            if isinstance(error, ListenError) and port:
+                raise ListenError(f"{error}{_own_on(port)}") from error
+            raise
+        _RUNNING.add(self)
+        atexit.register(self.stop)
+
+    @property
+    def url(self) -> str:
+        """What a client connects to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'amqps' if self._tls else 'amqp'}://{host}:{self.port}"
+
+    def news(self) -> list[str]:
+        """What happened to connections since the last call, in words."""
+        fresh = []
+        with contextlib.suppress(IndexError):
+            while True:
+                fresh.append(self.listener.news.popleft())
+        return fresh
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function on the server's thread and wait for its result.
+
+        Raises:
+            ListenError: if the server is stopped.
+        """
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        with self._ending:
+            if self._ended:
+                raise ListenError(f"the server on {self.url} is stopped; start another")
+            self._loop.call_soon_threadsafe(work)
+        return answer.result(START_TIMEOUT_S)
+
+    # -- wires ------------------------------------------------------------------------------
+
+    def wire(self, connection: str) -> FrozenWire:
+        """The wire of a connection, `c1`, `c2`, ..., to be held and let go by hand.
+
+        Raises:
+            WireError: if there is no such connection.
+        """
+
+        def find() -> Any:
+            found = self.listener.connections.get(connection)
+            if found is None:
+                there = ", ".join(self.listener.connections) or "none"
+                raise WireError(f"no connection {connection!r}; there are: {there}")
+            return found
+
+        return FrozenWire(self.ask, self.ask(find))
+
+    def connections(self) -> list[str]:
+        """Names of the connections that are open, in order of opening."""
+        return self.ask(lambda: list(self.listener.connections))
+
+    def picture(self, connection: str, most: int = 100) -> WirePicture | None:
+        """What the wire of a connection looks like now; None if there is no such connection."""
+        with contextlib.suppress(WireError):
+            return self.wire(connection).picture(most)
+        return None
+
+    def freeze_new(self, on: bool = True) -> None:
+        """Whether the gates of connections made from now on are closed from the first octet."""
+
+        def switch() -> None:
+            self.listener.freeze_new = on
+            self.listener.changed()
+
+        self.ask(switch)
+
+    @property
+    def freezes_new(self) -> bool:
+        """Whether the gates of new connections are closed."""
+        return self.listener.freeze_new
+
+    def watch(self, look: Callable[[], None]) -> Watch:
+        """Call a function, in a thread of its own, whenever there may be something new to see.
+
+        It is called often while frames move, a few times a second, and now and then while nothing
+        does; so the kernel need not be free for somebody to be shown what waits. End it with
+        `close()` of the result; it ends with the server.
+        """
+        watch = Watch(look)
+        self._watches.append(watch)
+        return watch
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Let go of what waits, tell the clients, and end; stopping twice is harmless.
+
+        Clients that do not answer are cut after half a second.
+        """
+        with self._stopping:
+            if self._loop.is_closed():
+                return
+            atexit.unregister(self.stop)
+            _RUNNING.discard(self)
+            with contextlib.suppress(TimeoutError):
+                self._wait(self.listener.stop())
+            self._end_thread()
+            for watch in self._watches:
+                watch.close()
+            if self.recording is not None:
+                self.recording.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        return self._thread.is_alive()
+
+    # -- the trace --------------------------------------------------------------------------
+
+    def rows(self) -> list[Any]:
+        """The trace so far, or its latest part where it is long; `stepper` opens it.
+
+        Raises:
+            ListenError: if nothing is recorded.
+        """
+        if self.recording is None:
+            raise ListenError("nothing is recorded here; start the server with a recording")
+        return self.recording.rows()
+
+    def overview(self) -> dict[str, Any]:
+        """Flat picture of the listener, what is behind it, and the recording."""
+        recorded = {} if self.recording is None else self.recording.overview()
+        return self.ask(self.listener.overview) | {f"trace.{k}": v for k, v in recorded.items()}
+
+    def __repr__(self) -> str:
+        """The address, which is what one needs."""
+        state = "" if self.running else ", stopped"
+        return f"<{type(self).__name__} {self.url}{state}>"
+
+    def __enter__(self) -> LiveServer[D]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        for watch in self._watches:
+            watch.fresh.set()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def _wait(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(START_TIMEOUT_S)
+
+    def _end_thread(self) -> None:
+        with self._ending:  # whoever asked before is still answered, whoever asks later is refused
+            self._ended = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_TIMEOUT_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+class LiveBroker(LiveServer[Listener]):
+    """A broker that listens.
 
     Args:
         preset: a preset or its name.
@@ -42,11 +268,8 @@ class LiveBroker:
         users: who may log in, name to password; nobody else may then.
         tls: a server context.
         allow_remote: listen beyond loopback.
-        queues: names of queues that there are from the beginning; clients of RabbitMQ's presets
+        queues: names of queues that are there from the beginning; clients of RabbitMQ's presets
             make others through the management node, `/management`.
-
-    Attributes:
-        port: on which it listens.
 
     Raises:
         ListenError: if it cannot be started as asked.
@@ -65,139 +288,48 @@ class LiveBroker:
         allow_remote: bool = False,
         queues: Iterable[str] = (),
     ) -> None:
-        if host not in LOOPBACKS:
-            if not allow_remote:
-                raise ListenError(
-                    f"{host} can be reached from other machines; say allow_remote=True if that is"
-                    " meant, with tls or users; without it legal: 127.0.0.1"
-                )
-            if tls is None and not users:
-                raise ListenError(
-                    f"listening on {host} needs tls or users with passwords: anybody could connect"
-                )
-        if isinstance(preset, str):
-            preset = presets.get(preset)
-        self.host = host
-        self.port = 0
-        self.recording = recording
-        self._tls = tls is not None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="live-broker", daemon=True)
-        self._thread.start()
-        self.listener: Listener
-        try:
-            self.listener = self.ask(
-                lambda: Listener(
-                    self._loop,
-                    preset,
-                    record=None if recording is None else recording.tap,
-                    limits=limits,
-                    users=None if users is None else dict(users),
-                    queues=queues,
-                )
+        if isinstance(queues, str):
+            raise ListenError(f"queues={queues!r}: a list of names is wanted, such as [{queues!r}]")
+        numbers = presets.get(preset) if isinstance(preset, str) else preset
+        declared = tuple(queues)
+
+        def make(loop: asyncio.AbstractEventLoop) -> Listener:
+            return Listener(
+                loop,
+                numbers,
+                record=None if recording is None else recording.tap,
+                limits=limits,
+                users=None if users is None else dict(users),
+                queues=declared,
             )
-            self.port = self._wait(self.listener.start(host, port, tls))
-        except BaseException:
-            self._end_thread()
-            raise
 
-    @property
-    def url(self) -> str:
-        """What a client connects to."""
-        return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.port}"
+        super().__init__(
+            make,
+            host=host,
+            port=port,
+            recording=recording,
+            tls=tls,
+            allow_remote=allow_remote,
+            locked=bool(users),
+        )
 
-    def news(self) -> list[str]:
-        """What happened to connections since the last call, in words."""
-        fresh = []
-        with contextlib.suppress(IndexError):
-            while True:
-                fresh.append(self.listener.news.popleft())
-        return fresh
 
-    def ask(self, question: Callable[[], T]) -> T:
-        """Call a function on the broker's thread and wait for its result."""
+def _check_reach(host: str, allow_remote: bool, locked: bool) -> None:
+    if host in LOOPBACKS:
+        return
+    if not allow_remote:
+        raise ListenError(
+            f"{host} can be reached from other machines; say allow_remote=True if that is"
+            " meant, with tls or users; without it legal: 127.0.0.1"
+        )
+    if not locked:
+        raise ListenError(
+            f"listening on {host} needs tls or users with passwords: anybody could connect"
+        )
 
-        async def answer() -> T:
-            return question()
 
-        result: T = self._wait(answer())
-        return result
-
-    def wire(self, connection: str) -> FrozenWire:
-        """The wire of a connection, `c1`, `c2`, ..., to be held and let go by hand.
-
-        Raises:
-            WireError: if there is no such connection.
-        """
-
-        def find() -> LiveConnection:
-            found = self.listener.connections.get(connection)
-            if found is None:
-                there = ", ".join(self.listener.connections) or "none"
-                raise WireError(f"no connection {connection!r}; there are: {there}")
-            return found
-
-        return FrozenWire(self.ask, self.ask(find).wire)
-
-    def connections(self) -> list[str]:
-        """Names of the connections that are open, in order of opening."""
-        return self.ask(lambda: list(self.listener.connections))
-
-    def freeze_new(self, on: bool = True) -> None:
-        """Whether the gates of connections made from now on are closed from the first octet."""
-
-        def switch() -> None:
-            self.listener.freeze_new = on
-
-        self.ask(switch)
-
-    def stop(self) -> None:
-        """Cut every connection and end the thread; stopping twice is harmless."""
-        if self._loop.is_closed():
-            return
-        self._wait(self.listener.stop())
-        self._end_thread()
-        if self.recording is not None:
-            self.recording.close()
-
-    @property
-    def running(self) -> bool:
-        """Whether it listens."""
-        return self._thread.is_alive()
-
-    def rows(self) -> list[Any]:
-        """The trace so far, or its latest part where it is long; `stepper` opens it.
-
-        Raises:
-            ListenError: if nothing is recorded.
-        """
-        if self.recording is None:
-            raise ListenError("nothing is recorded here; start the broker with a recording")
-        return self.recording.rows()
-
-    def overview(self) -> dict[str, Any]:
-        """Flat picture of the listener, its broker and the recording."""
-        recorded = {} if self.recording is None else self.recording.overview()
-        return self.ask(self.listener.overview) | {f"trace.{k}": v for k, v in recorded.items()}
-
-    def __enter__(self) -> LiveBroker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    # -- inside -----------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-
-    def _wait(self, coroutine: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(START_TIMEOUT_S)
-
-    def _end_thread(self) -> None:
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(START_TIMEOUT_S)
-        if not self._thread.is_alive():
-            self._loop.close()
+def _own_on(port: int) -> str:
+    """Whether it is one of this process that is in the way."""
+    if any(other.port == port for other in list(_RUNNING)):
+        return "; it is taken by a server that this notebook or program has started: stop that one"
+    return ""

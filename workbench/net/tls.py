@@ -1,11 +1,11 @@
-"""A server's TLS context from two files."""
+"""TLS contexts from files: a server's, and that of a proxy towards the broker behind it."""
 
 from __future__ import annotations
 
 import os
 import ssl
 
-from .listener import ListenError
+from .door import ListenError
 
 
 def server_context(
@@ -35,6 +35,22 @@ def server_context(
             f" {getattr(error, 'reason', None) or error}"
         ) from None
     return context
+
+
+def trust_in(authority: str | os.PathLike[str]) -> ssl.SSLContext:
+    """A context for a client that trusts who shows a certificate of this authority, or this one.
+
+    Args:
+        authority: PEM file with one or more certificates.
+
+    Raises:
+        ListenError: if the file cannot be read or holds no certificate.
+    """
+    try:
+        return ssl.create_default_context(cafile=os.fspath(authority))
+    except OSError as error:
+        reason = getattr(error, "reason", None) or error.strerror or error
+        raise ListenError(f"{os.fspath(authority)}: no certificates: {reason}") from None
 
 
 def _no_passphrase() -> str:

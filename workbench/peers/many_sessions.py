@@ -49,6 +49,7 @@ class ManySessionsClient(ScriptedClient):
     Args:
         clock: the run's clock.
         plans: the links of the first session.
+        publish_us: how long it needs for each message that it sends.
         settings, session_settings: of this client's end.
         on_attached: called when every link of a session is attached.
 
@@ -66,6 +67,7 @@ class ManySessionsClient(ScriptedClient):
         clock: VirtualClock,
         *,
         plans: Sequence[LinkPlan],
+        publish_us: int = 0,
         name: str = "app",
         settings: ConnectionSettings | None = None,
         session_settings: SessionSettings | None = None,
@@ -87,6 +89,7 @@ class ManySessionsClient(ScriptedClient):
         self.ignoring = False
         self.ended: dict[int, Error | None] = {}
         self._clock = clock
+        self._publish_us = publish_us
         self._plans: dict[str, LinkPlan] = {}
         self._coming: deque[Sequence[LinkPlan]] = deque([plans])
         self._backlog: dict[str, deque[bytes]] = {}
@@ -233,10 +236,13 @@ class ManySessionsClient(ScriptedClient):
             self._go_on(name)
 
     def _go_on(self, name: str) -> None:
-        """One message per clock event, so that a person may act between two."""
+        """One message per clock event, so that a person may act between two.
+
+        What comes first is waited for too: a message is made, and then it goes.
+        """
         if name not in self._busy and self._sendable(name):
             self._busy.add(name)
-            self._clock.call_soon(self._send_one, name)
+            self._clock.call_later(self._publish_us, self._send_one, name)
 
     def _sendable(self, name: str) -> bool:
         link = self.senders[name]
@@ -276,7 +282,9 @@ def _attached(links: Mapping[str, LinkT], name: str) -> LinkT:
     link = links.get(name)
     if link is None or not link.attached:
         listed = ", ".join(one for one, there in links.items() if there.attached)
+        over = link is not None and link.session.error is not None
+        why = "gone with its session, which the broker has ended" if over else "not attached"
         raise LocalProtocolError(
-            f"link {name} is not attached; legal now: {listed or 'wait until one is'}"
+            f"link {name} is {why}; legal now: {listed or 'a link of another session'}"
         )
     return link

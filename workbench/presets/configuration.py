@@ -2,7 +2,8 @@
 
 In `advanced.config` they stand under the application `rabbit`; a setting given here makes a changed
 copy of a preset. A threshold that RabbitMQ works out of a setting follows it: credit is granted
-again at half of `max_link_credit`, the window opens at half of `max_incoming_window`.
+again at half of `max_link_credit`, the window opens at half of `max_incoming_window`. Of
+`credit_flow_default_credit`, a pair in RabbitMQ, the first number is given; the second is half.
 """
 
 from __future__ import annotations
@@ -71,6 +72,15 @@ SETTINGS: dict[str, Setting] = {
             shown=lambda preset: preset.incoming_window,
         ),
         _plain("max_queue_credit", "max_queue_credit", "messages", 1, _LARGEST_CREDIT),
+        Setting(
+            name="credit_flow_default_credit",
+            unit="frames",
+            least=2,
+            most=_LARGEST_CREDIT,
+            changes=lambda value: {"writer_credit": value, "writer_regrant_after": value // 2},
+            shown=lambda preset: preset.writer_credit,
+        ),
+        _plain("quorum_commands_soft_limit", "quorum_soft_limit", "commands", 1, _LARGEST_CREDIT),
         _plain("frame_max", "max_frame_size", "octets", 512, UINT_MAX),
         _plain("max_message_size", "max_message_size", "octets", 1, UINT_MAX),
         _one_less("session_max_per_connection", "channel_max", "sessions", 65536),

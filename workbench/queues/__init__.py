@@ -23,7 +23,6 @@ from .base import (
     Modify,
     Origin,
     Purge,
-    Queue,
     QueueError,
     Reject,
     Rejected,
@@ -37,6 +36,7 @@ from .base import (
 )
 from .classic import ClassicQueue
 from .kinds import make_queue
+from .protocol import Queue
 from .stream import StreamQueue
 
 __all__ = [

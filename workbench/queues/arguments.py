@@ -157,6 +157,12 @@ class QueueArguments:
                 " send dead messages to; legal: give both, or neither"
             )
 
+    @property
+    def limits_what_waits(self) -> bool:
+        """Whether a message that comes may have to leave at once, or be refused."""
+        limits = (self.max_length, self.max_length_bytes, self.message_ttl_ms)
+        return any(limit is not None for limit in limits)
+
     @classmethod
     def from_x(cls, mapping: Mapping[str, Any]) -> QueueArguments:
         """The arguments that a client gave.

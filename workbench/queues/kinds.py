@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from .arguments import NO_ARGUMENTS, STREAM, QueueArguments
-from .base import Queue
+from .arguments import CLASSIC, NO_ARGUMENTS, STREAM, QueueArgumentError, QueueArguments
 from .classic import ClassicQueue
+from .protocol import Queue
 from .stream import StreamQueue
+
+KINDS: dict[str, type[ClassicQueue] | type[StreamQueue]] = {
+    CLASSIC: ClassicQueue,
+    STREAM: StreamQueue,
+}
 
 
 def make_queue(name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: int = 0) -> Queue:
     """A queue of the type that its arguments name.
 
-    A quorum queue is played by a classic one: to those on its links it behaves alike, but there is
-    no log to wait for, and no delivery limit.
+    Raises:
+        QueueArgumentError: it is a quorum queue, which is no single machine but a group of
+            replicas.
     """
-    kind = StreamQueue if arguments.queue_type == STREAM else ClassicQueue
+    kind = KINDS.get(arguments.queue_type)
+    if kind is None:
+        raise QueueArgumentError(
+            f"a {arguments.queue_type} queue is no single machine; legal here: {', '.join(KINDS)};"
+            " a broker makes it of replicas"
+        )
     return kind(name, arguments, created_us)

@@ -111,6 +111,8 @@ class WriteAheadLog:
         self.syncing = 0
         done: dict[str, Done] = {}
         for writer, entries, generation in batch:
+            if not entries:  # its writer was forgotten meanwhile
+                continue
             self._to_disk(writer, entries)
             done[writer] = Done(writer, entries[-1].index, generation)
         return list(done.values())
@@ -129,6 +131,8 @@ class WriteAheadLog:
         for writer, entries, _ in self._batch:
             if saved <= 0:
                 break
+            if not entries:
+                continue
             self._to_disk(writer, entries[:saved])
             lost -= len(entries[:saved])
             saved -= len(entries)
@@ -136,6 +140,17 @@ class WriteAheadLog:
         self._waiting.clear()
         self.waiting = self.syncing = 0
         return lost
+
+    def forget(self, writer: str) -> None:
+        """Keep nothing of a writer; the fsync under way goes on without its entries."""
+        self.disk.pop(writer, None)
+        self._waiting = deque(record for record in self._waiting if record.writer != writer)
+        self.waiting = sum(len(record.entries) for record in self._waiting)
+        self._batch = [
+            record._replace(entries=()) if record.writer == writer else record
+            for record in self._batch
+        ]
+        self.syncing = sum(len(record.entries) for record in self._batch)
 
     def restore(self, writer: str) -> RaftLog:
         """A writer's log as it is on disk, to begin with after a restart."""

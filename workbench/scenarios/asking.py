@@ -28,6 +28,7 @@ from .credit import (
     session_settings,
 )
 from .declare import ActionSpec, Kind, Parameter, Scenario
+from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
 from .registry import register
 from .run import Run
 from .world import World
@@ -325,14 +326,7 @@ ASKING = register(
                 unit="messages",
                 doc="in mode stop: the receiver stops when so many have come",
             ),
-            Parameter(
-                name="processing_us",
-                preset_field="processing_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long the receiver works on one message",
-            ),
+            PROCESSING_US,
             Parameter(
                 name="acknowledge",
                 kind=Kind.TEXT,
@@ -340,30 +334,9 @@ ASKING = register(
                 choices=("manual", "auto"),
                 doc="who settles deliveries: a person, or the receiver after processing",
             ),
-            Parameter(
-                name="initial_delivery_count",
-                preset_field="initial_delivery_count",
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="sequence-no",
-                doc="delivery-count with which the sender begins",
-            ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=1_048_576,
-                unit="octets",
-                doc="size of each message's body",
-            ),
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
+            INITIAL_DELIVERY_COUNT,
+            MESSAGE_BYTES,
+            LATENCY_US,
         ),
         actions=(
             GET_ACT,

@@ -16,8 +16,9 @@ from workbench.amqp.settings import ConnectionSettings, SessionSettings
 from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
 from workbench.presets import UINT_MAX, Preset
 
-from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .acts import WIRE_ACTS
 from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
 from .registry import register
 from .world import World
 
@@ -333,40 +334,12 @@ CREDIT = register(
                 unit="messages",
                 doc="ready in the queue when the receiver comes",
             ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=1_048_576,
-                unit="octets",
-                doc="size of each message's body",
-            ),
+            MESSAGE_BYTES,
             _POLICY,
             _N,
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
-            Parameter(
-                name="processing_us",
-                preset_field="processing_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long the receiver works on one message",
-            ),
-            Parameter(
-                name="initial_delivery_count",
-                preset_field="initial_delivery_count",
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="sequence-no",
-                doc="delivery-count with which the sender begins",
-            ),
+            LATENCY_US,
+            PROCESSING_US,
+            INITIAL_DELIVERY_COUNT,
             Parameter(
                 name="acknowledge",
                 kind=Kind.TEXT,

@@ -22,6 +22,7 @@ from workbench.presets import UINT_MAX
 from .acts import MAX_LATENCY_US, WIRE_ACTS
 from .credit import MAX_MESSAGES, QUEUE, connection_settings, session_settings
 from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .parameters import LATENCY_US
 from .registry import register
 from .run import Run
 from .world import World
@@ -331,14 +332,7 @@ HANDOVER = register(
                 unit="octets",
                 doc="size of each message's body",
             ),
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
+            LATENCY_US,
         ),
         actions=ACTS,
         build=build,

@@ -13,9 +13,11 @@ from workbench.amqp.sender import SenderLink
 from workbench.peers.many_publishers import ManyLinksPublisher
 from workbench.presets import INT_MAX
 
-from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .acts import WIRE_ACTS
+from .alarms import ALARM_ACTS
 from .credit import connection_settings, session_settings
 from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
 from .registry import register
 from .world import World
 
@@ -26,7 +28,6 @@ SOURCE = "source"
 ALL = "all"
 LATER = "later"
 QUEUES = tuple(f"q{number}" for number in range(1, MAX_QUEUES + 1))
-RESOURCES = ("memory", "disk")
 US_PER_S = 1_000_000
 
 
@@ -122,12 +123,6 @@ def _no_consumer(world: World) -> str | None:
     return _not_attached(world)
 
 
-def _no_alarm(world: World) -> str | None:
-    if world.broker.alarms:
-        return None
-    return "no alarm is on; legal now: alarm"
-
-
 def _opened(world: World) -> str | None:
     if LATER in world.peers["client"].publications or "open_session" in world.done:
         return "the second session is there already; legal now: publish(queue=later)"
@@ -165,14 +160,6 @@ def set_max_link_credit(world: World, *, link_credit: int) -> None:
 _QUEUE = Parameter(
     name="queue", kind=Kind.TEXT, default=QUEUES[0], choices=QUEUES, doc="which queue"
 )
-_RESOURCE = Parameter(
-    name="resource",
-    kind=Kind.TEXT,
-    default=RESOURCES[0],
-    choices=RESOURCES,
-    doc="what runs short",
-)
-
 ACTS = (
     ActionSpec(
         name="publish",
@@ -232,19 +219,7 @@ ACTS = (
         ),
         apply=slow,
     ),
-    ActionSpec(
-        name="alarm",
-        doc="let a resource of the broker run short: every session's window closes",
-        parameters=(_RESOURCE,),
-        apply=lambda world, *, resource: world.broker.set_alarm(resource),
-    ),
-    ActionSpec(
-        name="clear",
-        doc="the resource is there again",
-        parameters=(_RESOURCE,),
-        legal=_no_alarm,
-        apply=lambda world, *, resource: world.broker.clear_alarm(resource),
-    ),
+    *ALARM_ACTS,
     ActionSpec(
         name="grant",
         doc="set the credit of the client's receiving link",
@@ -330,14 +305,7 @@ PUBLISHERS = register(
                 unit="messages",
                 doc="what the broker grants to a publisher",
             ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=1_048_576,
-                unit="octets",
-                doc="size of each message's body",
-            ),
+            MESSAGE_BYTES,
             Parameter(
                 name="consumer",
                 kind=Kind.YES_NO,
@@ -360,22 +328,8 @@ PUBLISHERS = register(
                 unit="messages",
                 doc="ready in the queue that it consumes from",
             ),
-            Parameter(
-                name="socket_octets",
-                default=0,
-                minimum=0,
-                maximum=100_000_000,
-                unit="octets",
-                doc="what TCP takes in one direction before it is read; 0: no limit",
-            ),
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
+            SOCKET_OCTETS,
+            LATENCY_US,
         ),
         actions=ACTS,
         build=build,

@@ -32,6 +32,7 @@ from .link_model import (
     SEND_TRANSFER,
     TRANSFER_ARRIVES,
 )
+from .parameters import INITIAL_DELIVERY_COUNT, MESSAGE_BYTES
 from .registry import register
 from .rules import RULES, CreditRule, rule_named
 from .sandbox import LearnerCodeError
@@ -337,14 +338,7 @@ RACE = register(
                 choices=(*RULES, YOURS),
                 doc="how the sender works out its credit from a flow; spec is right [2.6.7]",
             ),
-            Parameter(
-                name="initial_delivery_count",
-                preset_field="initial_delivery_count",
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="sequence-no",
-                doc="delivery-count with which the sender begins",
-            ),
+            INITIAL_DELIVERY_COUNT,
             Parameter(
                 name="overrun",
                 kind=Kind.TEXT,
@@ -352,14 +346,7 @@ RACE = register(
                 choices=tuple(OVERRUN),
                 doc="what the receiver does with a message beyond its credit",
             ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=1_048_576,
-                unit="octets",
-                doc="size of each message's body",
-            ),
+            MESSAGE_BYTES,
             Parameter(
                 name="latency_us",
                 preset_field="wire_latency_us",

@@ -15,9 +15,10 @@ from workbench.amqp.events import Event, FlowReceived
 from workbench.peers.many_links import ManyLinksReceiver
 from workbench.presets import UINT_MAX
 
-from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .acts import WIRE_ACTS
 from .credit import MAX_MESSAGES, connection_settings, session_settings
 from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .parameters import LATENCY_US
 from .registry import register
 from .world import World
 
@@ -255,14 +256,7 @@ TWO_QUEUES = register(
                 unit="octets",
                 doc="size of each message's body",
             ),
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
+            LATENCY_US,
         ),
         actions=ACTS,
         build=build,

@@ -16,9 +16,11 @@ from workbench.amqp.settings import SessionSettings
 from workbench.peers.many_sessions import LinkPlan, ManySessionsClient
 from workbench.presets import UINT_MAX
 
-from .acts import MAX_LATENCY_US, WIRE_ACTS
+from .acts import WIRE_ACTS
+from .alarms import ALARM_ACTS
 from .credit import MAX_OCTETS, connection_settings, session_settings
 from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
 from .registry import register
 from .world import World
 
@@ -26,7 +28,6 @@ QUEUE, TARGET, EXPRESS = "q", "t", "express"
 RECEIVERS = ("in1", "in2", "in3")
 OUT, OUT_EXPRESS = "out", "out2"
 SENDERS = (OUT, OUT_EXPRESS)
-RESOURCES = ("memory", "disk")
 MAX_CONSUMERS = len(RECEIVERS)
 MAX_SESSIONS = 2
 MAX_MESSAGES = 20_000
@@ -72,6 +73,7 @@ def build(world: World) -> None:
     client = ManySessionsClient(
         world.clock,
         plans=plans,
+        publish_us=world.number("publish_us"),
         settings=connection_settings(world.preset),
         session_settings=windows_of(world),
         on_attached=attached,
@@ -113,10 +115,6 @@ def _ignores(world: World) -> str | None:
     if world.peers["client"].ignoring:
         return "the client ignores the window already; legal now: publish"
     return _no_publisher(world)
-
-
-def _no_alarm(world: World) -> str | None:
-    return None if world.broker.alarms else "no alarm is on; legal now: alarm"
 
 
 def _two_sessions(world: World) -> str | None:
@@ -164,14 +162,6 @@ _RECEIVER = Parameter(
     choices=(*RECEIVERS, EXPRESS),
     doc="which receiving link; express is that of the second session",
 )
-_RESOURCE = Parameter(
-    name="resource",
-    kind=Kind.TEXT,
-    default=RESOURCES[0],
-    choices=RESOURCES,
-    doc="what runs short",
-)
-
 ACTS = (
     ActionSpec(
         name="grant",
@@ -217,19 +207,7 @@ ACTS = (
         legal=_ignores,
         apply=lambda world: world.peers["client"].ignore_window(),
     ),
-    ActionSpec(
-        name="alarm",
-        doc="let a resource of the broker run short: every session's window closes",
-        parameters=(_RESOURCE,),
-        apply=lambda world, *, resource: world.broker.set_alarm(resource),
-    ),
-    ActionSpec(
-        name="clear",
-        doc="the resource is there again",
-        parameters=(_RESOURCE,),
-        legal=_no_alarm,
-        apply=lambda world, *, resource: world.broker.clear_alarm(resource),
-    ),
+    *ALARM_ACTS,
     ActionSpec(
         name="begin_session",
         doc="begin a second session on the same connection, with a link from the queue express",
@@ -264,13 +242,7 @@ WINDOWS = register(
         ),
         parameters=(
             _number("messages", "ready in the queue", "messages", MAX_MESSAGES, default=5),
-            _of_preset(
-                "message_bytes",
-                "message_bytes",
-                "size of each message's body",
-                "octets",
-                most=1_048_576,
-            ),
+            MESSAGE_BYTES,
             _number(
                 "consumers",
                 "receiving links of the first session, all from one queue",
@@ -286,6 +258,13 @@ WINDOWS = register(
                 kind=Kind.YES_NO,
                 default=False,
                 doc="the client has a sending link on each session too",
+            ),
+            _number(
+                "publish_us",
+                "what the client needs for each message that it publishes",
+                "us",
+                MAX_SERVICE_US,
+                default=0,
             ),
             _number(
                 "express",
@@ -359,20 +338,8 @@ WINDOWS = register(
                 "us",
                 most=MAX_SERVICE_US,
             ),
-            _number(
-                "socket_octets",
-                "what TCP takes in one direction before it is read; 0: no limit",
-                "octets",
-                MAX_OCTETS,
-                default=0,
-            ),
-            _of_preset(
-                "latency_us",
-                "wire_latency_us",
-                "how long a frame is under way, each direction",
-                "us",
-                most=MAX_LATENCY_US,
-            ),
+            SOCKET_OCTETS,
+            LATENCY_US,
         ),
         actions=ACTS,
         build=build,

@@ -165,6 +165,13 @@ class TraceWriter:
         self._part.unlink(missing_ok=True)
 
 
+def prepare() -> None:
+    """Load what writing needs: the first write would otherwise take a second longer."""
+    import pyarrow.parquet  # noqa: F401  (so that it is there)
+
+    arrow_schema()
+
+
 def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True) -> int:
     """Write a trace to one Parquet file; returns the number of rows.
 

@@ -280,8 +280,8 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
         "grant",
         "queue-credit",
     ): "{who} asks the queue for messages, as far as the client's credit and its own limit go",
-    ("note", "mailbox"): "{who} has this much to do",
-    ("note", "buffer"): "{who} holds messages that its line cannot send yet",
+    ("note", "mailbox"): "{who} has work waiting",
+    ("note", "buffer"): "{who} keeps messages that it cannot send yet",
     ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
     ("note", "resumed"): "{queue} goes on",
 }

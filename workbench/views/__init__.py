@@ -15,6 +15,7 @@ _HOME = {
     "credit_chart": "charts",
     "export_html": "static_html",
     "figure_at": "charts",
+    "frozen_wire": "frozen_wire",
     "notebook_output": "charts",
     "panel": "panel_widget",
     "still": "stills",

@@ -222,7 +222,7 @@ class View {
   }
 }
 
-const SAME_SCREEN = new Map(); // session-wide choices: theme
+const SAME_SCREEN = new Map(); // session-wide choices: theme, more counters
 
 // ---------------------------------------------------------------- ledgers and wire
 
@@ -231,8 +231,8 @@ class Ledgers {
     this.ui = ui;
     this.el = h("div", { class: "wbs-ends" });
     this.more = h("details", { class: "wbs-more" });
-    this.moreOpen = false;
-    this.more.addEventListener("toggle", () => { this.moreOpen = this.more.open; });
+    this.moreOpen = SAME_SCREEN.get("more") ?? !!ui.trace.doc.more_open;
+    this.more.addEventListener("toggle", () => { SAME_SCREEN.set("more", this.moreOpen = this.more.open); });
   }
 
   build(link) {
@@ -986,11 +986,21 @@ export class Stepper {
     this.ledgers.build(link);
     this.ladder.build(link);
     this.lastFormula = new Int32Array(this.trace.length + 1);
+    const windows = new Set((link ? link.window : []).flatMap((line) => [line[1], line[2]]));
     for (let i = 1; i <= this.trace.length; i++) {
-      this.lastFormula[i] = (this.trace.row(i)[5] || []).length && this.trace.head(i)[LINK] === n ? i : this.lastFormula[i - 1];
+      const shows = (this.trace.row(i)[5] || []).length && this.#concerns(i, n, windows);
+      this.lastFormula[i] = shows ? i : this.lastFormula[i - 1];
     }
     if (this.step >= 0) this.refresh(true);
     if (!quiet && this.options.onLink) this.options.onLink(n);
+  }
+
+  /** Whether a row is about a link: it names the link, or it names none and moves its session's windows. */
+  #concerns(step, n, windows) {
+    const named = this.trace.head(step)[LINK];
+    let moves = false;
+    if (named < 0) pairs(this.trace.row(step)[3] || [], (cell) => { moves ||= windows.has(cell); });
+    return named === n || moves;
   }
 
   pick(n) {

@@ -80,6 +80,7 @@ def stepper(
     title: str = "",
     note: str = "",
     most: int = MOST_ROWS,
+    windows: bool = False,
 ) -> StepperWidget:
     """A stepper over a run, over rows, or over a trace file.
 
@@ -90,12 +91,15 @@ def stepper(
         title: what to call it; a run is called by its scenario's title.
         note: one sentence under the title.
         most: at most so many rows are shown, round the row to begin at; the note says so.
+        windows: show session windows and further counters from the beginning.
     """
     rows, begin, own_title, own_note = _opened(trace)
     begin = at if at is not None else begin
     part, start, cut = window(rows, begin, most)
     notes = [text for text in (note or own_note, cut) if text]
     doc = build(part, start=start, title=title or own_title, note="; ".join(notes))
+    if windows:
+        doc["more_open"] = True
     cursor = 0
     if part and begin is not None:
         cursor = max(0, min(len(part), begin - part[0].seq + 1))

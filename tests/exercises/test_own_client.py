@@ -1,0 +1,222 @@
+"""Lesson 11: the questions and checks read a live trace, whatever the client does on it."""
+
+import time
+
+import pytest
+
+from workbench.exercises import client_check, client_predict
+from workbench.exercises.client_runs import fill, heartbeats
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import NotYetError, Prediction
+from workbench.live import serve
+from workbench.net.background import background
+
+TIMEOUT_S = 20
+CREDIT = 4
+
+
+def client(url, credit, messages=10):
+    """The lesson's client."""
+    from proton.utils import BlockingConnection
+
+    connection = BlockingConnection(url, allowed_mechs="ANONYMOUS", heartbeat=10)
+    receiver = connection.create_receiver("/queues/q", credit=credit, name="in")
+    bodies = []
+    for _ in range(messages):
+        bodies.append(receiver.receive().body)
+        receiver.accept()
+    connection.close()
+    return bodies
+
+
+def until(condition):
+    """Wait until it holds."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def server():
+    """The lesson's broker: twenty messages, and closed gates."""
+    with serve("rmq4.3", queues=["q"]) as live:
+        live.freeze_new()
+        fill(live, "q", 20)
+        yield live
+
+
+@pytest.fixture
+def wire(server):
+    """The wire of a client with a credit of four, every frame held."""
+    pytest.importorskip("proton", reason="needs python-qpid-proton")
+    server.job = background(client, server.url, CREDIT)
+    until(server.connections)
+    yield server.wire("c1")
+    server.stop()
+    until(lambda: server.job.done)
+
+
+def step_to(wire, kind, way="c2b"):
+    """Forward one by one until such a frame waits at a gate."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not (held := wire.held(way)) or held[0].kind != kind:
+        assert time.monotonic() < deadline
+        wire.step()
+        time.sleep(0.002)
+    return held[0]
+
+
+def answer(question):
+    """What the trace says."""
+    return question.solve().answer
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        client_predict.first_frame.question,
+        client_predict.before_attach.question,
+        client_predict.brought.question,
+        client_predict.next_credit.question,
+        client_predict.stopped_at.question,
+        client_predict.whose_ledger.question,
+        client_predict.rows_per_frame.question,
+        lambda server: client_predict.first_credit.question(server, credit=CREDIT),
+    ],
+)
+def test_what_has_not_happened_yet_cannot_be_compared(server, asked):
+    """The answer stays committed, and the text says what has to happen first."""
+    question = asked(server)
+    with pytest.raises(NotYetError):
+        question.solve()
+    prediction = Prediction(question)
+    prediction.commit(question.choices[0] if question.choices else 1)
+    verdict = prediction.compare()
+    assert verdict.right is None
+    assert verdict.text
+    assert prediction.answer is not None
+    assert client_check.crossed(server, log=Progress()).right is None
+    assert client_check.stopped(server, log=Progress()).right is None
+
+
+def test_the_handshake_is_counted_frame_by_frame(server, wire):
+    """The first frame is the protocol header; everything before the attach is counted [2.2]."""
+    wire.wait_held(1)
+    assert answer(client_predict.first_frame.question(server)) == wire.held()[0].kind
+    step_to(wire, "attach")
+    passed = sum(gate.passed for gate in wire.picture().gates.values())
+    waiting = {frame.frame_id for frame in wire.held() if frame.kind != "attach"}
+    told = answer(client_predict.before_attach.question(server))
+    assert told in (passed, passed + len(waiting))
+
+
+def test_the_first_flow_and_what_it_brings_are_read_off_the_wire(server, wire):
+    """As many transfers wait as the flow grants, though none has arrived [2.6.7]."""
+    held = step_to(wire, "flow")
+    flow = held.item.performative
+    asked = client_predict.first_credit.question(server, credit=CREDIT)
+    assert answer(asked) == flow.link_credit
+    with pytest.raises(NotYetError):
+        client_predict.brought.question(server).solve()
+    while wire.held("b2c"):
+        wire.step(1, "b2c")
+    wire.step(1, "c2b")
+    transfers = wire.wait_held(flow.link_credit, direction="b2c")
+    assert {frame.kind for frame in transfers} == {"transfer"}
+    assert answer(client_predict.brought.question(server)) == len(transfers)
+
+
+def second_flow(wire):
+    """Let the first flow and the broker's attach through; the client's next flow then waits."""
+    step_to(wire, "flow")
+    wire.step(1, "c2b")
+    step_to(wire, "attach", "b2c")
+    wire.step(1, "b2c")
+    (held,) = wire.wait_held(1, direction="c2b")
+    assert held.kind == "flow"
+    return held
+
+
+def test_the_second_flow_asks_for_more_before_a_message_came(server, wire):
+    """What Proton grants when its attach is answered is read off the wire, with the limit."""
+    flow = second_flow(wire).item.performative
+    solution = client_predict.next_credit.question(server).solve()
+    assert solution.answer == flow.link_credit
+    assert f"up to delivery-count {flow.delivery_count + flow.link_credit}" in solution.reason
+
+
+def test_a_flow_that_crosses_transfers_at_the_gate_is_the_race(server, wire):
+    """The check wants it by hand, and shows the sum that the broker made of it [2.6.7]."""
+    held = second_flow(wire)
+    assert client_check.crossed(server, log=Progress()).right is False
+    wire.release(held.frame_id)
+    until(lambda: not wire.held("c2b"))
+    verdict = client_check.crossed(server, log=Progress())
+    assert verdict.right, verdict
+    flow = held.item.performative
+    left = server.ask(lambda: sending_credit(server))
+    sum_ = f"{flow.delivery_count} + {flow.link_credit} − {CREDIT} = "
+    assert sum_ in verdict.text
+    assert int(verdict.text.split(sum_)[1].split()[0]) >= left
+
+
+def sending_credit(server):
+    """The broker's link-credit over the one link on which it sends."""
+    (connection,) = server.listener.connections.values()
+    ledgers = [
+        link.ledger()
+        for session in connection.broker_end.amqp.sessions
+        for link in session.links
+        if link.is_sender
+    ]
+    return ledgers[0]["link_credit"]
+
+
+def test_frames_that_ran_freely_are_no_race_of_the_learner_s(server, wire):
+    """Whatever crossed by itself, the check wants to see a hand."""
+    wire.free_run()
+    assert server.job.wait(TIMEOUT_S) == list(range(10))
+    verdict = client_check.crossed(server, log=Progress())
+    assert verdict.right is False
+    assert "none of them through your hand" in verdict.text
+
+
+def test_a_breakpoint_on_the_credit_holds_the_transfer_that_used_it(server, wire):
+    """Question and check name it; once all is let go nothing has been lost."""
+    wire.wait_held(1)
+    wire.break_when("link_credit <= 1")
+    wire.free_run()
+    until(wire.stops)
+    wire.wait_held(1)
+    assert answer(client_predict.stopped_at.question(server)) == wire.held()[0].kind == "transfer"
+    verdict = client_check.stopped(server, log=Progress())
+    assert verdict.right is False
+    assert "still wait" in verdict.text
+    wire.clear_breakpoints()
+    wire.free_run()
+    assert server.job.wait(TIMEOUT_S) == list(range(10))
+    until(lambda: not server.connections())
+    verdict = client_check.stopped(server, log=Progress())
+    assert verdict.right, verdict
+    assert "none was lost" in verdict.text
+
+
+def test_the_client_s_counters_are_a_shadow_s(server, wire):
+    """Proton shows none: the rows of its end say so."""
+    wire.free_run()
+    server.job.wait(TIMEOUT_S)
+    solution = client_predict.whose_ledger.question(server).solve()
+    assert solution.answer == client_predict.SEEN
+    assert "ledger_source='shadow'" in solution.reason
+    assert "empty frame" in heartbeats(server)
+
+
+def test_a_proxy_has_one_row_for_a_frame(server, wire):
+    """Nobody at the ends logs; the one in the middle sees each frame once."""
+    wire.free_run()
+    server.freeze_new(False)
+    server.job.wait(TIMEOUT_S)
+    with serve(forward=server.url) as proxy:
+        assert len(background(client, proxy.url, CREDIT, 5).wait(TIMEOUT_S)) == 5
+        assert answer(client_predict.rows_per_frame.question(proxy)) == 1

@@ -1,0 +1,33 @@
+"""What later lessons ask again of lesson 04: fresh numbers, each answer from a run of its own."""
+
+import pytest
+
+from workbench.exercises import recall
+from workbench.exercises.windows_recall import FORMS
+
+NAMES = ["stops-at", "worked-out", "held", "consumers", "express"]
+
+
+@pytest.fixture(scope="module")
+def makers():
+    """The questions of lesson 04 that lesson 05 may ask."""
+    return {one.name: one.make for one in recall.known("05") if one.lesson == "04"}
+
+
+def test_lesson_04_makes_its_questions_known(makers):
+    """Five of them, under the names by which the log keeps wrong answers."""
+    assert list(makers) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_form_can_be_asked_and_solved(makers, name):
+    """Any number gives a question of that name; no belief's answer is the right one."""
+    seen = set()
+    for form in (0, 1, 7, FORMS - 1, FORMS, 1003):
+        question = makers[name](form)
+        assert question.name == f"04/{name}"
+        solution = question.solve()
+        named = [belief.answer for belief in solution.beliefs if belief.answer != solution.answer]
+        assert len(set(named)) == len(named) == len(solution.beliefs), (name, form)
+        seen.add(question.text)
+    assert len(seen) >= 4

@@ -1,0 +1,56 @@
+"""A client in the background: its cell is over at once, and what became of it is told."""
+
+import sys
+import threading
+
+import pytest
+
+from workbench.net.background import NO_PROTON, background
+
+
+def test_the_caller_goes_on_and_the_result_comes_later():
+    """While it runs it says so; afterwards it has the result."""
+    go = threading.Event()
+
+    def work(number):
+        go.wait(20)
+        return number + 1
+
+    job = background(work, 41)
+    assert not job.done
+    assert str(job) == "work runs in the background"
+    with pytest.raises(TimeoutError, match="still runs"):
+        job.wait(0.01)
+    go.set()
+    assert job.wait(20) == 42
+    assert str(job) == "work has ended; result: 42"
+
+
+def test_what_ends_it_is_told_and_raised_by_wait():
+    """An exception of the client ends the client, not the notebook."""
+
+    def work():
+        raise ValueError("no such queue")
+
+    job = background(work, settle_s=20)
+    assert str(job) == "work has ended with ValueError: no such queue"
+    with pytest.raises(ValueError, match="no such queue"):
+        job.wait()
+
+
+def test_a_client_whose_library_is_missing_is_skipped_in_words(monkeypatch):
+    """Without Proton the cell says what to do instead; any other missing module is an error."""
+
+    def client():
+        from proton.utils import BlockingConnection  # noqa: F401
+
+    def without_other():
+        raise ModuleNotFoundError("No module named 'other'", name="other")
+
+    pytest.importorskip("proton", reason="needs python-qpid-proton")
+    assert "ModuleNotFoundError" in str(background(without_other, settle_s=20))
+    monkeypatch.setitem(sys.modules, "proton", None)
+    monkeypatch.delitem(sys.modules, "proton.utils", raising=False)
+    job = background(client, settle_s=20)
+    assert job.skipped == NO_PROTON
+    assert NO_PROTON in str(job)

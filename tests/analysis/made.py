@@ -132,4 +132,24 @@ def asked(draw, rows):
     ]  # fmt: skip
 
 
-CHANGES = (shifted, begun_late, holed, one_sided, captured, unnamed, again, asked)
+def unattached(draw, rows):
+    """Without one attach of those there are."""
+    attaches = sorted({row.frame_id for row in rows if row.kind == "attach"})
+    gone = draw.choice(attaches) if attaches else None
+    return [row for row in rows if gone is None or row.frame_id != gone]
+
+
+def scanted(draw, rows):
+    """Some flows grant less than their sender was given to believe."""
+    found = []
+    for row in rows:
+        fields = row.frame
+        if row.kind == "flow" and fields.get("link_credit") and draw.random() < 0.5:
+            fields = {**fields, "link_credit": fields["link_credit"] // 2}
+        found.append(replace(row, frame=fields))
+    return found
+
+
+CHANGES = (
+    shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
+)  # fmt: skip

@@ -78,6 +78,7 @@ def test_the_spoiled_runs_hold_what_they_are_for(rows):
     found = folds.violations(rows)
     assert {row["what"] for row in found} >= {
         "beyond-credit", "beyond-window", "delivery-id-order", "id-never-sent", "handle-unknown",
+        "no-answer",
     }  # fmt: skip
     assert {row["certain"] for row in found} == {True, False}
     assert {row["known"] for row in folds.grants(rows)} == {True, False}

@@ -78,7 +78,10 @@ class Limit:
         """How many more; None if that is not known."""
         if self._at is None or self._upper is None:
             return None
-        return min(max(0, self._upper - self._at), serial.MAX)
+        room = self._upper - self._at
+        if room > serial.MAX:  # numbers a whole circle apart are the same number
+            room -= serial.MODULUS
+        return min(max(0, room), serial.MAX)
 
     @property
     def upper(self) -> int | None:

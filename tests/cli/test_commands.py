@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.analysis.errors import AnalysisError
 from workbench.cli import main
 from workbench.trace import files
 from workbench.trace.schema import SCHEMA_VERSION
@@ -422,7 +423,11 @@ def examples() -> list[list[str]]:
     return sorted((each for each in found if each[0] in names), key=lambda a: names.index(a[0]))
 
 
-def test_the_examples_of_the_help_work(capsys, folder):
+def _no_java():
+    raise AnalysisError("no Java")
+
+
+def test_the_examples_of_the_help_work(capsys, folder, monkeypatch):
     """Whatever the help shows can be typed as it stands."""
     for name in ("capture", "rabbit", "a", "monday"):
         Path(f"{name}.pcapng").write_bytes(CAPTURE.read_bytes())
@@ -430,6 +435,9 @@ def test_the_examples_of_the_help_work(capsys, folder):
     for name in ("b", "tuesday"):
         Path(f"{name}.pcap").write_bytes(OTHER.read_bytes())
     Path("traces").mkdir()
+    Path("captures").mkdir()
+    Path("captures/a.pcap").write_bytes(CAPTURE.read_bytes())
+    monkeypatch.setattr("workbench.analysis.java.find_java", _no_java)  # a start of Spark is long
     assert len(examples()) > 10
     for argv in examples():
         if "long.parquet" in argv:

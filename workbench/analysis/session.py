@@ -144,6 +144,7 @@ def get_spark(
         try:
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel(options["spark.log.level"])
+            _hush(spark)
         except Exception as error:
             text = str(error).strip().splitlines()
             raise AnalysisError(
@@ -151,6 +152,16 @@ def get_spark(
             ) from None
     tell(f"Spark {spark.version} is ready after {watch.seconds():.1f} s")
     return spark
+
+
+def _hush(spark: SparkSession) -> None:
+    """The scheduler complains of counters of plans that nobody holds any more; nothing is wrong.
+
+    What stops a job is raised all the same.
+    """
+    configurator = spark.sparkContext._jvm.org.apache.logging.log4j.core.config.Configurator  # type: ignore[union-attr]
+    level = spark.sparkContext._jvm.org.apache.logging.log4j.Level.FATAL  # type: ignore[union-attr]
+    configurator.setLevel("org.apache.spark.scheduler.DAGScheduler", level)
 
 
 def stop_spark() -> None:

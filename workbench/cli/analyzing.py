@@ -12,30 +12,50 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .console import DONE, CommandError, Progress, one_line, say
+from .console import DONE, WRONG_USAGE, CommandError, Progress, one_line, say
 from .places import is_capture
 
 NAME = "analyze"
-HELP = "ask a trace a question: credit, stalls, summary"
+HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
 TEXT = """\
 Ask a trace of any size a question. The answer goes to stdout.
 
-  summary   per link: messages, time at zero credit, longest stall, advice
-  stalls    when a sender had something to send and a brake was on, and which brake
-  credit    both counters of every link at every frame, from the wire alone
+  summary     per link: messages, time at zero credit, longest stall, advice
+  stalls      when a sender had something to send and a brake was on, and which brake
+  credit      both counters of every link at every frame, from the wire alone
+  windows     per session and direction: how often and how long its window was closed
+  grants      per link: how its receiver tops up, and what credit it needs
+  latency     per link: settlement, grant, drain and echo, percentiles
+  throughput  per second and link: rate, share, fairness, time behind a closed window
+  violations  frames that break a rule, with the clause
+  compare     two traces side by side, with effect sizes
 
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
+  workbench analyze before.parquet compare after.parquet
   workbench analyze week.parquet credit --format csv > credit.csv
 
 Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
 to 200,000 rows needs none. WORKBENCH_SPARK_MEMORY=512m makes do with little memory.
 """
 
-QUESTIONS: tuple[str, ...] = ("summary", "stalls", "credit")
+QUESTIONS: tuple[str, ...] = (
+    "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
+    "compare",
+)  # fmt: skip
 FORMATS = ("table", "json", "csv")
 WITHOUT_JAVA = 200_000
 """Rows up to which a summary is worked out without Spark."""
+QUICK_ROWS = 1_000_000
+"""Rows up to which Java's quick compiler answers sooner."""
+SMALL_ROWS = 100_000
+SMALL = {
+    # Of a small trace the rows cost little, and compiling each step for them costs most.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "4",
+}
+ORDER = ("run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "what")
 TABLE_ROWS = 50
 """Rows of an answer that a table shows; json and csv give all."""
 
@@ -44,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `analyze` takes."""
     parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
     parser.add_argument("question", choices=QUESTIONS, help="what to ask")
+    parser.add_argument(
+        "other", nargs="?", metavar="OTHER", help="compare only: the trace to compare with"
+    )
     parser.add_argument(
         "--format", choices=FORMATS, default="table", help="for people or for programs"
     )
@@ -57,18 +80,29 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.analysis.errors import AnalysisError
     from workbench.analysis.reading import count_rows
 
-    path = Path(arguments.trace)
-    if is_capture(path):
+    if arguments.question == "compare" and arguments.other is None:
         raise CommandError(
-            f"{path}: is a capture, not a trace; first: workbench import {path} -o"
-            f" {path.with_suffix('.parquet').name}"
+            "compare takes two traces: workbench analyze TRACE compare OTHER", WRONG_USAGE
         )
+    if arguments.question != "compare" and arguments.other is not None:
+        raise CommandError(
+            f"{arguments.question} takes one trace, and there is {arguments.other} too",
+            WRONG_USAGE,
+        )
+    path = Path(arguments.trace)
+    for each in (path, *([Path(arguments.other)] if arguments.other else [])):
+        if is_capture(each):
+            raise CommandError(
+                f"{each}: is a capture, not a trace; first: workbench import {each} -o"
+                f" {each.with_suffix('.parquet').name}"
+            )
     try:
         count = count_rows(path)
+        count += count_rows(arguments.other) if arguments.other else 0
         if arguments.question == "summary" and count <= WITHOUT_JAVA:
             rows: Iterable[dict[str, Any]] = _summary_without_java(arguments.trace)
         else:
-            rows = _asked(arguments)
+            rows = _asked(arguments, count)
         _print(rows, arguments)
     except AnalysisError as error:
         raise CommandError(str(error)) from None
@@ -87,20 +121,24 @@ def _summary_without_java(trace: str) -> list[dict[str, Any]]:
     return [each.as_dict() for each in summarise(rows)]
 
 
-def _asked(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _asked(arguments: argparse.Namespace, count: int) -> Iterator[dict[str, Any]]:
     """The rows of an answer, in order, a partition at a time in memory."""
     from workbench.analysis.reading import open_trace, told
     from workbench.analysis.session import get_spark
 
-    quick = arguments.question == "summary"
-    spark = get_spark(say=say, quick=quick)
+    spark = get_spark(say=say, quick=count <= QUICK_ROWS, more=SMALL if count <= SMALL_ROWS else {})
     trace = open_trace(spark, arguments.trace)
     module = importlib.import_module(f"workbench.analysis.{arguments.question}")
     question = getattr(module, arguments.question)
+    chunks, more = trace.chunks, ()
+    if arguments.other is not None:
+        other = open_trace(spark, arguments.other)
+        chunks, more = max(chunks, other.chunks, key=lambda each: each.rows), (other.frame,)
     with told():
-        answer = question(chunks=trace.chunks)(trace.frame)
-        order = "seq" if "seq" in answer.columns else "link"
-        for row in answer.orderBy("run", order).toLocalIterator():
+        answer = question(*more, chunks=chunks)(trace.frame)
+        names = [name for name in ORDER if name in answer.columns]
+        ordered = answer.orderBy(*names) if names else answer
+        for row in ordered.toLocalIterator():
             yield _advised(row.asDict()) if arguments.question == "summary" else row.asDict()
 
 
@@ -145,7 +183,7 @@ def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> Non
     if not shown:
         print(f"no {arguments.question} in this trace")
         return
-    several = len({row["run"] for row in shown}) > 1
+    several = len({row.get("run") for row in shown}) > 1
     lines = [_cells(row, arguments, several) for row in shown]
     names = [name for name in lines[0] if name != "open it with"]
     widths = {name: max(len(name), *(len(line[name]) for line in lines)) for name in names}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, say
+from .importing_many import import_many, is_many
 from .places import output_file
 
 NAME = "import"
@@ -24,6 +25,8 @@ report of connections, links and losses goes to stdout.
   workbench import monday.pcap tuesday.pcap -o week.parquet
   workbench import rabbit.pcapng --redact -o to-share.parquet
   workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture
+  workbench import captures/ -o traces              all of a folder, or of a pattern ('*.pcapng'),
+                                                    at once with Spark; what is there already stays
 
 Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
 0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message
@@ -33,7 +36,9 @@ bodies, so that the trace can be given away.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `import` takes."""
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="files to read")
+    parser.add_argument(
+        "captures", nargs="+", metavar="CAPTURE", help="files to read, or folders of them"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -58,6 +63,8 @@ def command(arguments: argparse.Namespace) -> int:
 
     if arguments.port is not None and not 1 <= arguments.port <= 65535:
         raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", WRONG_USAGE)
+    if any(is_many(capture) for capture in arguments.captures):
+        return import_many(arguments)
     folder = Path(arguments.output)
     target = None if folder.is_dir() else output_file(arguments.output, (".parquet",))
     if target is not None:

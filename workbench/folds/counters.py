@@ -37,6 +37,7 @@ class Limit:
         self._upper: int | None = None
         self._furthest: int | None = None
         self._early: int | None = None  # a grant that counts from a start not seen yet
+        self._huge: tuple[int, int, int] | None = None  # a grant of half a circle: number, place
 
     def begin(self, number: int | None) -> None:
         """The sender tells with what it begins."""
@@ -77,7 +78,10 @@ class Limit:
         """How many more; None if that is not known."""
         if self._at is None or self._upper is None:
             return None
-        return min(max(0, self._upper - self._at), serial.MAX)
+        room = self._upper - self._at
+        if room > serial.MAX:  # numbers a whole circle apart are the same number
+            room -= serial.MODULUS
+        return min(max(0, room), serial.MAX)
 
     @property
     def upper(self) -> int | None:
@@ -100,15 +104,20 @@ class Limit:
 
     def _grant(self, base: int, more: int) -> None:
         self._early = None
-        self._upper = self._place(base) + more
+        place = self._place(base)
+        self._huge = (base, place, more) if more >= serial.HALF else None
+        self._upper = place + more
         self._furthest = max(self._upper, self._upper if self._furthest is None else self._furthest)
 
     def _place(self, number: int) -> int:
-        """The place of a number: the one nearest to what was placed last."""
+        """The place of a number: within a grant of half a circle, else nearest to the last."""
         if self._mark is None:
             self._mark = number, number
-        known, place = self._mark
-        place += serial.diff(number, known)
+        if self._huge is not None and serial.steps(number, self._huge[0]) <= self._huge[2]:
+            place = self._huge[1] + serial.steps(number, self._huge[0])
+        else:
+            known, place = self._mark
+            place += serial.diff(number, known)
         self._mark = number, place
         return place
 
@@ -224,8 +233,10 @@ class Counters:
                 number = value(row, "delivery_count")
                 if link is not None and number is not None:
                     link.limit.state(number)
-            case "transfer" if link is not None and session is not None:
+            case "transfer" if session is not None:
                 session.step()
+                if link is None:
+                    return
                 step.begins = not link.in_message
                 step.ends = not is_set(row, "more") or is_set(row, "aborted")
                 link.in_message = not step.ends

@@ -57,7 +57,7 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
     last_id: dict[int | None, int] = {}
     for step in Counters(end).steps():
         row = step.row
-        if row.kind != "transfer" or row.from_peer != end.peer or step.link is None:
+        if row.kind != "transfer" or row.from_peer != end.peer:
             continue
         if step.window_over is not None:
             sure = end.own or step.window_over_furthest is not None

@@ -1,0 +1,155 @@
+"""Traces that no scenario gives: real runs, cut, shifted and spoiled in ways that are drawn.
+
+Each is made of what real endpoints and brokers have sent; a trace of them has lost beginnings, lost
+frames and names, one end's rows alone, numbers that wrap, links attached again.
+"""
+
+import random
+from dataclasses import replace
+
+from workbench import serial
+from workbench.trace.schema import CLIENT, OBSERVED, SENT
+
+from .runs import capture_rows, scenario_rows
+
+COUNTERS = (
+    "next_outgoing_id", "next_incoming_id", "initial_delivery_count", "delivery_count",
+    "delivery_id", "first", "last",
+)  # fmt: skip
+
+
+def made_rows(seed, runs):
+    """So many runs, drawn with this seed, each under a name that says what was done to it."""
+    draw = random.Random(seed)
+    sources = list(scenario_rows().items())
+    by_run = {}
+    for row in capture_rows():
+        by_run.setdefault(row.run, []).append(row)
+    sources += list(by_run.items())
+    rows = []
+    for number in range(runs):
+        name, found = draw.choice(sources)
+        found = list(found)
+        done = draw.sample(CHANGES, draw.randint(1, 3))
+        for change in done:
+            found = change(draw, found)
+        words = "+".join(change.__name__ for change in done)
+        rows += [replace(row, run=f"{seed}.{number} {name} {words}") for row in found]
+    return rows
+
+
+def shifted(draw, rows):
+    """Every counter by the same, so that some pass 2^32."""
+    by = draw.choice([2**32 - draw.randint(1, 12), 2**31 - draw.randint(0, 3)])
+
+    def ahead(value):
+        for part in (by // 3, by // 3, by - 2 * (by // 3)):  # one step may be 2^31 - 1 at most
+            value = serial.add(value, part)
+        return value
+
+    def moved(fields):
+        return {
+            name: ahead(value) if name in COUNTERS and value is not None else value
+            for name, value in fields.items()
+        }
+
+    return [row if row.frame is None else replace(row, frame=moved(row.frame)) for row in rows]
+
+
+def begun_late(draw, rows):
+    """Without the first rows."""
+    return rows[draw.randint(1, max(1, len(rows) * 2 // 3)) :]
+
+
+def holed(draw, rows):
+    """Without some rows here and there."""
+    part = draw.choice([0.02, 0.15])
+    return [row for row in rows if not row.is_frame or draw.random() > part]
+
+
+def one_sided(draw, rows):
+    """Only what one end logged."""
+    peer = draw.choice(["client", "broker"])
+    return [
+        row
+        for row in rows
+        if not row.is_frame
+        or row.event == OBSERVED
+        or (row.event == SENT) == (row.from_peer == peer)
+    ]
+
+
+def captured(draw, rows):
+    """What was sent, as somebody between the ends sees it."""
+    del draw
+    return [
+        replace(row, event=OBSERVED) if row.event == SENT else row
+        for row in rows
+        if row.event != "received"
+    ]
+
+
+def unnamed(draw, rows):
+    """One link's rows without its name, as after a lost attach."""
+    names = sorted({row.link for row in rows if row.link is not None})
+    gone = draw.choice(names) if names else None
+    return [
+        replace(row, link=None, link_sender=None, attach_no=None)
+        if gone is not None and row.link == gone and row.kind != "attach"
+        else row
+        for row in rows
+    ]
+
+
+def again(draw, rows):
+    """All of it twice on the same session: every link is attached a second time."""
+    del draw
+    if not rows:
+        return rows
+    seq, t_us = rows[-1].seq + 1, rows[-1].t_us
+    frames = max((row.frame_id or 0 for row in rows), default=0)
+    no_more = [row for row in rows if row.kind not in ("open", "begin", "end", "close")]
+    return [row for row in rows if row.kind not in ("end", "close")] + [
+        replace(
+            row,
+            seq=row.seq + seq,
+            t_us=row.t_us + t_us,
+            frame_id=None if row.frame_id is None else row.frame_id + frames + 1,
+            attach_no=None if row.attach_no is None else row.attach_no + 1,
+        )
+        for row in no_more
+    ]
+
+
+def asked(draw, rows):
+    """Flows of receivers that ask, here and there."""
+    return [
+        replace(row, frame={**row.frame, draw.choice(["drain", "echo"]): True})
+        if row.kind == "flow" and row.frame is not None and draw.random() < 0.3
+        and row.link_sender == CLIENT != row.from_peer
+        else row
+        for row in rows
+    ]  # fmt: skip
+
+
+def unattached(draw, rows):
+    """Without one attach of those there are."""
+    attaches = sorted({row.frame_id for row in rows if row.kind == "attach"})
+    gone = draw.choice(attaches) if attaches else None
+    return [row for row in rows if gone is None or row.frame_id != gone]
+
+
+def scanted(draw, rows):
+    """Some flows grant less than their sender was given to believe."""
+    found = []
+    for row in rows:
+        fields = row.frame
+        if row.kind == "flow" and fields.get("link_credit") and draw.random() < 0.5:
+            fields = {**fields, "link_credit": fields["link_credit"] // 2}
+        found.append(replace(row, frame=fields))
+    return found
+
+
+CHANGES = (
+    shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""`workbench import` of a folder or a pattern, as it goes where there is no Java."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from workbench.analysis import java
+from workbench.analysis.errors import AnalysisError
+from workbench.cli import main
+from workbench.trace import files
+from workbench.trace.importer import import_capture
+
+CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
+NAMES = ("rmq40_c_drain.pcapng", "rmq43_c_drain.pcapng")
+
+
+@pytest.fixture(autouse=True)
+def no_java(monkeypatch):
+    """As on a machine without."""
+
+    def find():
+        raise AnalysisError("no Java")
+
+    monkeypatch.setattr(java, "find_java", find)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two good captures, and a file that is none."""
+    place = tmp_path / "captures"
+    place.mkdir()
+    for name in NAMES:
+        shutil.copy(CAPTURES / name, place)
+    (place / "broken.pcap").write_bytes(b"no capture at all")
+    return place
+
+
+def test_a_folder_becomes_a_folder_of_the_good_ones(folder, tmp_path, capsys):
+    """The bad one is named, and a second time nothing is decoded again."""
+    target = tmp_path / "traces"
+    assert main(["import", str(folder), "-o", str(target)]) == 0
+    told = capsys.readouterr().err
+    assert "skipped: broken.pcap" in told
+    alone = import_capture([folder / name for name in NAMES]).rows
+    assert files.read(target) == sorted(alone, key=lambda row: (row.run, row.seq))
+    assert main(["import", str(folder / "*.pcapng"), "-o", str(target)]) == 0
+    assert "0 captures, 0 rows, 2 there already" in capsys.readouterr().err
+
+
+def test_strict_leaves_nothing_where_one_is_bad(folder, tmp_path):
+    """Neither a part nor a folder."""
+    target = tmp_path / "traces"
+    assert main(["import", str(folder), "--strict", "-o", str(target)]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["captures"]
+    (folder / "broken.pcap").unlink()
+    assert main(["import", str(folder), "--strict", "-o", str(target)]) == 0
+    assert len(list(target.glob("*.parquet"))) == 2
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_folder_without_captures_is_one_clear_line(tmp_path, capsys):
+    """Nothing is made, and it is bad input."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert main(["import", str(empty), "-o", str(tmp_path / "traces")]) == 1
+    assert f"{empty}: no capture there" in capsys.readouterr().err
+    assert not (tmp_path / "traces").exists()

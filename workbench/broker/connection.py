@@ -34,7 +34,7 @@ from workbench.amqp.scope import ItemScope
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
-from workbench.sim import Actor, Wire
+from workbench.sim import Actor, VirtualClock, Wire
 
 from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
@@ -239,7 +239,9 @@ class BrokerConnection(ConnectionNotes):
         if not self._preset.gathers_confirms:
             return None
         if session not in self._confirms:
-            self._confirms[session] = Confirms(session, self._broker.soon)
+            self._confirms[session] = Confirms(
+                session, self._broker.soon, self.processes.inbox(session)
+            )
         return self._confirms[session]
 
     def _flow(self, event: FlowReceived) -> None:
@@ -275,6 +277,11 @@ class BrokerConnection(ConnectionNotes):
         """The last resource alarm is over."""
         for session in list(self.amqp.sessions):
             self._windows.reopen(session)
+
+    @property
+    def clock(self) -> VirtualClock:
+        """The run's clock."""
+        return self._broker.clock
 
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process of the broker's on behalf of this connection."""

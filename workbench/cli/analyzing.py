@@ -29,6 +29,7 @@ Ask a trace of any size a question. The answer goes to stdout.
   throughput  per second and link: rate, share, fairness, time behind a closed window
   violations  frames that break a rule, with the clause
   compare     two traces side by side, with effect sizes
+  unknowns    what this trace cannot tell, per connection and link, and why
 
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
@@ -36,12 +37,13 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze week.parquet credit --format csv > credit.csv
 
 Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
-to 200,000 rows needs none. WORKBENCH_SPARK_MEMORY=512m makes do with little memory.
+to 200,000 rows needs none, and unknowns never does. WORKBENCH_SPARK_MEMORY=512m makes do with
+little memory.
 """
 
 QUESTIONS: tuple[str, ...] = (
     "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
-    "compare",
+    "compare", "unknowns",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv")
 WITHOUT_JAVA = 200_000
@@ -99,6 +101,8 @@ def command(arguments: argparse.Namespace) -> int:
     try:
         count = count_rows(path)
         count += count_rows(arguments.other) if arguments.other else 0
+        if arguments.question == "unknowns":
+            return _unknowns(arguments)
         if arguments.question == "summary" and count <= WITHOUT_JAVA:
             rows: Iterable[dict[str, Any]] = _summary_without_java(arguments.trace)
         else:
@@ -119,6 +123,23 @@ def _summary_without_java(trace: str) -> list[dict[str, Any]]:
     except files.TraceFileError as error:
         raise CommandError(str(error)) from None
     return [each.as_dict() for each in summarise(rows)]
+
+
+def _unknowns(arguments: argparse.Namespace) -> int:
+    """Sentences, so the table is a page; the other formats have a row for each."""
+    from workbench.trace import files
+    from workbench.trace.unknowns import unknowns_report
+
+    try:
+        with Progress("reading") as progress:
+            report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+    if arguments.format == "table":
+        print(report)
+    else:
+        _print((one.as_dict() for one in report), arguments)
+    return DONE
 
 
 def _asked(arguments: argparse.Namespace, count: int) -> Iterator[dict[str, Any]]:

@@ -333,7 +333,10 @@ class Connection:
         link: Link | None,
     ) -> None:
         """Sends a frame of a session."""
-        frame = Frame(channel, performative, payload)
+        self.emit_made(Frame(channel, performative, payload), session, link)
+
+    def emit_made(self, frame: Frame, session: Session, link: Link | None) -> None:
+        """Sends a frame of a session that is made already."""
         self.frames_out += 1
         self._last_out = (frame, session, link)
         self._emit(frame)

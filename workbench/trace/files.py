@@ -136,6 +136,12 @@ class TraceWriter:
         if len(self._waiting) >= self._batch_rows:
             self._flush()
 
+    def write_table(self, table: Any) -> None:
+        """Add a table of rows that has the schema of a trace."""
+        self._flush()
+        self._writer.write_table(table)
+        self.count += table.num_rows
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

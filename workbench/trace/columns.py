@@ -153,7 +153,9 @@ class ColumnRecorder(Recorder):
         if unconfirmed is not None:
             numbers.append(unconfirmed)
         shape.texts.append(frame.delivery_tag)
-        self._count()
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
         return True
 
     def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
@@ -241,14 +243,17 @@ class ColumnRecorder(Recorder):
                 queue=queue, ledger=ledger, extra=extra,
             )  # fmt: skip
             return
-        numbers = shape.numbers
-        numbers.append(self._seq)
-        numbers.append(self._time(t_us))
+        if t_us > self._t_us:
+            self._t_us = t_us
         if ledger:
-            numbers.extend(ledger.values())
+            shape.numbers.extend((self._seq, self._t_us, *ledger.values()))
+        else:
+            shape.numbers.extend((self._seq, self._t_us))
         if extra:
             shape.texts.append(_text(extra))
-        self._count()
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
 
     def _pattern_of(
         self,

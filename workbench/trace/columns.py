@@ -119,6 +119,7 @@ class ColumnRecorder(Recorder):
         if subject is None:
             return False
         session, link = subject
+        assert isinstance(link, SenderLink | ReceiverLink)
         counters, windows = link.counters, session.counters
         credit, available = counters.link_credit, counters.available
         window = windows.remote_incoming_window
@@ -138,7 +139,7 @@ class ColumnRecorder(Recorder):
         t_us = self._time(self._clock_us())
         if shape is None:
             if None in (counters.delivery_count, windows.next_incoming_id, window):
-                return False  # before both ends have told everything
+                return False  # before both ends have told everything; after that they have
             shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed, t_us)
         numbers = shape.numbers
         numbers.extend(
@@ -148,7 +149,7 @@ class ColumnRecorder(Recorder):
                 counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
                 windows.outgoing_window, windows.next_incoming_id, window,
                 windows.remote_outgoing_window,
-            )
+            )  # type: ignore[arg-type]
         )  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)

@@ -4,10 +4,10 @@
 
 Ten virtual seconds of preset `blog2024` are played twice, each time in a process of its own:
 without a tap, and with the full tap, whose rows go to a Parquet file as they are made. The counts
-of both must be the same. Beside it, in the same run: two Proton engines that move as many pre-settled
+of both must be the same. Beside it, in the same run: two Proton engines that move pre-settled
 messages, pumped in memory by octets, without a broker, a queue, a disk, a clock or a trace; and
-`quorum_publish` (a queue alone and over AMQP 1.0) with a part of its messages, unless
-`--alone` is given. Wall time means little on a shared machine: CPU time is told beside it.
+`quorum_publish` (a queue alone and over AMQP 1.0) with some of its messages, unless `--alone` is
+given. Wall time means little on a shared machine: CPU time is told beside it.
 """
 
 from __future__ import annotations

@@ -109,12 +109,13 @@ class Processes:
     def _dispatch(self, item: WireItem, take: Task) -> None:
         """Hand a frame to its session; what is about none is worked in by the reader."""
         session = None
-        kind = type(item.performative) if isinstance(item, Frame) else None
-        if kind is Close:
+        performative = item.performative if type(item) is Frame else None
+        if type(performative) is Close:
             if self._busy():
                 self._last = take
                 return
-        elif isinstance(item, Frame) and item.performative is not None:
+        elif performative is not None:
+            assert isinstance(item, Frame)
             session = self._host.amqp.remote_channels.get(item.channel)
         if session is None:
             take()

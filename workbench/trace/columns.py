@@ -119,6 +119,7 @@ class ColumnRecorder(Recorder):
         if subject is None:
             return False
         session, link = subject
+        assert isinstance(link, SenderLink | ReceiverLink)
         counters, windows = link.counters, session.counters
         credit, available = counters.link_credit, counters.available
         window = windows.remote_incoming_window
@@ -138,7 +139,7 @@ class ColumnRecorder(Recorder):
         t_us = self._time(self._clock_us())
         if shape is None:
             if None in (counters.delivery_count, windows.next_incoming_id, window):
-                return False  # before both ends have told everything
+                return False  # before both ends have told everything; after that they have
             shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed, t_us)
         numbers = shape.numbers
         numbers.extend(
@@ -148,12 +149,14 @@ class ColumnRecorder(Recorder):
                 counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
                 windows.outgoing_window, windows.next_incoming_id, window,
                 windows.remote_outgoing_window,
-            )
+            )  # type: ignore[arg-type]
         )  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)
         shape.texts.append(frame.delivery_tag)
-        self._count()
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
         return True
 
     def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
@@ -241,14 +244,17 @@ class ColumnRecorder(Recorder):
                 queue=queue, ledger=ledger, extra=extra,
             )  # fmt: skip
             return
-        numbers = shape.numbers
-        numbers.append(self._seq)
-        numbers.append(self._time(t_us))
+        if t_us > self._t_us:
+            self._t_us = t_us
         if ledger:
-            numbers.extend(ledger.values())
+            shape.numbers.extend((self._seq, self._t_us, *ledger.values()))
+        else:
+            shape.numbers.extend((self._seq, self._t_us))
         if extra:
             shape.texts.append(_text(extra))
-        self._count()
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
 
     def _pattern_of(
         self,

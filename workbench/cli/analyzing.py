@@ -114,8 +114,8 @@ def command(arguments: argparse.Namespace) -> int:
 
 
 def _summary_without_java(trace: str) -> list[dict[str, Any]]:
+    from workbench.folds.summary import summarise
     from workbench.trace import files
-    from workbench.trace.summary import summarise
 
     try:
         with Progress("reading") as progress:
@@ -164,7 +164,7 @@ def _asked(arguments: argparse.Namespace, count: int) -> Iterator[dict[str, Any]
 
 
 def _advised(row: dict[str, Any]) -> dict[str, Any]:
-    from workbench.trace.summary import advice
+    from workbench.folds.summary import advice
 
     row["advice"] = advice(
         longest_us=row["longest_us"],

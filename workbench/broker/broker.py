@@ -40,6 +40,9 @@ class Broker:
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
+        unseen: nobody observes: rows need not be made.
+        prompt: a queue that needs no time takes a message in the event in which it comes; set
+            before queues are declared. See `workbench.sim.Wire`.
         credit_rule: how links on which the broker sends work out their credit from a flow, in
             place of the specification's way; for showing what a wrong one leads to.
     """
@@ -62,6 +65,8 @@ class Broker:
         self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self.clock = clock
         self._tap: Tap = tap if tap is not None else NoTap()
+        self.unseen = type(self._tap) is NoTap
+        self.prompt = False
         self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
         self._users = dict(users)
         self._anonymous = anonymous
@@ -121,6 +126,7 @@ class Broker:
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self._tap,
+                prompt=self.prompt,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.nodes.expired(process)

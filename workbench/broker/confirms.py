@@ -79,6 +79,12 @@ class Confirms:
 
     def _tell(self, waiting: list[Confirm]) -> None:
         """Outcomes first, then credit."""
+        if len(waiting) == 1 and waiting[0][1].settled:
+            publisher, delivery, _ = waiting[0]
+            if publisher.link.attached:
+                publisher.confirmed([delivery], told=False)
+                publisher.maybe_grant()
+            return
         alive = [item for item in waiting if item[0].link.attached]
         by_publisher: dict[Publisher, list[IncomingDelivery]] = {}
         for publisher, delivery, _ in alive:

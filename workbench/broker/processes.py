@@ -38,6 +38,10 @@ class Host(Protocol):
     def clock(self) -> VirtualClock:
         """The run's clock."""
 
+    @property
+    def unseen(self) -> bool:
+        """Nobody observes: rows need not be made."""
+
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process that does what is posted to it."""
 
@@ -105,7 +109,8 @@ class Processes:
     def _dispatch(self, item: WireItem, take: Task) -> None:
         """Hand a frame to its session; what is about none is worked in by the reader."""
         session = None
-        if isinstance(item, Frame) and isinstance(item.performative, Close):
+        kind = type(item.performative) if isinstance(item, Frame) else None
+        if kind is Close:
             if self._busy():
                 self._last = take
                 return
@@ -118,17 +123,11 @@ class Processes:
 
     def post(self, session: Session, task: Task) -> None:
         """Let a session do something when its turn has come."""
-        inbox = self.inbox(session)
+        inbox = self._sessions.get(session) or self.inbox(session)
         if inbox is None:
             task()
-            return
-
-        def do() -> None:
-            self._note_session(session, "mailbox")
-            task()
-
-        inbox.post(do)
-        self._note_session(session, "mailbox")
+        else:
+            inbox.post(task)
 
     def inbox(self, session: Session) -> SessionInbox | None:
         """The session's mailbox; None where a session needs no time."""
@@ -138,8 +137,15 @@ class Processes:
         if inbox is None:
             self._forget_ended()
             name = f"session:{self._host.name}/{session.ordinal}"
-            inbox = SessionInbox(self._host.clock, name, self._session_ns, self._one_rests)
-            self._sessions[session] = inbox
+            wire = self._host.wire
+            inbox = self._sessions[session] = SessionInbox(
+                self._host.clock,
+                name,
+                self._session_ns,
+                note=lambda: self._note_session(session, "mailbox"),
+                rests=self._one_rests,
+                prompt=wire is not None and wire.prompt,
+            )
         return inbox
 
     def _busy(self) -> bool:
@@ -168,6 +174,8 @@ class Processes:
         self._note_session(session, "buffer", link)
 
     def _note_session(self, session: Session, kind: str, link: SenderLink | None = None) -> None:
+        if self._host.unseen:
+            return
         inbox = self._sessions.get(session)
         depth = self._waiting.get(session, 0) + (inbox.depth if inbox is not None else 0)
         name = f"session:{self._host.name}/{session.ordinal}"

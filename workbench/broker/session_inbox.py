@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from workbench.sim import Priority, Timer, VirtualClock
 
 NS_PER_US = 1_000
+NORMAL, REACT = Priority.NORMAL, Priority.REACT
 Task = Callable[[], None]
 
 
@@ -29,8 +30,10 @@ class SessionInbox:
         clock: of the run.
         name: of the session in a trace.
         service_ns: what a frame of the client, or a message of a queue, takes.
+        note: called when something came, or is about to be done, other than a confirm.
         rests: called when everything that came has been done and told.
-        prompt: a frame is answered in the event in which it is worked in; see `Wire`.
+        prompt: a frame is answered in the event in which it is worked in, and what waits is noted
+            once in an event; see `Wire`.
 
     Attributes:
         tell: told all confirms that were heard since it was called last; set by whoever gathers
@@ -42,14 +45,16 @@ class SessionInbox:
         clock: VirtualClock,
         name: str,
         service_ns: int,
-        rests: Task = lambda: None,
         *,
+        note: Task,
+        rests: Task,
         prompt: bool = False,
     ) -> None:
         self.name = name
         self.tell: Callable[[list[Any]], None] = _nobody
         self._clock = clock
         self._service_ns = service_ns
+        self._note = note
         self._rests = rests
         self._prompt = prompt
         self._carry_ns = 0
@@ -58,6 +63,7 @@ class SessionInbox:
         self._at_work = False
         self._timer: Timer | None = None
         self._waking = False
+        self._to_note = False
 
     @property
     def depth(self) -> int:
@@ -74,6 +80,11 @@ class SessionInbox:
         self._line.append(task)
         if not self._at_work:
             self._begin()
+        if not self._prompt:
+            self._note()
+        elif not self._to_note:
+            self._to_note = True
+            self._clock.at_once(self._note_once)
 
     def confirm(self, confirm: Any) -> None:
         """A queue has decided on a message: the session hears of it in its turn."""
@@ -107,14 +118,18 @@ class SessionInbox:
 
     def _begin(self) -> None:
         self._at_work = True
-        us, self._carry_ns = divmod(self._service_ns + self._carry_ns, NS_PER_US)
-        priority = Priority.NORMAL if us else Priority.REACT
-        self._timer = self._clock.call_later(us, self._finish, priority=priority)
+        ns = self._service_ns + self._carry_ns
+        us = ns // NS_PER_US
+        self._carry_ns = ns - us * NS_PER_US
+        clock = self._clock
+        priority = NORMAL if us else REACT
+        self._timer = clock.call_at(clock.now_us + us, self._finish, priority=priority)
 
     def _finish(self) -> None:
         self._timer = None
         task = self._line.popleft()
         assert not isinstance(task, list), "a confirm is never served"
+        self._note()
         task()
         if self._prompt:
             self._next()
@@ -125,16 +140,21 @@ class SessionInbox:
     def _next(self) -> None:
         self._timer = None
         self._at_work = False
-        self._tell()
+        if self._heard:
+            self._tell()
         line = self._line
-        while line and isinstance(line[0], list):
-            self._heard += line.popleft()  # type: ignore[arg-type]
+        while line and type(line[0]) is list:
+            self._heard += cast(list[Any], line.popleft())
         if line:
             self._begin()
         elif self._heard:
             self._wake()
         else:
             self._rests()
+
+    def _note_once(self) -> None:
+        self._to_note = False
+        self._note()
 
     def _wake(self) -> None:
         """Nothing waits: what was heard is told as soon as what is due now has been done."""

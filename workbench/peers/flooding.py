@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workbench.amqp.events import Event, FlowReceived
+from workbench.amqp.quick import send_settled
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings, SessionSettings
@@ -106,14 +107,20 @@ class FloodingPublisher(ScriptedClient):
         """Send what is allowed now, a message of each link in turn."""
         if not self._begun or self.stopped:
             return
-        able = dict(self.links)
+        able, payload = dict(self.links), self._payload
         while able and self.writable:
             for name in tuple(able):
                 link = able[name]
-                link.available = 1  # the application has its next message ready
-                if not (self.writable and link.can_send):
-                    del able[name]
+                # The application has a next message ready, whatever becomes of this one.
+                link.counters.available = 2
+                if self.writable and (send_settled(link, payload) or self._sent_plainly(link)):
+                    self.sent[name] += 1
                     continue
-                link.available = 2  # this one, and then the next
-                link.send(self._payload, settled=True)
-                self.sent[name] += 1
+                link.counters.available = 1
+                del able[name]
+
+    def _sent_plainly(self, link: SenderLink) -> bool:
+        if not link.can_send:
+            return False
+        link.send(self._payload, settled=True)
+        return True

@@ -44,6 +44,7 @@ def build(world: World) -> None:
             " latency_us is 0: a client as fast as it may be would send without end at one instant;"
             f" legal: latency_us from 1, or a preset with session_us or session_ns, as {PRESET}"
         )
+    world.broker.prompt = True
     world.broker.make_cluster(1, fsync=SyncTime.constant(world.number("fsync_us")))
     world.broker.declare(queue_name(CLASSIC))
     world.broker.declare(queue_name(QUORUM), QueueArguments(queue_type=QUORUM), replicas=1)

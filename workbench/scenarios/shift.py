@@ -46,7 +46,7 @@ class Plan:
     alarm: tuple[int, int] = (22, 24)
     hang: tuple[int, int] = (29, 36)
     over: int = 45
-    shops: int = 24
+    shops: int = 30
     shop: int = 30
     orders: int = 100
     archive: int = 4_500

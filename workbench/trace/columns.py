@@ -237,7 +237,7 @@ class ColumnRecorder(Recorder):
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._pattern_of(key, ledger, extra)
-        if shape is None:
+        if shape is None or (ledger and None in ledger.values()):
             super().internal(
                 t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
                 session=session, link=link, link_sender=link_sender, attach_no=attach_no,

@@ -37,7 +37,7 @@ def test_each_message_is_one_clock_event_even_without_service_time() -> None:
 
 
 def test_a_prompt_actor_does_what_takes_no_time_within_the_event_that_brings_it() -> None:
-    """In order, after the rest of that event; what takes time has events of its own all the same."""
+    """In order, after the rest of that event; what takes time has events of its own."""
     clock = VirtualClock()
     done: list[tuple[int, int]] = []
     actor: Actor[int] = Actor(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import types as T
 
-from workbench.trace.schema import COLUMNS
+from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY
 
 if TYPE_CHECKING:
     from workbench.trace.schema import Field
@@ -37,11 +37,16 @@ def spark_type(column: Field) -> T.DataType:
 
 TRACE = T.StructType(
     [
-        T.StructField(column.name, spark_type(column), column.nullable, {"doc": column.doc})
-        for column in COLUMNS
+        T.StructField(
+            column.name,
+            spark_type(column),
+            column.nullable,
+            {"doc": column.doc} | ({} if number else {VERSION_KEY: SCHEMA_VERSION}),
+        )
+        for number, column in enumerate(COLUMNS)
     ]
 )
-"""A trace: `data/README.md` field by field."""
+"""A trace: `data/README.md` field by field. What Spark writes keeps the version with `run`."""
 
 
 def _answer(*columns: tuple[str, T.DataType, str]) -> T.StructType:

@@ -17,9 +17,9 @@ from .schema import (
     COLUMN_NAMES,
     SCHEMA_VERSION,
     STRUCT_COLUMNS,
-    VERSION_KEY,
     Row,
     arrow_schema,
+    version_in,
 )
 
 BATCH_ROWS = 20_000
@@ -303,8 +303,7 @@ def open_file(file: Path) -> Any:
 
 def _check(file: Path, schema: Any) -> None:
     """Refuse a file whose columns are not those of a trace, and say how they differ."""
-    found = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
-    version = found.get(VERSION_KEY)
+    version = version_in(schema.metadata)
     differences = _differences(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise TraceFileError(

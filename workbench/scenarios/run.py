@@ -95,21 +95,21 @@ class Run:
         kept = tuple(action for action in self.actions if action.after_seq <= after_seq)
         return self._with((*kept, Action(after_seq=after_seq, name=name, arguments=checked)))
 
-    def act_each(self, names: Iterable[str]) -> Run:
+    def act_each(self, names: Iterable[str | tuple[str, Mapping[str, Any]]]) -> Run:
         """Act at the end, again and again: each act when the one before has come to rest.
 
         The same run as by `act` after the last row each time, but played twice in all instead of
         once for every act.
 
         Args:
-            names: acts, each without arguments.
+            names: acts, each by its name, or by its name and its arguments.
 
         Raises:
             ActionError: an act is not legal when its turn comes; the text says which and why.
         """
         acts = [
-            Action(after_seq=-1, name=name, arguments=spec.arguments({}, self.preset))
-            for name in names
+            Action(after_seq=-1, name=name, arguments=spec.arguments(given, self.preset))
+            for name, given in ((one, {}) if isinstance(one, str) else one for one in names)
             for spec in [self.scenario.action(name)]
         ]
         if not acts:
@@ -122,7 +122,7 @@ class Run:
         # makes a difference, what happens after each act has to be seen first.
         played = self
         for act in acts:
-            played = played.act(len(played.rows) - 1, act.name)
+            played = played.act(len(played.rows) - 1, act.name, **act.arguments)
         return played
 
     def legal(self, after_seq: int) -> dict[str, str | None]:

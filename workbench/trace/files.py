@@ -17,9 +17,9 @@ from .schema import (
     COLUMN_NAMES,
     SCHEMA_VERSION,
     STRUCT_COLUMNS,
-    VERSION_KEY,
     Row,
     arrow_schema,
+    version_in,
 )
 
 BATCH_ROWS = 20_000
@@ -129,7 +129,7 @@ class TraceWriter:
             )
         except OSError as error:
             self._discard()
-            raise TraceFileError(f"{self.path}: cannot write there: {_reason(error)}") from error
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(error)}") from error
         return self
 
     def write(self, row: Row) -> None:
@@ -157,9 +157,7 @@ class TraceWriter:
                 self._writer.close()
                 os.replace(self._part, self.path)
         except OSError as problem:
-            raise TraceFileError(
-                f"{self.path}: cannot write there: {_reason(problem)}"
-            ) from problem
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
         finally:
             self._discard()
 
@@ -230,7 +228,7 @@ def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Ite
     files = trace_files(path)
     count = 0
     for file in files:
-        parquet = _open(file)
+        parquet = open_file(file)
         count += parquet.metadata.num_rows
         parquet.close()
     if not count:
@@ -242,12 +240,12 @@ def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
     import pyarrow as pa
 
     for file in files:
-        parquet = _open(file)
+        parquet = open_file(file)
         try:
             for batch in parquet.iter_batches(batch_size=batch_rows, columns=list(COLUMN_NAMES)):
                 yield from from_table(batch)
         except (pa.ArrowException, OSError) as error:
-            raise TraceFileError(f"{file}: is damaged: {_reason(error)}") from error
+            raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
         finally:
             parquet.close()
 
@@ -278,7 +276,12 @@ def _is_aside(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
 
 
-def _open(file: Path) -> Any:
+def open_file(file: Path) -> Any:
+    """The Parquet file behind a name, checked to be a trace.
+
+    Raises:
+        TraceFileError: it is none.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -289,7 +292,7 @@ def _open(file: Path) -> Any:
     except pa.ArrowInvalid as error:
         raise TraceFileError(f"{file}: is not a Parquet file, or only a part of one") from error
     except (pa.ArrowException, OSError) as error:
-        raise TraceFileError(f"{file}: cannot be read: {_reason(error)}") from error
+        raise TraceFileError(f"{file}: cannot be read: {reason(error)}") from error
     try:
         _check(file, parquet.schema_arrow)
     except TraceFileError:
@@ -300,8 +303,7 @@ def _open(file: Path) -> Any:
 
 def _check(file: Path, schema: Any) -> None:
     """Refuse a file whose columns are not those of a trace, and say how they differ."""
-    found = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
-    version = found.get(VERSION_KEY)
+    version = version_in(schema.metadata)
     differences = _differences(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise TraceFileError(
@@ -323,7 +325,7 @@ def _differences(schema: Any) -> str:
         ):
             other.append(name)
     parts = [
-        f"{word} {_few(names)}"
+        f"{word} {few(names)}"
         for word, names in (
             ("missing columns", missing),
             ("unknown columns", extra),
@@ -351,12 +353,13 @@ def _same_type(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _few(names: list[str], most: int = 6) -> str:
+def few(names: list[str], most: int = 6) -> str:
+    """The first of many names, and how many more there are."""
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """The first line of an error's text, without what the system adds around it."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0]

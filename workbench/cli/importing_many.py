@@ -38,14 +38,11 @@ def import_many(arguments: argparse.Namespace) -> int:
         CommandError: no capture is there, or none is good, or the folder cannot be written.
     """
     from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.places import is_url
 
     if Path(arguments.output).is_file():
         raise CommandError(
             f"{arguments.output}: is a file; several captures become a folder of traces"
         )
-    if arguments.output.endswith(".parquet") and not is_url(arguments.output):
-        say(f"{arguments.output}: becomes a folder, with one Parquet file for each capture")
     try:
         result = _imported(arguments)
     except AnalysisError as error:

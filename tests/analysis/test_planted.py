@@ -2,10 +2,10 @@
 
 import pytest
 
+from workbench import folds
 from workbench.analysis.reading import open_trace
 from workbench.analysis.stalls import stalls
 from workbench.scenarios.big_trace import episodes
-from workbench.trace import answers
 from workbench.trace.tiling import tile
 
 
@@ -34,7 +34,7 @@ def test_a_fold_finds_what_was_planted(latency_us):
     assert {one.brake for episode in found for one in episode.planted} == {"link-credit", "alarm"}
     assert sum(not episode.planted for episode in found) >= 2
     rows = [row for episode in found for row in episode.rows]
-    assert shape(answers.stalls(rows)) == planted(found)
+    assert shape(folds.stalls(rows)) == planted(found)
 
 
 def test_spark_finds_what_was_planted(spark, tmp_path):

@@ -25,7 +25,7 @@ __all__ = ["JAVA_FROM", "Java", "find_java"]
 JAVA_FROM = 17
 """The oldest Java that Spark 4 runs on."""
 CHOICE = "WORKBENCH_JAVA"
-"""Set to `bundled`: take the wheel's Java even if another is there."""
+"""Set to `bundled`: take the wheel's Java even if another is there. Set to `none`: take none."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _SHIM = """\
@@ -62,6 +62,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """
     variables = os.environ if environment is None else environment
     tried: list[str] = []
+    if variables.get(CHOICE) == "none":
+        raise AnalysisError(f"{CHOICE}=none: Spark is not to be started; unset it to have Spark")
     if variables.get(CHOICE) != "bundled":
         for home in _installed(variables):
             number = _version(home / "bin" / _program())

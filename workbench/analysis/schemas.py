@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
 __all__ = [
-    "COMPARE", "CREDIT", "GRANTS", "KEY", "LATENCY", "STALLS", "SUMMARY", "THROUGHPUT", "TRACE",
-    "VIOLATIONS", "WINDOWS", "spark_type",
+    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LOST", "RATES", "STALLS",
+    "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
 
 _WORDS: dict[str, T.DataType] = {
@@ -174,4 +174,26 @@ COMPARE = _answer(
     ("difference", _REAL, "right less left"),
     ("ratio", _REAL, "right by left; null if left is 0"),
     ("effect", _REAL, "Cohen's d; null for totals"),
+)
+RATES = _answer(
+    ("window_start_us", _LONG, "where the window begins"),
+    ("messages", _LONG, "that begin in it, over all links"),
+)
+HELD = _answer(
+    ("window_start_us", _LONG, "where the window begins"),
+    ("brake", _TEXT, "what held senders"),
+    ("links", _LONG, "how many links it held at some moment of the window"),
+)
+BY_BRAKE = _answer(
+    ("brake", _TEXT, "what held senders"),
+    ("stalls", _LONG, "how often"),
+    ("links", _LONG, "how many links"),
+    ("lost_us", _LONG, "all of it together"),
+    ("longest_us", _LONG, "the longest"),
+)
+LOST = _answer(
+    ("run", _TEXT, "which run"),
+    ("link", _TEXT, "the link's name"),
+    ("brake", _TEXT, "what held its sender"),
+    ("lost_us", _LONG, "all of it together"),
 )

@@ -31,6 +31,7 @@ Ask a trace of any size a question. The answer goes to stdout.
   throughput  per second and link: rate, share, fairness, time behind a closed window
   violations  frames that break a rule, with the clause
   compare     two traces side by side, with effect sizes
+  unknowns    what this trace cannot tell, per connection and link, and why
 
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
@@ -39,13 +40,14 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze week.parquet throughput --window 0.1
 
 Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
-to 200,000 rows needs none. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
-WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works them out, of hdfs:// and s3a:// too.
+to 200,000 rows needs none, and unknowns never does. WORKBENCH_SPARK_MEMORY=512m makes do with
+little memory. With WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works them out, of hdfs://
+and s3a:// too.
 """
 
 QUESTIONS: tuple[str, ...] = (
     "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
-    "compare",
+    "compare", "unknowns",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv")
 WITHOUT_JAVA = 200_000
@@ -90,6 +92,8 @@ def command(arguments: argparse.Namespace) -> int:
 
     _check_usage(arguments)
     try:
+        if arguments.question == "unknowns":
+            return _unknowns(arguments)
         count = sum(_rows_of(each) for each in (arguments.trace, arguments.other) if each)
         if arguments.question == "summary" and 0 < count <= WITHOUT_JAVA:
             names, rows = _summary_without_java(arguments.trace)
@@ -136,8 +140,8 @@ def _rows_of(trace: str) -> int:
 
 
 def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    from workbench.folds.summary import LinkSummary, summarise
     from workbench.trace import files
-    from workbench.trace.summary import LinkSummary, summarise
 
     try:
         with Progress("reading") as progress:
@@ -146,6 +150,24 @@ def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any
         raise CommandError(str(error)) from None
     names = [one.name for one in dataclasses.fields(LinkSummary)]
     return names, (each.as_dict() for each in summarise(rows))
+
+
+def _unknowns(arguments: argparse.Namespace) -> int:
+    """Sentences, so the table is a page; the other formats have a row for each."""
+    from workbench.trace import files
+    from workbench.trace.unknowns import Unknown, unknowns_report
+
+    try:
+        with Progress("reading") as progress:
+            report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+    if arguments.format == "table":
+        print(report)
+    else:
+        names = [one.name for one in dataclasses.fields(Unknown)]
+        _print(names, (one.as_dict() for one in report), arguments)
+    return DONE
 
 
 def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterator[dict[str, Any]]]:
@@ -190,7 +212,7 @@ def _rows(spark: Any, answer: Any) -> Iterator[dict[str, Any]]:
 
 
 def _advised(row: dict[str, Any]) -> dict[str, Any]:
-    from workbench.trace.summary import advice
+    from workbench.folds.summary import advice
 
     row["advice"] = advice(
         longest_us=row["longest_us"],

@@ -52,6 +52,8 @@ def import_many(arguments: argparse.Namespace) -> int:
     if result.failures and arguments.strict:
         say("workbench import: nothing written, because --strict was said")
         return BAD_INPUT
+    if arguments.output.endswith(".parquet") and not is_url(arguments.output):
+        say(f"{arguments.output}: is a folder, with one Parquet file for each capture")
     there = f", {result.kept:,} there already" if result.kept else ""
     say(f"{arguments.output}: {result.files:,} captures, {result.rows:,} rows{there}")
     return DONE

@@ -1,5 +1,6 @@
 """The frozen wire: a real client's frames wait for a hand, and the client stays alive meanwhile."""
 
+import socket
 import threading
 import time
 
@@ -39,7 +40,7 @@ def consumer(broker, raw_client, messages=6):
 def test_held_frames_go_on_one_at_a_time_and_in_order(broker, raw_client):
     """A closed gate keeps every frame; `step` lets the oldest through and stays closed."""
     client, receiver = consumer(broker, raw_client)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     wire.hold("b2c")
     receiver.grant(4)
     client.flush()
@@ -68,7 +69,7 @@ def frame_is(item, kind="transfer"):
 def test_what_the_client_sends_waits_too_and_the_broker_knows_nothing_of_it(broker, raw_client):
     """A grant that is held has not reached the broker: no message moves [2.6.7]."""
     client, receiver = consumer(broker, raw_client)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     wire.hold("c2b")
     receiver.grant(2)
     client.flush()
@@ -82,7 +83,7 @@ def test_what_the_client_sends_waits_too_and_the_broker_knows_nothing_of_it(brok
 def test_a_breakpoint_on_a_kind_stops_before_that_frame(broker, raw_client):
     """The wire runs freely to the first such frame, and that one is held."""
     client, receiver = consumer(broker, raw_client)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     assert wire.break_on("transfer", direction="b2c") == "a transfer broker to client"
     receiver.grant(3)
     client.flush()
@@ -96,7 +97,7 @@ def test_a_breakpoint_on_a_kind_stops_before_that_frame(broker, raw_client):
 def test_a_breakpoint_on_a_counter_stops_at_the_frame_that_brings_it_there(broker, raw_client):
     """When the broker's link-credit reaches 2, what follows is held."""
     client, receiver = consumer(broker, raw_client)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     wire.break_on(counter="link_credit", value=2, link="in")
     receiver.grant(5)
     client.flush()
@@ -110,7 +111,7 @@ def test_a_breakpoint_on_a_counter_stops_at_the_frame_that_brings_it_there(broke
 def test_unknown_kinds_counters_and_directions_are_told_with_those_there_are(broker, raw_client):
     """A mistake in a breakpoint is answered with what is legal."""
     raw_client(broker).open()
-    wire = broker.wire("c1")
+    wire = broker.wire()
     with pytest.raises(WireError, match="transfer"):
         wire.break_on("transfers")
     with pytest.raises(WireError, match="link_credit"):
@@ -126,7 +127,7 @@ def test_heartbeats_pass_the_gate_so_that_a_patient_client_stays(broker, raw_cli
     client = raw_client(broker, idle_time_out_ms=200).open()
     session = client.session()
     receiver = client.receiver(session)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     wire.hold()
     receiver.grant(1)
     began = time.monotonic()
@@ -147,7 +148,7 @@ def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
     deadline = time.monotonic() + TIMEOUT_S
     while not broker.connections() and time.monotonic() < deadline:
         time.sleep(0.005)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     assert [frame.kind for frame in wire.wait_held(1)] == ["protocol-header"]
     wire.free_run()
     client.pump(lambda: client.amqp.opened)
@@ -159,7 +160,7 @@ def test_too_many_held_frames_are_left_to_tcp(raw_client):
         client = raw_client(broker).open()
         session = client.session()
         client.sender(session)
-        wire = broker.wire("c1")
+        wire = broker.wire()
         wire.hold("c2b")
         for _ in range(200):
             client.amqp.begin()
@@ -176,7 +177,7 @@ def test_too_many_held_frames_are_left_to_tcp(raw_client):
 def test_the_stepper_shows_what_was_held(broker, raw_client):
     """Holds and releases are rows, so the trace of a frozen wire opens in the stepper."""
     client, receiver = consumer(broker, raw_client)
-    wire = broker.wire("c1")
+    wire = broker.wire()
     wire.hold("b2c")
     receiver.grant(2)
     client.flush()
@@ -199,7 +200,7 @@ def test_proton_waits_for_the_hand():
             broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS", heartbeat=1
         )
         sender = connection.create_sender("q")
-        wire = broker.wire("c1")
+        wire = broker.wire()
         wire.hold()
         done = threading.Event()
 
@@ -219,3 +220,21 @@ def test_proton_waits_for_the_hand():
         assert done.wait(TIMEOUT_S)
         thread.join()
         connection.close()
+
+
+def test_the_wire_of_the_client_is_not_that_of_a_socket_which_says_nothing(broker, raw_client):
+    """Without a name the newest connection that has sent something is meant, and none before."""
+    with pytest.raises(WireError, match="connect one first"):
+        broker.wire()
+    client = raw_client(broker).open()
+    with socket.create_connection(("127.0.0.1", broker.port)):
+        deadline = time.monotonic() + TIMEOUT_S
+        while len(broker.connections()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        wire = broker.wire()
+        wire.hold("c2b")
+        client.amqp.begin()
+        client.flush()
+        assert wire.wait_held(1, direction="c2b")[0].kind == "begin"
+        wire.free_run()

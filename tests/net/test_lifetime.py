@@ -65,7 +65,7 @@ def test_what_is_held_goes_on_when_the_broker_stops(raw_client):
         session = client.session()
         client.sender(session).send(b"\x00\x53\x75\xa0\x01x", settled=True)
         receiver = client.receiver(session)
-        wire = server.wire("c1")
+        wire = server.wire()
         wire.hold("b2c")
         receiver.grant(1)
         client.flush()

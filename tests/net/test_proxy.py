@@ -202,7 +202,7 @@ def test_frames_of_both_directions_are_held_and_forwarded_by_hand(patient):
     from proton import Message
 
     sender = connection.create_sender("/queues/q")
-    wire = proxy.wire("c1")
+    wire = proxy.wire()
     wire.hold()
     done = threading.Event()
 
@@ -234,7 +234,7 @@ def test_a_side_that_hears_nothing_is_told_that_all_is_well(raw_client):
         serve(forward=f"127.0.0.1:{behind.port}") as proxy,
     ):
         client = raw_client(proxy).open()
-        wire = proxy.wire("c1")
+        wire = proxy.wire()
         wire.hold("c2b")
         until_s = time.monotonic() + 1.5  # the broker gives up after twice its idle time-out
         while time.monotonic() < until_s:
@@ -256,7 +256,7 @@ def test_a_breakpoint_reads_the_counters_of_the_wire(behind, proxy):
     sender = connection.create_sender("/queues/q")
     for number in range(10):
         sender.send(Message(body=number))
-    wire = proxy.wire("c1")
+    wire = proxy.wire()
     assert wire.break_when("link_credit <= 2", link="in") == "link_credit of link in <= 2"
     receiver = connection.create_receiver("/queues/q", credit=5, name="in")
     received = [receiver.receive().body for _ in range(3)]
@@ -276,7 +276,7 @@ def test_what_a_client_sent_before_it_went_still_reaches_the_broker(raw_client, 
     with serve(forward=f"127.0.0.1:{behind.port}") if forwarded else front as server:
         client = raw_client(server).open()
         sender = client.sender(client.session(), "/queues/q")
-        wire = server.wire("c1")
+        wire = server.wire()
         wire.hold("c2b")
         sender.send(b"\x00\x53\x75\xa0\x01x", settled=True)
         client.flush()

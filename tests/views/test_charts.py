@@ -29,7 +29,7 @@ def test_each_end_has_a_line_of_its_own(racing):
     assert steps["sender"] == [(500, 3), (540, 2), (580, 1)]
     chart = credit_chart(racing.rows)
     assert source(chart, "sender")["ms"] == [0.5, 0.54, 0.58, 250.0]
-    assert source(chart, "sender")["credit"] == [3, 2, 1, 1]
+    assert source(chart, "sender")["value"] == [3, 2, 1, 1]
 
 
 def test_a_blocked_interval_is_shaded_with_its_brake(story):

@@ -1,239 +1,306 @@
-"""Running counters, chunk by chunk: the one way in which credit and windows are worked out.
+"""The counters of links, chunk by chunk: the one way in which credit is worked out.
 
-A counter (a link's delivery-count, a session's next-outgoing-id) is *stated* now and then and
-*steps* in between. A grant (link-credit, incoming-window) is what may be used from a count on. What
-a row's frame does to them stands in these columns of it:
+How it runs. Rows are dealt to tasks by *lane*: what one chunk of the trace has of one end of one
+link. Pass 1 looks at each lane alone; its last row is the summary. The summaries, a few per link,
+are combined in order: that gives what each lane begins with. Pass 2 adds it to every row. The first
+transfer of a lane is the only thing that pass 1 cannot judge: whether it goes on with a delivery of
+the chunk before.
 
-* `step`: the frame may count; `step_sure`: it counts whatever came before; `step_id`: its
-  delivery-id;
-* `turn`: struct(seq, open, id), the delivery that is open after it;
-* `base`: struct(seq, value), the counter is this from now on (value null: it is lost);
-* `grant`: struct(seq, at, credit), `at` null: the initial count;
-* `claim`: struct(seq, at, credit), the same as stated by the end that uses it;
-* `initial`: struct(value), the initial count;
-* `lost_user`, `lost_granter`: the seq of the last place before the row where frames are missing of
-  the end that uses the grant, and of the end that gives it; null if none;
-* `whole`: no frame is missing at the beginning.
-
-How it runs. Pass 1 looks at each chunk alone; its last row per key is the summary. The summaries, a
-few per key, are combined in order: that gives what each chunk begins with. Pass 2 adds it to every
-row. The first step of a chunk is the only one that pass 1 cannot judge: whether it goes on with a
-delivery of the chunk before.
+Both passes read the same shuffled rows, which are kept narrow (`links`): whatever is remembered of
+a row is packed into whole numbers, because a window of Spark copies texts and structs again for
+each row, and numbers are just put down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .chunks import CELL, CHUNK
+from .chunks import Chunks
+from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["OPS", "counted"]
+__all__ = ["counted"]
 
-OPS: tuple[str, ...] = (
-    "step", "step_sure", "step_id", "turn", "base", "grant", "claim", "initial", "lost_user",
-    "lost_granter", "whole",
-)  # fmt: skip
-_LASTS = ("turn", "grant", "claim", "initial")
-_NEVER = -1
+_ROW = ("key", "seq", "op", "said", "given", "lost_user", "lost_granter")
+_UNSURE = 1 << 40
+"""In a lane's sum of deliveries: the first transfer, which may begin one or not."""
+_NULL = 1 << 32
+_LARGEST = (1 << 32) - 1
 
 
-def counted(cells: DataFrame, extras: Sequence[str] = ()) -> DataFrame:
-    """Adds `steps`, `count`, `left` to rows that are dealt to cells and have a `key`.
+def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
+    """Adds `count` and `left` to rows of links, and the names of their links.
 
     Args:
-        cells: rows with the columns above, `cell`, `chunk`, `key` and `seq`.
-        extras: more struct columns of which every row gets the latest: column `last_NAME`, and in
-            `steps_NAME` the value of `steps` at the row that set it.
+        rows: of `links.link_rows`.
+        names: of `links.link_names`.
+        chunks: how rows are cut.
 
     Returns:
-        The rows without the columns of `OPS`. `steps`: how often the key's counter has stepped
-        since the trace began; `count`: the counter, null if not known; `left`: what is left of the
-        grant, null if not known.
+        What was carried along in the rows, `seq`, the names, `count` (the delivery-count of the
+        row's end, null if not known) and `left` (of its credit, null if not known).
     """
-    local = _each_chunk_alone(cells, extras)
-    carry = _combined(local.where("is_last"), extras)
-    whole = local.join(F.broadcast(carry), [CELL, "key"], "inner")  # exactly one match per row
-    return _with_counters(whole, extras)
+    more = [name for name in rows.columns if name not in _ROW]
+    local = _each_lane_alone(_in_lanes(rows, chunks), chunks)
+    begins = _combined(local.where("is_last"), chunks)
+    known = names.join(begins, "key", "inner")  # a row for each lane
+    whole = local.join(F.broadcast(known.drop("key")), "lane", "inner")  # exactly one match
+    found = [name for name in names.columns if name not in ("key", "whole")]
+    return _with_counters(whole, chunks).select(*found, "seq", *more, "count", "left")
 
 
-def _each_chunk_alone(cells: DataFrame, extras: Sequence[str]) -> DataFrame:
-    order = Window.partitionBy(CELL, "key").orderBy("seq")
+def _in_lanes(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    """The one shuffle of all rows."""
+    chunk = (F.col("seq") - _offset(chunks)).alias("chunk")
+    return rows.withColumn("lane", F.xxhash64("key", chunk)).repartition(chunks.tasks, "lane")
+
+
+def _offset(chunks: Chunks) -> Column:
+    """The place of a row in its chunk."""
+    return F.pmod(F.col("seq"), F.lit(chunks.rows))
+
+
+def _packed(high: Column, value: Column) -> Column:
+    """A place in the chunk, or a mark, and a number up to 2^32 − 1, or null, in one."""
+    low = F.coalesce(value, F.lit(_NULL))
+    return F.shiftleft(high.cast("long"), 33).bitwiseOR(low)
+
+
+def _high(packed: Column) -> Column:
+    return F.shiftright(packed, 33)
+
+
+def _low(packed: Column) -> Column:
+    return F.when(packed.bitwiseAND(F.lit(_NULL)) == 0, packed.bitwiseAND(F.lit(_LARGEST)))
+
+
+def _each_lane_alone(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    order = Window.partitionBy("lane").orderBy("seq")
     upto = order.rowsBetween(Window.unboundedPreceding, 0)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    held = F.last("turn", ignorenulls=True).over(before)
-    rows = cells.withColumn("held", held).withColumn("is_last", F.lead("seq").over(order).isNull())
-    rows = rows.withColumns(_judged(F.col("held"), F.col("step"), F.col("step_id"), "lost_user"))
+    op, said, given, place = F.col("op"), F.col("said"), F.col("given"), _offset(chunks)
+    step = op.isin(TRANSFERRED, OPENED)
+    granted = F.when(op == GRANTED, said)
+
+    def last(column: Column, over: object = upto) -> Column:
+        return F.last(column, ignorenulls=True).over(over)  # type: ignore[arg-type]
+
+    # What is open after a row: the place, twice, plus 1 if a delivery is; and the delivery's id.
+    turn = F.when(step, _packed(place * 2 + F.when(op == OPENED, 1).otherwise(0), said)).when(
+        op == STARTED, _packed(place * 2, F.lit(None).cast("long"))
+    )
     rows = rows.withColumns(
         {
-            "fresh": F.col("step") & ~F.col("step_sure") & F.col("held").isNull(),
-            "counts": F.col("step_sure") | (F.col("held").isNotNull() & F.col("judged_first")),
-            "base": F.when(
-                ~F.col("step_sure") & F.col("held").isNotNull() & F.col("judged_doubt"),
-                F.struct(F.col("seq"), F.lit(None).cast("long").alias("value")),
-            ).otherwise(F.col("base")),
+            "turn": turn,
+            "held": last(turn, before),
+            # Every column is asked for here, so that both passes can share one shuffle.
+            "is_last": F.lead(F.xxhash64(*rows.columns)).over(order).isNull(),
+            "grant": last(F.when(op.isin(GRANTED, WELCOMED), _packed(place, granted))),
+            "credit": last(F.when(op == GRANTED, given).when(op == WELCOMED, F.lit(0))),
+            "claim": last(F.when((op == STATED) & given.isNotNull(), _packed(place, said))),
+            "claimed": last(F.when((op == STATED) & given.isNotNull(), given)),
+            "initial": last(F.when(op == STARTED, _packed(place, said))),
+        }
+    )
+    held_place = F.col("seq") - place + F.shiftright(_high(F.col("held")), 1)
+    held_open = _high(F.col("held")).bitwiseAND(F.lit(1)) == 1
+    known = held_place > F.col("lost_user")
+    first, doubt = _judged(known, held_open, _low(F.col("held")), said)
+    fresh = step & F.col("held").isNull()
+    rows = rows.withColumns(
+        {
+            "fresh": fresh,
+            "stepped": F.when(fresh, F.lit(_UNSURE)).otherwise((step & first).cast("long")),
+            "lost": step & ~fresh & doubt,
         }
     )
     rows = rows.withColumns(
         {
-            "n": F.sum(F.col("counts").cast("long")).over(upto),
-            "after": F.max(F.col("fresh").cast("long")).over(upto),
-            "unsure": F.last(
-                F.when(F.col("fresh"), F.struct("seq", "step_id", "lost_user")), ignorenulls=True
-            ).over(upto),
-            **{name: F.last(name, ignorenulls=True).over(upto) for name in _LASTS},
+            "n": F.sum("stepped").over(upto),
+            "unsure": last(F.when(F.col("fresh"), _packed(place, said))),
+            "unsure_lost": last(F.when(F.col("fresh"), F.col("lost_user"))),
         }
     )
-    marked = {
-        name: F.last(
-            F.when(F.col(name).isNotNull(), F.struct(F.col(name).alias("it"), "n", "after")),
-            ignorenulls=True,
-        ).over(upto)
-        for name in ("base", *extras)
-    }
-    return rows.withColumns(marked).drop(
-        "held", "fresh", "counts", "judged_first", "judged_doubt", "step", "step_sure", "step_id"
-    )
+    # The counter less the deliveries of this lane, so that the latest such number and the
+    # deliveries so far give the counter at every row.
+    stated = F.when(op.isin(STARTED, STATED), said)
+    states = op.isin(STARTED, STATED) | F.col("lost")
+    mark = place * 2 + _after("n")
+    base = F.when(states, F.when(F.col("lost"), _packed(mark, F.lit(None).cast("long"))).otherwise(
+        _packed(mark, stated)))  # fmt: skip
+    return rows.withColumns(
+        {"base": last(base), "base_n": last(F.when(states, _count_of("n")))}
+    ).select(
+        "lane", *rows.columns[: rows.columns.index("lane")], "turn", "held", "is_last", "grant",
+        "credit", "claim", "claimed", "initial", "n", "unsure", "unsure_lost", "base", "base_n",
+    )  # fmt: skip
 
 
-def _judged(held: Column, step: Column, step_id: Column, lost: str) -> dict[str, Column]:
-    """Whether a step begins a delivery, and whether that cannot be told.
+def _after(n: str) -> Column:
+    """1 from the unsure transfer of the lane on."""
+    return F.shiftright(F.col(n), 40)
+
+
+def _count_of(n: str) -> Column:
+    return F.col(n).bitwiseAND(F.lit(_UNSURE - 1))
+
+
+def _judged(known: Column, is_open: Column, held_id: Column, said: Column) -> tuple[Column, Column]:
+    """Whether a transfer begins a delivery, and whether that cannot be told.
 
     A first transfer must carry its delivery-id and a later one may [2.7.5]. So where it is not
     known whether a delivery is open, a transfer with an id leaves the count unknown.
     """
-    known = held.isNotNull() & (held["seq"] > F.coalesce(F.col(lost), F.lit(_NEVER)))
-    other = F.coalesce(step_id != held["id"], F.lit(False))
-    return {
-        "judged_first": step & known & F.coalesce(~held["open"] | other, F.lit(False)),
-        "judged_doubt": step & ~known & step_id.isNotNull(),
-    }
+    known = F.coalesce(known, F.lit(False))
+    other = F.coalesce(said != held_id, F.lit(False))
+    return known & (~is_open | other), ~known & said.isNotNull()
 
 
-def _combined(summaries: DataFrame, extras: Sequence[str]) -> DataFrame:
-    """What each chunk begins with, per key; a handful of rows for each."""
-    order = Window.partitionBy("key").orderBy(CHUNK)
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
+def _combined(summaries: DataFrame, chunks: Chunks) -> DataFrame:
+    """What each lane begins with: a handful of rows for each key.
 
-    def latest(name: str) -> Column:
-        return F.last(name, ignorenulls=True).over(before)
+    Places become those of the trace here, and sums those since the trace began.
+    """
+    before = Window.partitionBy("key").orderBy("start").rowsBetween(Window.unboundedPreceding, -1)
+    start = F.col("start")
+    turn, unsure, base = F.coalesce("turn", "held"), F.col("unsure"), F.col("base")
 
-    held = latest("turn")
-    rows = summaries.select(CELL, CHUNK, "key", "n", "unsure", "base", *_LASTS, *extras).withColumn(
-        "held", held
-    )
-    rows = rows.withColumn("lost", F.col("unsure.lost_user")).withColumns(
-        _judged(F.col("held"), F.col("unsure").isNotNull(), F.col("unsure")["step_id"], "lost")
-    )
-    rows = rows.withColumns(
-        {"one": F.col("judged_first").cast("long"), "doubt": F.col("judged_doubt")}
-    ).withColumn("from_n", F.coalesce(F.sum(F.col("n") + F.col("one")).over(before), F.lit(0)))
+    def placed(name: str, **fields: Column) -> Column:
+        here = F.col(name)
+        return F.when(
+            here.isNotNull(),
+            F.struct(
+                (start + _high(here)).alias("seq"),
+                _low(here).alias("at"),
+                *(field.alias(alias) for alias, field in fields.items()),
+            ),
+        )
+
+    rows = summaries.withColumn("start", F.col("seq") - _offset(chunks)).select(
+        "lane", "key", "start", _count_of("n").alias("n"), "base_n",
+        F.when(turn.isNotNull(), F.struct(
+            (start + F.shiftright(_high(turn), 1)).alias("seq"),
+            (_high(turn).bitwiseAND(F.lit(1)) == 1).alias("open"),
+            _low(turn).alias("id"),
+        )).alias("turn"),
+        F.when(unsure.isNotNull(), F.struct(
+            (start + _high(unsure)).alias("seq"), _low(unsure).alias("id"),
+            F.col("unsure_lost").alias("lost"),
+        )).alias("unsure"),
+        F.when(base.isNotNull(), F.struct(
+            (start + F.shiftright(_high(base), 1)).alias("seq"), _low(base).alias("value"),
+            _high(base).bitwiseAND(F.lit(1)).alias("after"),
+        )).alias("base"),
+        placed("grant", credit=F.col("credit")).alias("grant"),
+        placed("claim", credit=F.col("claimed")).alias("claim"),
+        placed("initial").alias("initial"),
+    )  # fmt: skip
+    held, unsure = F.last("turn", ignorenulls=True).over(before), F.col("unsure")
+    rows = rows.withColumn("held", held)
+    known = F.col("held.seq") > unsure["lost"]
+    first, doubt = _judged(known, F.col("held.open"), F.col("held.id"), unsure["id"])
+    there = unsure.isNotNull()
     rows = rows.withColumns(
         {
-            "base": F.when(
-                F.col("doubt") & (F.coalesce(F.col("base.after"), F.lit(0)) == 0),
-                F.struct(
-                    F.struct(
-                        F.col("unsure.seq").alias("seq"), F.lit(None).cast("long").alias("value")
-                    ).alias("it"),
-                    F.lit(0).cast("long").alias("n"),
-                ),
-            ).otherwise(_absolute("base")),
-            **{name: _absolute(name) for name in extras},
+            "one": F.coalesce(there & first, F.lit(False)).cast("long"),
+            "doubt": there & doubt,
         }
-    )
-    return rows.select(
-        CELL,
-        "key",
-        "one",
-        "doubt",
+    ).withColumn(
         "from_n",
-        *(latest(name).alias(f"from_{name}") for name in (*_LASTS[1:], "base", *extras)),
+        F.coalesce(F.sum(F.col("n") + F.col("one")).over(before), F.lit(0).cast("long")),
     )
-
-
-def _absolute(name: str) -> Column:
-    """What a chunk's row set, with the steps since the trace began instead of the chunk."""
-    here = F.col(name)
-    return F.when(
-        here.isNotNull(),
-        F.struct(
-            here["it"].alias("it"),
-            (F.col("from_n") + here["n"] + F.col("one") * here["after"]).alias("n"),
+    base, nothing = F.col("base"), F.lit(None).cast("long")
+    rows = rows.withColumn(
+        "base",
+        F.when(
+            F.col("doubt") & (F.coalesce(base["after"], F.lit(0)) == 0),
+            F.struct(unsure["seq"].alias("seq"), nothing.alias("value")),
+        ).when(
+            base.isNotNull(),
+            F.struct(
+                base["seq"].alias("seq"),
+                (base["value"] - F.col("from_n") - F.col("base_n")
+                 - F.col("one") * base["after"]).alias("value"),
+            ),
         ),
-    )
+    )  # fmt: skip
+    rows = rows.select(
+        "lane", "key", "one", "doubt", "from_n",
+        *(F.last(name, ignorenulls=True).over(before).alias(name)
+          for name in ("base", "grant", "claim", "initial")),
+    )  # fmt: skip
+    return rows.select(
+        "lane", "key", "one", "doubt", "from_n",
+        F.col("base.seq").alias("from_base_seq"), F.col("base.value").alias("from_base"),
+        *(F.col(f"{name}.{field}").alias(f"from_{name}_{field}")
+          for name in ("grant", "claim") for field in ("seq", "at", "credit")),
+        F.col("initial.seq").alias("from_initial_seq"), F.col("initial.at").alias("from_initial"),
+    )  # fmt: skip
 
 
-def _with_counters(rows: DataFrame, extras: Sequence[str]) -> DataFrame:
-    lost_user = F.coalesce(F.col("lost_user"), F.lit(_NEVER))
-    lost_granter = F.coalesce(F.col("lost_granter"), F.lit(_NEVER))
-    spoilt = F.col("doubt") & (F.col("after") == 1)  # the unsure step lies at or before the row
-    own = F.col("base").isNotNull() & ~(spoilt & (F.col("base")["after"] == 0))
-    base = F.when(own, _absolute("base")).when(~spoilt, F.col("from_base"))
+def _with_counters(rows: DataFrame, chunks: Chunks) -> DataFrame:
+    start = F.col("seq") - _offset(chunks)
+    one, after = F.col("one"), _after("n")
+    spoilt = F.col("doubt") & (after == 1)  # the unsure transfer lies at or before the row
+    base = F.col("base")
+    base_after = _high(base).bitwiseAND(F.lit(1))
+    own = base.isNotNull() & ~(spoilt & (base_after == 0))
+    since = _count_of("n") - F.col("base_n") + one * (after - base_after)
+    steps = F.col("from_n") + _count_of("n") + one * after
     rows = rows.withColumns(
         {
-            "steps": F.col("from_n") + F.col("n") + F.col("one") * F.col("after"),
-            "base": base,
-            **{
-                f"latest_{name}": F.coalesce(F.col(name), F.col(f"from_{name}"))
-                for name in _LASTS[1:]
-            },
-            **{
-                f"latest_{name}": F.coalesce(_absolute(name), F.col(f"from_{name}"))
-                for name in extras
-            },
-        }
-    )
-    stated = F.col("base")
-    count = F.when(
-        stated["it"]["seq"] > lost_user,
-        serials.add(stated["it"]["value"], F.col("steps") - stated["n"]),
-    )
-    grant, claim = F.col("latest_grant"), F.col("latest_claim")
-    good = grant.isNotNull() & (grant["seq"] > lost_granter)
-    claimed = claim.isNotNull() & (claim["seq"] > F.greatest(lost_user, lost_granter))
-    untouched = F.col("whole") & F.col("lost_user").isNull() & F.col("lost_granter").isNull()
-    rows = rows.withColumns(
-        {
-            "count": count,
-            "granted": F.when(good, grant["credit"])
-            .when(claimed, claim["credit"])
-            .when(untouched, F.lit(0)),
-            "at": F.coalesce(
-                F.when(good, grant["at"]).when(claimed, claim["at"]),
-                F.col("latest_initial")["value"],
+            "base_seq": F.when(own, start + F.shiftright(_high(base), 1)).when(
+                ~spoilt, F.col("from_base_seq")
+            ),
+            "now": F.when(own, _low(base) + since).when(~spoilt, F.col("from_base") + steps),
+            **_latest("grant", "credit", start),
+            **_latest("claim", "claimed", start),
+            "started_seq": F.coalesce(start + _high(F.col("initial")), "from_initial_seq"),
+            "started": F.when(F.col("initial").isNotNull(), _low(F.col("initial"))).otherwise(
+                F.col("from_initial")
             ),
         }
     )
-    # Credit 0 is 0 whatever the count is. What was granted before the sender's attach, of which
-    # nothing is missing, is what it will begin with.
-    early = F.col("latest_initial").isNull() & untouched
+    lost_user, lost_granter = F.col("lost_user"), F.col("lost_granter")
+    good = F.coalesce(F.col("grant_seq") > lost_granter, F.lit(False))
+    claimed = F.coalesce(F.col("claim_seq") > F.greatest(lost_user, lost_granter), F.lit(False))
+    untouched = F.col("whole") & (lost_user == NEVER) & (lost_granter == NEVER)
+    rows = rows.withColumns(
+        {
+            "count": F.when(
+                F.col("base_seq") > lost_user, F.pmod(F.col("now"), F.lit(serials.CIRCLE))
+            ),
+            "granted": F.when(good, F.col("grant_credit"))
+            .when(claimed, F.col("claim_credit"))
+            .when(untouched, F.lit(0)),
+            "at": F.coalesce(
+                F.when(good, F.col("grant_at")).when(claimed, F.col("claim_at")), F.col("started")
+            ),
+            # What was granted before the sender's attach, of which nothing is missing, is what it
+            # will begin with.
+            "early": F.col("started_seq").isNull() & untouched,
+        }
+    )
+    # Credit 0 is 0 whatever the count is.
     left = (
         F.when(F.col("count").isNotNull() & F.col("at").isNotNull(),
                serials.left_of(F.col("granted"), F.col("at"), F.col("count")))
-        .when((F.col("granted") == 0) | early, F.col("granted"))
+        .when((F.col("granted") == 0) | F.col("early"), F.col("granted"))
     )  # fmt: skip
-    kept = [name for name in rows.columns if name not in _DROPPED]
-    carried = tuple(
-        f"{way}_{name}" for way in ("from", "latest") for name in (*_LASTS, "base", "n", *extras)
-    )
-    kept = [name for name in kept if name not in carried and name not in extras]
-    return rows.withColumn("left", left).select(
-        *kept,
-        "left",
-        *(F.col(f"latest_{name}")["it"].alias(f"last_{name}") for name in extras),
-        *(F.col(f"latest_{name}")["n"].alias(f"steps_{name}") for name in extras),
-    )
+    return rows.withColumn("left", left)
 
 
-_DROPPED = {
-    "is_last", "n", "after", "unsure", "base", "turn", "grant", "claim", "initial", "whole", "one",
-    "doubt", "granted", "at", "lost_user", "lost_granter",
-}  # fmt: skip
+def _latest(name: str, credit: str, start: Column) -> dict[str, Column]:
+    """A grant, or what the sender stated: of this lane, else of the lanes before."""
+    here, own = F.col(name), F.col(name).isNotNull()
+    return {
+        f"{name}_seq": F.when(own, start + _high(here)).otherwise(F.col(f"from_{name}_seq")),
+        f"{name}_at": F.when(own, _low(here)).otherwise(F.col(f"from_{name}_at")),
+        f"{name}_credit": F.when(own, F.col(credit)).otherwise(F.col(f"from_{name}_credit")),
+    }

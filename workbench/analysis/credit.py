@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from .chunks import Chunks, in_cells
-from .compose import Transformer, chain, typed
+from .chunks import Chunks
+from .compose import Transformer, typed
 from .counting import counted
-from .links import link_rows
+from .links import link_names, link_rows
 from .schemas import CREDIT, TRACE
 
 if TYPE_CHECKING:
@@ -34,14 +34,15 @@ def credit(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     Args:
         chunks: how the trace is cut; see `reading.open_trace`.
     """
-    return chain(link_rows, lambda rows: in_cells(rows, chunks), counted, _named)
 
+    def transform(trace: DataFrame) -> DataFrame:
+        rows = link_rows(trace, {"frame_id": F.col("frame_id")})
+        return counted(rows, link_names(trace), chunks).withColumns(
+            {
+                "delivery_count": F.col("count"),
+                "link_credit": F.col("left"),
+                "known": F.col("count").isNotNull() & F.col("left").isNotNull(),
+            }
+        )
 
-def _named(rows: DataFrame) -> DataFrame:
-    return rows.withColumns(
-        {
-            "delivery_count": F.col("count"),
-            "link_credit": F.col("left"),
-            "known": F.col("count").isNotNull() & F.col("left").isNotNull(),
-        }
-    )
+    return transform

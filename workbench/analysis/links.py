@@ -1,7 +1,13 @@
-"""The rows of a trace that concern a link, with what each does to the link's counters."""
+"""The rows of a trace that concern a link, with what each does to the link's counters.
+
+Most of a job's time goes into carrying rows from task to task and putting them in order, so a row
+is made as narrow as it can be: its link is one number, and what its frame does to the counters is
+a code and two numbers. The names of links are few and travel on their own (`link_names`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -18,72 +24,177 @@ from workbench.trace.schema import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["RECEIVER", "SENDER", "link_rows", "with_losses"]
+__all__ = [
+    "GRANTED", "NEVER", "OPENED", "OTHER", "RECEIVER", "SENDER", "STARTED", "STATED", "TRANSFERRED",
+    "WELCOMED", "by_user", "link_names", "link_rows",
+]  # fmt: skip
 
 SENDER, RECEIVER = "sender", "receiver"
+NEVER = -1
+"""In place of a `seq`: nothing is missing."""
+OTHER, TRANSFERRED, OPENED, STARTED, STATED, WELCOMED, GRANTED = range(7)
+"""What a frame does to its link's counters; see `link_rows`."""
 _LOSSES = ("gap", "error")
+_NAMES = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
-def link_rows(trace: DataFrame) -> DataFrame:
-    """Frames that concern one link: its key, whose counters the row tells of, and `OPS`.
+def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> DataFrame:
+    """Frames that concern one link.
 
-    A frame of a link whose attach is not in the trace has no name (`link` is null). Nobody can say
-    which handles of the two ends belong together there, so nothing is counted for it.
+    Args:
+        trace: the trace.
+        more: columns to be carried along, as expressions over the trace's row.
+
+    Returns:
+        `key` (of link and end), `seq`, `lost_user` and `lost_granter` (the seq of the last place
+        before the row where frames are missing of the link's sender, and of its receiver; else
+        `NEVER`), what was asked for, and what the frame does:
+
+        | `op` | | `said` | `given` |
+        |---|---|---|---|
+        | `TRANSFERRED` | transfer of the sender, its last | delivery-id | |
+        | `OPENED` | transfer of the sender, and more will follow | delivery-id | |
+        | `STARTED` | attach of the sender | initial-delivery-count | |
+        | `STATED` | flow of the sender with its count | delivery-count | credit, if its own row |
+        | `WELCOMED` | attach of the receiver: no credit yet | | |
+        | `GRANTED` | flow of the receiver with credit | delivery-count | link-credit |
+        | `OTHER` | anything else | | |
+
+        A frame of a link whose attach is not in the trace has no name. Nobody can say which
+        handles of the two ends belong together there, so nothing is counted for it.
     """
-    frame = F.col("frame")
-    named = F.col("link").isNotNull() & F.col("link_sender").isNotNull()
-    rows = trace.where(
+    frame, user = F.col("frame"), by_user()
+    rows = trace.where(_of_a_link()).select(
+        _key(_end()).alias("key"),
+        "run",
+        "connection",
+        "link_sender",
+        "seq",
+        _op(user).alias("op"),
+        *(frame[name].alias(name) for name in _FIELDS),
+        (_end() == SENDER).alias("own"),
+        *(column.alias(name) for name, column in (more or {}).items()),
+    )
+    said = (
+        F.when(F.col("op").isin(TRANSFERRED, OPENED), F.col("delivery_id"))
+        .when(F.col("op") == STARTED, F.col("initial_delivery_count"))
+        .when(F.col("op").isin(STATED, GRANTED), F.col("delivery_count"))
+    )
+    # The sender states what it has left; the receiver's own number may be ahead of that.
+    given = F.when(
+        (F.col("op") == GRANTED) | ((F.col("op") == STATED) & F.col("own")), F.col("link_credit")
+    )
+    other = F.when(F.col("link_sender") == CLIENT, BROKER).otherwise(CLIENT)
+    return (
+        rows.join(F.broadcast(_gaps(trace)), ["run", "connection"], "left")
+        .withColumns(
+            {
+                "said": said,
+                "given": given,
+                "lost_user": _last_gap(F.col("link_sender")),
+                "lost_granter": _last_gap(other),
+            }
+        )
+        .select(
+            "key", "seq", "op", "said", "given", "lost_user", "lost_granter", *(more or {}),
+        )
+    )  # fmt: skip
+
+
+_FIELDS = ("initial_delivery_count", "delivery_count", "link_credit", "delivery_id")
+
+
+def _of_a_link() -> Column:
+    return (
         (F.col("protocol") == AMQP_1_0)
         & F.col("event").isin(*FRAME_EVENTS)
         & F.col("session").isNotNull()
-        & (F.col("link").isNotNull() | frame["handle"].isNotNull())
+        & (F.col("link").isNotNull() | F.col("frame")["handle"].isNotNull())
     )
-    by_user = F.col("from_peer") == F.col("link_sender")
-    rows = rows.select(
-        "run", "seq", "t_us", "frame_id", "event", "from_peer", "connection", "session", "link",
-        "link_sender", "attach_no", "kind", named.alias("named"),
-        (named & by_user).alias("by_user"), (named & ~by_user).alias("by_granter"),
-        _end(by_user).alias("end"),
-        *(frame[name].alias(name) for name in (
-            "handle", "initial_delivery_count", "delivery_count", "link_credit", "available",
-            "delivery_id", "more", "aborted",
-        )),
-    )  # fmt: skip
-    rows = with_losses(trace, rows)
-    return rows.withColumns(_ops()).drop(
-        "initial_delivery_count", "delivery_count", "link_credit", "delivery_id", "more", "aborted",
-        "named", "gaps", "by_granter", "handle",
-    )  # fmt: skip
 
 
-def _end(by_user: Column) -> Column:
+def by_user() -> Column:
+    """The frame is of the link's sender; null where the sender is not known."""
+    return F.col("from_peer") == F.col("link_sender")
+
+
+def _named() -> Column:
+    return F.col("link").isNotNull() & F.col("link_sender").isNotNull()
+
+
+def _end() -> Column:
     """Whose counters a row tells of: a capture shows the sender's, an end its own."""
-    own = F.when(F.col("event") == RECEIVED, ~by_user).otherwise(by_user)
+    user = by_user()
+    own = F.when(F.col("event") == RECEIVED, ~user).otherwise(user)
     return F.when((F.col("event") == OBSERVED) | F.coalesce(own, F.lit(True)), SENDER).otherwise(
         RECEIVER
     )
 
 
-def with_losses(trace: DataFrame, rows: DataFrame) -> DataFrame:
-    """Adds `whole` and `gaps`: what of the row's connection is missing in the trace.
+def _key(end: Column) -> Column:
+    """An unnamed link is told apart by its handle, so that it is never mixed with another."""
+    return F.xxhash64(*_NAMES, end, _stray())
 
-    Both tables are small (one row per connection), so they travel to the rows.
-    """
-    began = (
-        trace.where((F.col("kind") == "protocol-header") & F.col("from_peer").isNotNull())
-        .groupBy("run", "connection")
-        .agg((F.countDistinct("from_peer") == 2).alias("began"))
+
+def _stray() -> Column:
+    return F.when(~_named(), F.col("frame")["handle"])
+
+
+def _op(user: Column) -> Column:
+    frame, kind = F.col("frame"), F.col("kind")
+    count, credit = frame["delivery_count"], frame["link_credit"]
+    goes_on = F.coalesce(frame["more"], F.lit(False)) & ~F.coalesce(frame["aborted"], F.lit(False))
+    granter = F.coalesce(_named() & ~user, F.lit(False))
+    user = F.coalesce(_named() & user, F.lit(False))
+    return (
+        F.when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
+        .when(user & (kind == "flow") & count.isNotNull(), STATED)
+        .when(granter & (kind == "flow") & credit.isNotNull(), GRANTED)
+        .when(user & (kind == "attach"), STARTED)
+        .when(granter & (kind == "attach"), WELCOMED)
+        .otherwise(OTHER)
     )
-    gaps = (
-        trace.where(F.col("event").isin(*_LOSSES))
-        .select(
-            "run",
-            "connection",
-            "seq",
-            F.coalesce(
-                F.get_json_object(F.col("frame")["extra_json"], "$.from_peer"), F.col("from_peer")
-            ).alias("peer"),
+
+
+def link_names(trace: DataFrame) -> DataFrame:
+    """What the keys of `link_rows` stand for: a row for each end of each link.
+
+    Columns: `key`, those of the link's name, `end`, and `whole`: no frame of its connection is
+    missing at the beginning of the trace.
+    """
+    header = F.col("kind") == "protocol-header"
+    peers = {peer: F.coalesce(header & (F.col("from_peer") == peer), F.lit(False)) for peer in
+             (CLIENT, BROKER)}  # fmt: skip
+    of_a_link = F.coalesce(_of_a_link(), F.lit(False))
+    handle = F.when(of_a_link, _stray()).alias("handle")
+    groups = (
+        trace.where(of_a_link | header)
+        .groupBy(*_NAMES, of_a_link.alias("of_a_link"), handle)
+        .agg(*(F.max(there).alias(peer) for peer, there in peers.items()))
+    )
+    from pyspark.sql import Window
+
+    connection = Window.partitionBy("run", "connection")
+    named = _named()
+    ends = F.when(named, F.array(F.lit(SENDER), F.lit(RECEIVER))).otherwise(F.array(F.lit(SENDER)))
+    return (
+        groups.withColumn(
+            "whole", F.max(CLIENT).over(connection) & F.max(BROKER).over(connection) & named
         )
+        .where("of_a_link")
+        .withColumn("end", F.explode(ends))
+        .select(F.xxhash64(*_NAMES, "end", "handle").alias("key"), *_NAMES, "end", "whole")
+    )
+
+
+def _gaps(trace: DataFrame) -> DataFrame:
+    """Where frames are missing, by connection and by the peer that had sent them: a few rows."""
+    peer = F.coalesce(
+        F.get_json_object(F.col("frame")["extra_json"], "$.from_peer"), F.col("from_peer")
+    )
+    return (
+        trace.where(F.col("event").isin(*_LOSSES))
+        .select("run", "connection", "seq", peer.alias("peer"))
         .groupBy("run", "connection")
         .agg(
             F.struct(
@@ -94,62 +205,10 @@ def with_losses(trace: DataFrame, rows: DataFrame) -> DataFrame:
             ).alias("gaps")
         )
     )
-    where = ["run", "connection"]
-    return (
-        rows.join(F.broadcast(began), where, "left")
-        .join(F.broadcast(gaps), where, "left")
-        .withColumn("whole", F.coalesce("began", F.lit(False)) & F.col("named"))
-        .drop("began")
-    )
 
 
 def _last_gap(peer: Column) -> Column:
     """The seq of the last gap before the row in what that peer sent."""
     gaps = F.when(peer == CLIENT, F.col("gaps")[CLIENT]).when(peer == BROKER, F.col("gaps")[BROKER])
-    return F.array_max(F.filter(gaps, lambda seq: seq < F.col("seq")))
-
-
-def _ops() -> dict[str, Column]:
-    user, granter = F.col("by_user"), F.col("by_granter")
-    attach, flow = F.col("kind") == "attach", F.col("kind") == "flow"
-    step = F.coalesce(user & (F.col("kind") == "transfer"), F.lit(False))
-    open_after = F.coalesce(F.col("more"), F.lit(False)) & ~F.coalesce(
-        F.col("aborted"), F.lit(False)
-    )
-    seq, nothing = F.col("seq"), F.lit(None).cast("long")
-    count = F.col("delivery_count")
-    counted = flow & F.col("delivery_count").isNotNull()
-    other = F.when(F.col("link_sender") == CLIENT, BROKER).otherwise(CLIENT)
-    return {
-        # An unnamed link is told apart by its handle, so that it is never mixed with another.
-        "key": F.xxhash64(
-            "run", "connection", "session", "link", "link_sender", "attach_no", "end",
-            F.when(~F.col("named"), F.col("handle")),
-        ),
-        "step": step,
-        "step_sure": F.lit(False),
-        "step_id": F.when(step, F.col("delivery_id")),
-        "turn": F.when(
-            step, F.struct(seq, open_after.alias("open"), F.col("delivery_id").alias("id"))
-        ).when(user & attach, F.struct(seq, F.lit(False).alias("open"), nothing.alias("id"))),
-        "base": F.when(
-            user & attach, F.struct(seq, F.col("initial_delivery_count").alias("value"))
-        ).when(user & counted, F.struct(seq, F.col("delivery_count").alias("value"))),
-        "grant": F.when(
-            granter & attach,
-            F.struct(seq, nothing.alias("at"), F.lit(0).cast("long").alias("credit")),
-        ).when(
-            granter & flow & F.col("link_credit").isNotNull(),
-            F.struct(seq, count.alias("at"), F.col("link_credit").alias("credit")),
-        ),
-        # The sender states what it has left; the receiver's own number may be ahead of that.
-        "claim": F.when(
-            user & counted & F.col("link_credit").isNotNull() & (F.col("end") == SENDER),
-            F.struct(seq, count.alias("at"), F.col("link_credit").alias("credit")),
-        ),
-        "initial": F.when(
-            user & attach, F.struct(F.col("initial_delivery_count").alias("value"))
-        ),
-        "lost_user": _last_gap(F.col("link_sender")),
-        "lost_granter": _last_gap(other),
-    }  # fmt: skip
+    last = F.array_max(F.filter(gaps, lambda seq: seq < F.col("seq")))
+    return F.coalesce(F.when(F.col("gaps").isNotNull(), last), F.lit(NEVER).cast("long"))

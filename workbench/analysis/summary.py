@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from .chunks import Chunks, in_cells, latest
+from .chunks import Chunks, latest
 from .compose import Transformer, typed
 from .counting import counted
 from .holds import LINK
-from .links import link_rows
+from .links import link_names, link_rows
 from .schemas import SUMMARY, TRACE
 from .stalls import stalls
 
@@ -29,8 +29,10 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = counted(in_cells(link_rows(trace), chunks))
+        told = {"t_us": F.col("t_us"), "kind": F.col("kind")}
+        rows = counted(link_rows(trace, told), link_names(trace), chunks)
         rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
+        rows = rows.withColumn("key", F.xxhash64(*LINK))
         rows = latest(rows, chunks, {"row": F.struct("t_us", "left", "count")})
         then = F.col("before_row")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))

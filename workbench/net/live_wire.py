@@ -75,6 +75,11 @@ class LiveWire(Wire):
         self.may_hear: Callable[[Direction], bool] = _never
         self._unseen = type(self.tap) is NoTap
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether the client has sent anything, held or arrived."""
+        return bool(self._passed[0] or self.waiting(Direction.CLIENT_TO_BROKER))
+
     # -- carrying ---------------------------------------------------------------------------
 
     def send(self, end: Any, item: Any, octets: bytes | None = None) -> Flight:

@@ -129,17 +129,27 @@ class LiveServer(Generic[D]):
 
     # -- wires ------------------------------------------------------------------------------
 
-    def wire(self, connection: str) -> FrozenWire:
-        """The wire of a connection, `c1`, `c2`, ..., to be held and let go by hand.
+    def wire(self, connection: str | None = None) -> FrozenWire:
+        """The wire of a connection, to be held and let go by hand.
+
+        Args:
+            connection: its name, `c1`, `c2`, ...; None takes the newest that has sent something,
+                so that whatever only knocks at the port is not mistaken for the client.
 
         Raises:
             WireError: if there is no such connection.
         """
 
         def find() -> Any:
-            found = self.listener.connections.get(connection)
+            open_now = self.listener.connections
+            if connection is None:
+                speaking = [each for each in open_now.values() if each.wire.has_spoken]
+                if not speaking:
+                    raise WireError("no client has sent anything yet; connect one first")
+                return speaking[-1]
+            found = open_now.get(connection)
             if found is None:
-                there = ", ".join(self.listener.connections) or "none"
+                there = ", ".join(open_now) or "none"
                 raise WireError(f"no connection {connection!r}; there are: {there}")
             return found
 

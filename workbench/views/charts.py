@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bokeh.io import output_notebook
-from bokeh.models import ColumnDataSource, HoverTool, Span
+from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
@@ -19,11 +19,29 @@ from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
 from . import theme
+from .time_chart import (
+    FollowingChart,
+    Intervals,
+    Look,
+    Steps,
+    finish,
+    shade,
+    step_line,
+    step_time,
+    time_figure,
+    top_of,
+)
 
-# (time in µs, value) at each change
-Steps = list[tuple[int, int]]
-# (begin, end, brake) in µs
-Intervals = list[tuple[int, int, str]]
+LOOKS = {
+    "sender": Look(theme.SENDER),
+    "receiver": Look(theme.RECEIVER, "dashed", 2.0),
+    "capture point": Look(theme.SENDER),
+}
+LEGENDS = {
+    "sender": "sender's view",
+    "receiver": "receiver's view",
+    "capture point": "capture point",
+}
 
 
 def notebook_output() -> None:
@@ -108,107 +126,22 @@ def credit_chart(
     """
     rows = list(rows)
     link = link or busiest_link(rows)
-    chart = figure(
+    chart = time_figure(
+        title=title or (f"Link credit of {link.link}" if link else "No link in these rows"),
+        unit="link-credit (messages)",
         width=width,
         height=height,
-        title=title or (f"Link credit of {link.link}" if link else "No link in these rows"),
-        x_axis_label="time (ms)",
-        y_axis_label="link-credit (messages)",
-        tools="xpan,xwheel_zoom,box_zoom,reset",
-        toolbar_location="right",
-        sizing_mode="scale_width",
-        max_width=width,
     )
+    steps = credit_steps(rows, link) if link else {}
+    top = top_of(steps.values())
     if link is not None:
-        _draw(chart, rows, link)
-    chart.y_range.start = 0
-    if at_us is not None:
-        chart.add_layout(cursor_at(at_us))
-    if chart.legend:
-        chart.add_layout(chart.legend[0], "right")
-        chart.legend.label_text_font_size = "12px"
-        chart.legend.border_line_alpha = 0
-    chart.title.text_font_size = "14px"
-    chart.xgrid.visible = False
-    chart.outline_line_alpha = 0.2
+        shade(chart, blocked_intervals(rows, link), top)
+    lines = [
+        step_line(chart, side, line, rows[-1].t_us, LOOKS[side], LEGENDS[side])
+        for side, line in steps.items()
+    ]
+    finish(chart, lines, top, at_us)
     return chart
-
-
-def _draw(chart: Any, rows: Sequence[Row], link: Scope) -> None:
-    steps = credit_steps(rows, link)
-    top = max((value for line in steps.values() for _, value in line), default=1) * 1.08 + 0.5
-    shade(chart, blocked_intervals(rows, link), top)
-    last = rows[-1].t_us
-    looks = {
-        "sender": (theme.SENDER, "solid", 2.5),
-        "receiver": (theme.RECEIVER, "dashed", 2.0),
-        "capture point": (theme.SENDER, "solid", 2.5),
-    }
-    lines = []
-    for side, line in steps.items():
-        colour, dash, width = looks[side]
-        times = [time / 1000 for time, _ in line] + [last / 1000]
-        values = [value if value >= 0 else float("nan") for _, value in line]
-        source = ColumnDataSource({"ms": times, "credit": [*values, values[-1]]}, name=side)
-        lines.append(
-            chart.step(
-                "ms",
-                "credit",
-                source=source,
-                mode="after",
-                line_color=colour,
-                line_dash=dash,
-                line_width=width,
-                legend_label=f"{side}'s view" if side != "capture point" else side,
-                name=side,
-            )
-        )
-    tips = [("at", "@ms{0.000} ms"), ("link-credit", "@credit")]
-    chart.add_tools(HoverTool(renderers=lines, tooltips=tips, mode="vline"))
-    chart.y_range.end = top
-
-
-def shade(chart: Any, intervals: Intervals, top: float) -> None:
-    """Shade intervals from 0 to `top`, each brake in its colour and hatch, named in the legend."""
-    for brake in dict.fromkeys(name for _, _, name in intervals):
-        style = theme.BRAKE_STYLES.get(brake)
-        if style is None:
-            continue
-        spans = [(begin, end) for begin, end, name in intervals if name == brake]
-        source = ColumnDataSource(
-            {
-                "left": [begin / 1000 for begin, _ in spans],
-                "right": [end / 1000 for _, end in spans],
-            },
-            name=brake,
-        )
-        chart.quad(
-            left="left",
-            right="right",
-            bottom=0,
-            top=top,
-            source=source,
-            fill_color=style.colour,
-            fill_alpha=0.13,
-            line_alpha=0,
-            hatch_pattern=style.hatch,
-            hatch_color=style.colour,
-            hatch_alpha=0.35,
-            hatch_scale=9,
-            legend_label=f"held: {brake}",
-            name=f"held: {brake}",
-        )
-
-
-def cursor_at(at_us: int) -> Span:
-    """An upright line at a time."""
-    return Span(
-        location=at_us / 1000,
-        dimension="height",
-        line_color="#333333",
-        line_width=1.5,
-        name="cursor",
-    )
 
 
 def figure_at(rows: Iterable[Row], step: int, **options: Any) -> Any:
@@ -217,38 +150,17 @@ def figure_at(rows: Iterable[Row], step: int, **options: Any) -> Any:
     return credit_chart(rows, at_us=step_time(rows, step), **options)
 
 
-def step_time(rows: Sequence[Row], step: int) -> int:
-    """Time of a step in microseconds; step 0 is the time of the first row."""
-    if not rows:
-        return 0
-    return rows[max(0, min(len(rows), step) - 1)].t_us
-
-
-class CreditChart:
+class CreditChart(FollowingChart):
     """A credit chart whose cursor follows a stepper's.
 
     Args:
         rows: trace rows in order of `seq`, the ones that the stepper shows.
         link: which link; the busiest one if None.
-
-    Attributes:
-        figure: the Bokeh figure.
     """
 
     def __init__(self, rows: Iterable[Row], link: Scope | None = None, **options: Any) -> None:
-        self.rows = list(rows)
-        self.figure = credit_chart(self.rows, link, at_us=step_time(self.rows, 0), **options)
-        self._cursor = next(item for item in self.figure.center if isinstance(item, Span))
-
-    def move(self, step: int) -> None:
-        """Put the cursor at a step: one property, so one event to the browser."""
-        self._cursor.location = step_time(self.rows, step) / 1000
-
-    def follow(self, stepper: Any) -> CreditChart:
-        """Move with a `StepperWidget`."""
-        stepper.observe(lambda change: self.move(change["new"]), names="cursor")
-        self.move(stepper.cursor)
-        return self
+        rows = list(rows)
+        super().__init__(rows, credit_chart(rows, link, at_us=step_time(rows, 0), **options))
 
 
 def throughput_chart(

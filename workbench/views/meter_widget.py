@@ -18,7 +18,7 @@ from workbench.trace.schema import Row
 
 from .brake_chart import BrakeChart
 from .meter_doc import meter_doc, meter_words
-from .static_html import asset
+from .static_html import asset, script
 from .stepper_widget import StepperWidget, stepper
 
 
@@ -31,7 +31,7 @@ class BrakeMeter(anywidget.AnyWidget):
         link: place of the link in `doc["links"]`.
     """
 
-    _esm = asset("meter.js")
+    _esm = script("meter.js")
     _css = asset("meter.css")
 
     doc = traitlets.Dict().tag(sync=True)

@@ -14,7 +14,7 @@ import traitlets
 
 from .bokeh_widget import ChartWidget
 from .lamps_doc import lamps_doc, lamps_words
-from .static_html import asset
+from .static_html import asset, script
 from .stepper_widget import StepperWidget, stepper
 from .topology import Topology
 
@@ -27,7 +27,7 @@ class Lamps(anywidget.AnyWidget):
         cursor: the step shown, as the stepper counts.
     """
 
-    _esm = asset("lamps.js")
+    _esm = script("lamps.js")
     _css = asset("lamps.css")
 
     doc = traitlets.Dict().tag(sync=True)

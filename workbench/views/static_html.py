@@ -56,6 +56,11 @@ def asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
+def script(name: str) -> str:
+    """The text of a small view's script, with the functions in front of it that they share."""
+    return asset("dom.js") + asset(name)
+
+
 def safe_json(value: Any) -> str:
     """JSON that no HTML parser can take for markup, whatever strings it holds."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

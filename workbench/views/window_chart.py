@@ -9,23 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool
-from bokeh.plotting import figure
-
 from workbench.trace.brakes import ALARM, SESSION_WINDOW
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
 from . import theme
-from .charts import Intervals, shade
-
-Steps = list[tuple[int, int]]
+from .time_chart import (
+    Intervals,
+    Look,
+    Steps,
+    finish,
+    shade,
+    step_line,
+    time_figure,
+    top_of,
+)
 
 RECEIVER, SENDER, HELD = "receiver's incoming-window", "sender's view of it", "held in the session"
-# Dash, width, colour.
-LOOKS: dict[str, tuple[str, float, str]] = {
-    RECEIVER: ("solid", 2.5, theme.RECEIVER),
-    SENDER: ("dashed", 2.0, theme.SENDER),
-    HELD: ("dotted", 2.5, theme.GREEN),
+LOOKS = {
+    RECEIVER: Look(theme.RECEIVER),
+    SENDER: Look(theme.SENDER, "dashed", 2.0),
+    HELD: Look(theme.GREEN, "dotted", 2.5),
 }
 
 
@@ -123,45 +126,16 @@ def window_chart(
     steps = window_steps(rows, receiver, connection=connection, session=session)
     if not steps:
         raise ValueError(f"no counters of session {session} on {connection} in these rows")
-    chart = figure(
+    chart = time_figure(
+        title=title or f"Incoming-window of the {receiver}, session {session}",
+        unit="transfer frames",
         width=width,
         height=height,
-        title=title or f"Incoming-window of the {receiver}, session {session}",
-        x_axis_label="time (ms)",
-        y_axis_label="transfer frames",
-        tools="xpan,xwheel_zoom,box_zoom,reset",
-        toolbar_location="right",
-        sizing_mode="scale_width",
-        max_width=width,
     )
-    top = max(value for line in steps.values() for _, value in line) * 1.08 + 0.5
+    top = top_of(steps.values())
     shade(chart, closed_intervals(rows, steps.get(SENDER, []), receiver), top)
-    lines = [_line(chart, name, line, rows[-1].t_us) for name, line in steps.items()]
-    tips = [("", "$name"), ("at", "@ms{0.000} ms"), ("value", "@value")]
-    chart.add_tools(HoverTool(renderers=lines, tooltips=tips, mode="vline"))
-    chart.y_range.start, chart.y_range.end = 0, top
-    chart.add_layout(chart.legend[0], "right")
-    chart.legend.label_text_font_size = "12px"
-    chart.legend.border_line_alpha = 0
-    chart.title.text_font_size = "14px"
-    chart.xgrid.visible = False
-    chart.outline_line_alpha = 0.2
+    lines = [
+        step_line(chart, name, line, rows[-1].t_us, LOOKS[name]) for name, line in steps.items()
+    ]
+    finish(chart, lines, top)
     return chart
-
-
-def _line(chart: Any, name: str, steps: Steps, last_us: int) -> Any:
-    dash, width, colour = LOOKS[name]
-    times = [*(time_us for time_us, _ in steps), last_us]
-    values = [*(value for _, value in steps), steps[-1][1]]
-    source = ColumnDataSource({"ms": [time / 1000 for time in times], "value": values}, name=name)
-    return chart.step(
-        "ms",
-        "value",
-        source=source,
-        mode="after",
-        line_color=colour,
-        line_dash=dash,
-        line_width=width,
-        legend_label=name,
-        name=name,
-    )

@@ -26,7 +26,7 @@ class Intake:
         closed: the process is gone.
     """
 
-    __slots__ = ("_clock", "_command_us", "_inbox", "_take", "_taking", "closed", "suspended")
+    __slots__ = ("_clock", "_command_us", "_inbox", "_take", "_turn", "closed", "suspended")
 
     def __init__(
         self, clock: VirtualClock, command_us: int, take: Callable[[Commands], None]
@@ -37,7 +37,7 @@ class Intake:
         self._command_us = command_us
         self._take = take
         self._inbox: deque[Logged] = deque()
-        self._taking = False
+        self._turn = 0  # commands that the process is at work on
 
     def post(self, commands: Commands) -> None:
         """Commands have come."""
@@ -46,10 +46,9 @@ class Intake:
 
     def go_on(self) -> None:
         """Take what waits, when its time is over."""
-        if not self._taking and self._inbox and not self.suspended:
-            self._taking = True
-            wait_us = min(len(self._inbox), COMMANDS_PER_TURN) * self._command_us
-            self._clock.call_later(wait_us, self._taken)
+        if not self._turn and self._inbox and not self.suspended:
+            self._turn = min(len(self._inbox), COMMANDS_PER_TURN)
+            self._clock.call_later(self._turn * self._command_us, self._taken)
 
     def withdraw(self) -> Commands:
         """Take out all that waits."""
@@ -58,11 +57,10 @@ class Intake:
         return rest
 
     def _taken(self) -> None:
-        self._taking = False
+        # Where commands cost nothing, all that come at one instant go into the log together.
+        count = self._turn if self._command_us else len(self._inbox)
+        self._turn = 0
         if self.closed:
             return
-        # Where commands cost nothing, all that come at one instant go into the log together.
-        most = COMMANDS_PER_TURN if self._command_us else len(self._inbox)
-        count = min(len(self._inbox), most)
         self._take(tuple(self._inbox.popleft() for _ in range(count)))
         self.go_on()

@@ -75,7 +75,7 @@ class Run:
         self.max_rows = max_rows
         self.parent = parent
         self.code = dict(code or {})
-        self.name = f"{scenario.name}-{self._digest()}"
+        self.name = name_of(scenario, preset, self.parameters, actions, seed)
         self.world, self.rows, self.rested, self.note, _ = self._execute(stop_after=None)
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
@@ -232,29 +232,9 @@ class Run:
                 raise
             raise ActionError(f"act {len(acts)}, {acts[-1].name}: {error}") from None
 
-    def _digest(self) -> str:
-        """Eight hexadecimal digits that name the tuple this run is a function of."""
-        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
-
     def identity(self) -> dict[str, Any]:
         """The tuple that this run is a function of, as plain JSON values."""
-        standard = presets.get(self.preset.name)
-        changed = {
-            number.name: number.value
-            for number in presets.describe(self.preset)
-            if number.value != getattr(standard, number.name)
-        }
-        return {
-            "scenario": self.scenario.name,
-            "preset": self.preset.name,
-            "preset_changes": changed,
-            "parameters": self.parameters,
-            "actions": [
-                [action.after_seq, action.name, dict(action.arguments)] for action in self.actions
-            ],
-            "seed": self.seed,
-        }
+        return identity_of(self.scenario, self.preset, self.parameters, self.actions, self.seed)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: name, rows, time, rest, note, and code that the name does not stand for."""
@@ -267,6 +247,43 @@ class Run:
             "actions": len(self.actions),
             "own_code": ", ".join(sorted(self.code)),
         }
+
+
+def identity_of(
+    scenario: Scenario,
+    preset: Preset,
+    parameters: Mapping[str, Value],
+    actions: Iterable[Action],
+    seed: int,
+) -> dict[str, Any]:
+    """The tuple that a run is a function of, as plain JSON values."""
+    standard = presets.get(preset.name)
+    changed = {
+        number.name: number.value
+        for number in presets.describe(preset)
+        if number.value != getattr(standard, number.name)
+    }
+    return {
+        "scenario": scenario.name,
+        "preset": preset.name,
+        "preset_changes": changed,
+        "parameters": dict(parameters),
+        "actions": [[action.after_seq, action.name, dict(action.arguments)] for action in actions],
+        "seed": seed,
+    }
+
+
+def name_of(
+    scenario: Scenario,
+    preset: Preset,
+    parameters: Mapping[str, Value],
+    actions: Iterable[Action],
+    seed: int,
+) -> str:
+    """A run's name: its scenario, and eight hexadecimal digits for what it is a function of."""
+    identity = identity_of(scenario, preset, parameters, actions, seed)
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return f"{scenario.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _refusal(world: World, spec: ActionSpec) -> str | None:

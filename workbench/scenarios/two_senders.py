@@ -8,6 +8,8 @@ senders). This is a run to be counted: what is due at one instant happens in one
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from workbench.amqp.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
 from workbench.peers.flooding import FloodingPublisher
@@ -28,12 +30,65 @@ KINDS = (CLASSIC, QUORUM)
 LONGEST_MS = 60_000
 MAX_TRANSFER_NS = 1_000_000
 US_PER_MS = 1_000
+ARTICLE_MS = 10_000
+ARTICLE = {(AMQP_1_0, CLASSIC): 1_089_075, (AMQP_1_0, QUORUM): 148_580}
+"""What the article counted after ten seconds: data, of which nothing here is made."""
 PAYLOAD = b"some payload"
 
 
 def queue_name(kind: str, protocol: str = AMQP_1_0) -> str:
     """The queue of a protocol's sender, named as in the article."""
     return f"{kind}-queue-{protocol}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What came into one queue.
+
+    Attributes:
+        kind: of the queue, `classic` or `quorum`.
+        protocol: of the sender.
+        messages: in the queue at the end.
+        article: how many the article counted, for as long a time as the run took.
+    """
+
+    kind: str
+    protocol: str
+    messages: int
+    article: float
+
+    @property
+    def residual(self) -> float:
+        """How far the model is from the article, as a share of the article's count."""
+        return self.messages / self.article - 1
+
+
+def counted(world: World) -> list[Counted]:
+    """What is in the queues now, beside the article's counts.
+
+    Args:
+        world: of a run of this scenario.
+    """
+    share = world.number("run_ms") / ARTICLE_MS
+    return [
+        Counted(
+            kind=kind,
+            protocol=protocol,
+            messages=world.broker.queues[queue_name(kind, protocol)].queue.ready,
+            article=count * share,
+        )
+        for (protocol, kind), count in ARTICLE.items()
+        if queue_name(kind, protocol) in world.broker.queues
+    ]
+
+
+def told(world: World) -> list[str]:
+    """The counts in words."""
+    return [
+        f"{queue_name(one.kind, one.protocol)}: {one.messages:,} messages; the article counted"
+        f" {one.article:,.0f} in as long; residual {one.residual:+.1%}"
+        for one in counted(world)
+    ]
 
 
 def build(world: World) -> None:
@@ -116,5 +171,8 @@ TWO_SENDERS = register(
         ),
         actions=(),
         build=build,
+        preset=PRESET,
+        long=True,
+        told=told,
     )
 )

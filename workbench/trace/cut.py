@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .cut_fold import ColumnFold
     from .pieces import Pieces
 
-__all__ = ["AROUND", "Cut", "Earlier", "cut", "run_of"]
+__all__ = ["AROUND", "Cut", "Earlier", "StepError", "cut", "first_row", "run_of"]
 
 AROUND = 200
 """Rows before and after the one that is opened."""
@@ -38,6 +38,10 @@ KEEP_EVERY = 1_000_000
 """A copy of the fold is kept every so many rows: 10 million rows take some seconds to fold, and a
 person opens one row of a trace after the other."""
 TRACES_KEPT = 4
+
+
+class StepError(TraceFileError):
+    """The trace is good, and has no such run or row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,12 @@ class Cut:
     @property
     def row(self) -> Row:
         """The row they surround."""
-        return self.rows[self.seq - self.rows[0].seq]
+        return self.rows[self.place]
+
+    @property
+    def place(self) -> int:
+        """Where that row is among the rows."""
+        return next(place for place, row in enumerate(self.rows) if row.seq == self.seq)
 
     @property
     def whole(self) -> bool:
@@ -108,27 +117,30 @@ def cut(
         around: so many rows before and after it, where there are.
 
     Raises:
-        TraceFileError: it is no trace; the run is not in it, or not said where there are several;
-            the run has no such row.
+        TraceFileError: it is no trace.
+        StepError: the run is not in it, or not said where there are several; it has no such row.
     """
     pieces, kept = _opened(os.fspath(path), _signature(path))
     name = run_of(path, run)
     first_seq, last_seq = pieces.bounds(name)
     if not first_seq <= seq <= last_seq:
-        raise TraceFileError(
-            f"{path}: run {name} has no row {seq}; legal: {first_seq} to {last_seq}"
+        raise StepError(
+            f"{path}: step {seq} is not in this trace; legal: {first_seq} to {last_seq}"
+            f" (run {name})"
         )
     first = max(first_seq, seq - around)
     warm = max(first_seq, first - WARM_ROWS)
     folding = _folded(pieces, kept.setdefault(name, []), name, warm)
     rows = pieces.rows(name, warm, min(last_seq, seq + around) + 1)
+    if all(row.seq != seq for row in rows):
+        raise StepError(f"{path}: step {seq} is missing in run {name}: rows were lost there")
     explainer = Explainer(folding.state(), folding.memory())
-    before = rows[: first - warm]
+    before = [row for row in rows if row.seq < first]
     for row in before:
         explainer.explain(row)
         folding.note(row)
     start = explainer.state()
-    shown = rows[first - warm :]
+    shown = rows[len(before) :]
     earlier = Earlier(
         ends=folding.ends,
         links=tuple(folding.links),
@@ -147,19 +159,32 @@ def run_of(path: str | os.PathLike[str], run: str | None) -> str:
     """The run that is meant: the one that is named, or the only one.
 
     Raises:
-        TraceFileError: there is no such run, or there are several and none is named.
+        StepError: there is no such run, or there are several and none is named.
     """
     pieces, _kept = _opened(os.fspath(path), _signature(path))
     if run is not None and pieces.has(run):
         return run
     names = pieces.runs()
     if run is not None:
-        raise TraceFileError(f"{path}: no run {run!r} in it; there are: {few(names)}")
+        raise StepError(f"{path}: no run {run!r} in it; there are: {few(names)}")
     if len(names) > 1:
-        raise TraceFileError(
-            f"{path}: holds {len(names):,} runs; choose one with --run: {few(names)}"
-        )
+        raise StepError(f"{path}: holds {len(names):,} runs; choose one with --run: {few(names)}")
     return names[0]
+
+
+def first_row(
+    path: str | os.PathLike[str], run: str, about: Mapping[str, object], since_us: int = 0
+) -> int | None:
+    """`seq` of a run's first row that is about something; None if there is none.
+
+    Args:
+        path: the trace.
+        run: the run.
+        about: columns and their values, such as `link`; all rows if empty.
+        since_us: not before this time.
+    """
+    pieces, _kept = _opened(os.fspath(path), _signature(path))
+    return pieces.first(run, about, since_us)
 
 
 # -- what is before -------------------------------------------------------------------------------

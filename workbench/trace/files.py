@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,9 +17,9 @@ from .schema import (
     COLUMN_NAMES,
     SCHEMA_VERSION,
     STRUCT_COLUMNS,
-    VERSION_KEY,
     Row,
     arrow_schema,
+    version_in,
 )
 
 BATCH_ROWS = 20_000
@@ -123,7 +124,9 @@ class TraceWriter:
         if self.path.is_dir():
             raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
         try:
-            self._writer = pq.ParquetWriter(self._part, arrow_schema(), compression="zstd")
+            self._writer = pq.ParquetWriter(
+                self._part, arrow_schema(), compression="zstd", use_dictionary=_words()
+            )
         except OSError as error:
             self._discard()
             raise TraceFileError(f"{self.path}: cannot write there: {reason(error)}") from error
@@ -186,6 +189,20 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True
         for row in rows:
             writer.write(row)
     return writer.count
+
+
+@cache
+def _words() -> list[str]:
+    """The columns in which the same texts come again and again; numbers hardly do."""
+    schema = arrow_schema()
+    inner = [
+        (f"{field.name}.{leaf.name}", leaf.type)
+        for field in schema
+        if field.name in STRUCT_COLUMNS
+        for leaf in field.type
+    ]
+    leaves = [(field.name, field.type) for field in schema] + inner
+    return [name for name, type_ in leaves if str(type_) == "string"]
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -286,8 +303,7 @@ def open_file(file: Path) -> Any:
 
 def _check(file: Path, schema: Any) -> None:
     """Refuse a file whose columns are not those of a trace, and say how they differ."""
-    found = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
-    version = found.get(VERSION_KEY)
+    version = version_in(schema.metadata)
     differences = _differences(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise TraceFileError(

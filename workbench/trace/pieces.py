@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,13 +110,7 @@ class Pieces:
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
         """
-        last = first - 1
-        for batch in self._chosen(run, first, end, COLUMNS):
-            seqs = batch.column("seq").to_numpy()
-            if int(seqs[0]) <= last or (len(seqs) > 1 and int(np.diff(seqs).min()) < 1):
-                raise TraceFileError(f"{self.path}: run {run}: rows are out of order of seq")
-            last = int(seqs[-1])
-            yield batch
+        yield from self._chosen(run, first, end, COLUMNS)
 
     def rows(self, run: str, first: int, end: int) -> list[Row]:
         """The run's rows from `first` to before `end`, whole."""
@@ -131,9 +125,22 @@ class Pieces:
         for batch in self._chosen(run, first, end, _GATE_COLUMNS):
             yield from from_table(completed(batch))
 
+    def first(self, run: str, about: Mapping[str, object], since_us: int) -> int | None:
+        """`seq` of the run's first row with these values, not before a time; None if none."""
+        for batch in self._chosen(run, 0, 1 << 62, ["run", "seq", "t_us", *about]):
+            mask = batch.column("t_us").to_numpy() >= since_us
+            for name, value in about.items():
+                same = pc.fill_null(pc.equal(batch.column(name), value), False)
+                mask &= same.to_numpy(zero_copy_only=False)
+            places = np.flatnonzero(mask)
+            if len(places):
+                return int(batch.column("seq")[int(places[0])].as_py())
+        return None
+
     def _chosen(self, run: str, first: int, end: int, columns: Sequence[str]) -> Iterator[Any]:
         if first >= end:
             return
+        last = first - 1
         chosen = [piece for piece in self.pieces if piece.may_have(run, first, end)]
         for batch in _read(chosen, columns):
             mask = _of_run(batch.column("run"), run)
@@ -146,7 +153,13 @@ class Pieces:
                 continue
             low, high = int(places[0]), int(places[-1]) + 1
             part = batch.slice(low, high - low)
-            yield part if high - low == len(places) else part.filter(pa.array(mask[low:high]))
+            if high - low > len(places):
+                part = part.filter(pa.array(mask[low:high]))
+            seqs = part.column("seq").to_numpy()
+            if int(seqs[0]) <= last or (len(seqs) > 1 and int(np.diff(seqs).min()) < 1):
+                raise TraceFileError(f"{self.path}: run {run}: rows are out of order of seq")
+            last = int(seqs[-1])
+            yield part
 
     def _seqs(self, piece: _Piece, run: str) -> Any:
         found = [

@@ -38,6 +38,7 @@ def import_many(arguments: argparse.Namespace) -> int:
         CommandError: no capture is there, or none is good, or the folder cannot be written.
     """
     from workbench.analysis.errors import AnalysisError
+    from workbench.analysis.places import is_url
 
     if Path(arguments.output).is_file():
         raise CommandError(

@@ -151,9 +151,11 @@ def _rows_of(trace: str) -> int:
 
 
 def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    from workbench.analysis.reading import count_rows
     from workbench.folds.summary import LinkSummary, summarise
     from workbench.trace import files
 
+    count_rows(trace, check=True)
     try:
         with Progress("reading") as progress:
             rows = list(progress.over(files.iter_rows(trace)))
@@ -205,14 +207,14 @@ def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterat
 
 
 def _rows(spark: Any, answer: Any) -> Iterator[dict[str, Any]]:
+    from workbench.analysis.jobs import watched
     from workbench.analysis.reading import told
-    from workbench.analysis.watching import Watched
 
     names = [name for name in ORDER if name in answer.columns]
     ordered = answer.orderBy(*names) if names else answer
     with told(), Progress("Spark works", unit="tasks") as progress:
         # What takes the time is over when the first row is there.
-        with Watched(spark, progress.at):
+        with watched(spark, lambda now: progress.at(now.done, now.tasks)):
             rows = ordered.toLocalIterator()
             first = next(rows, None)
         progress.clear()

@@ -103,6 +103,12 @@ def one_step(pair, what, number, *, quick):
 
 def test_what_is_not_plain_is_left_alone():
     """No credit, too large, no window: nothing sent, nothing changed."""
+    never = LinkPair(
+        server_sends=False, sender_terms={"snd_settle_mode": SenderSettleMode.UNSETTLED}
+    )
+    never.receiver.grant(1)
+    never.pump()
+    assert not send_settled(never.sender, b"m")
     pair = LinkPair(server_sends=False, server_session=SessionSettings(incoming_window=3))
     before = picture(pair)
     assert not send_settled(pair.sender, b"m")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.amqp.pair import LinkPair
@@ -165,6 +165,11 @@ HOLDING = st.sampled_from(
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
+@example(
+    steps=[{"event": "alarm-set", "kind": "memory", "vantage": "broker"}, {"event": "send"}],
+    window=1,
+    available=3,
+)
 @given(steps=st.lists(HOLDING, max_size=14), window=st.integers(1, 4), available=st.integers(0, 3))
 def test_what_holds_a_sender_is_named_alike_in_both(steps, window, available):
     """Credit, window, alarm, TCP, no message, unconfirmed: in every mix, on every row."""

@@ -166,7 +166,12 @@ HOLDING = st.sampled_from(
 
 @settings(max_examples=120, deadline=None, derandomize=True)
 @example(
-    steps=[{"event": "alarm-set", "kind": "memory", "vantage": "broker"}, {"event": "send"}],
+    steps=[
+        {"event": "send"},
+        {"event": "grant"},
+        {"event": "alarm-set", "kind": "memory", "vantage": "broker"},
+        {"event": "send"},
+    ],
     window=1,
     available=3,
 )

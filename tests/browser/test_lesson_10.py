@@ -81,7 +81,7 @@ def test_the_whole_lesson(lab_page, pictures):
 
     # All of it is aggregated: so many points for so many rows.
     assert re.search(r"\b\d{2,3} points drawn, of \d{3},\d{3} rows",
-                     lesson.show_cell("held").inner_text())  # fmt: skip
+                     lesson.show_cell("held-chart").inner_text())  # fmt: skip
 
     # The query: a wrong one is told what it computes, a right one is right.
     assert "in place of the" in run_cell(lesson, "check-query")

@@ -125,6 +125,33 @@ class Spark:
         return self.values
 
 
+def test_of_very_many_links_only_those_of_the_slice_are_shown(tmp_path: Path) -> None:
+    """The document stays small, and the counters of its links are those of the whole."""
+    played = run("credit", "rmq4.3", {"messages": 8, "policy": "top-up-at-half", "n": 4}).rows
+    rows = [
+        dataclasses.replace(
+            row, run="many", seq=n * len(played) + row.seq, t_us=n * 10**6 + row.t_us,
+            connection=row.connection and f"c{n}",
+            frame_id=None if row.frame_id is None else n * 1000 + row.frame_id,
+        )
+        for n in range(70)
+        for row in played
+    ]  # fmt: skip
+    path = tmp_path / "many.parquet"
+    files.write(path, rows)
+    at = rows[-9].seq
+    widget = open_row({"run": "many", "seq": at}, path, around=20)
+    assert len(widget.doc["links"]) <= 2
+    assert "links of which no row is here left out" in widget.doc["note"]
+    state = fold(rows[: at + 1])
+    link = next(scope for _vantage, scope in state.ledgers if scope.connection == "c69"
+                and scope.group == "link")  # fmt: skip
+    shown = Reader(widget.doc).go(widget.cursor)
+    place = next(n for n, one in enumerate(widget.doc["links"]) if one["connection"] == "c69")
+    credit = next(row for row in widget.doc["links"][place]["rows"] if row[0] == "link-credit")
+    assert shown.cells[credit[1]] == state.ledger("broker", link)["link_credit"]
+
+
 def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:
     """Whole numbers that pandas made floats, and what is missing, are told as they were."""
     import pandas as pd

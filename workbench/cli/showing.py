@@ -134,9 +134,10 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
     from workbench.trace.words import spec_name, value_text
 
     told = state.ledgers.items()
-    if len(told) > MANY_LEDGERS and connection is not None:
+    if len(told) > MANY_LEDGERS:
         here = [one for one in told if one[0][1].connection in (connection, None)]
-        yield f"  counters of {connection}; {len(told) - len(here):,} of others are not shown"
+        whose = connection or "queues"
+        yield f"  counters of {whose}; {len(told) - len(here):,} of others are not shown"
         told = here
     for (vantage, scope), counters in told:
         about = {

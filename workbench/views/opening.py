@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from workbench.trace.cut import AROUND, Cut
 from workbench.trace.files import TraceFileError
+from workbench.trace.fold import Scope, link_scope
 from workbench.trace.naming import cut_row
 
 from .stepper_doc import build
 from .stepper_widget import StepperWidget, link_of
 
 __all__ = ["open_row", "stepper_of"]
+
+MANY_LINKS = 60
+"""Of more links than these, only those are shown of which there is a row in the slice."""
 
 
 def open_row(row: Any, trace: Any, *, around: int = AROUND, title: str = "") -> StepperWidget:
@@ -33,12 +38,17 @@ def open_row(row: Any, trace: Any, *, around: int = AROUND, title: str = "") -> 
 
 def stepper_of(cut: Cut, *, title: str = "") -> StepperWidget:
     """The stepper over a cut, at the row that the cut surrounds."""
+    cut, left_out = _near(cut)
     note = ""
     if not cut.whole:
         first, last = cut.rows[0].seq, cut.rows[-1].seq
         note = f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"
         if first > cut.first_seq:
             note += "; what came before is in the counters"
+    if left_out:
+        note = "; ".join(
+            filter(None, [note, f"{left_out:,} links of which no row is here left out"])
+        )
     doc = build(
         cut.rows,
         start=cut.start,
@@ -48,6 +58,35 @@ def stepper_of(cut: Cut, *, title: str = "") -> StepperWidget:
         note=note,
     )
     return StepperWidget(doc, cursor=cut.place + 1, link=link_of(doc, cut.row))
+
+
+def _near(cut: Cut) -> tuple[Cut, int]:
+    """Without the links that no row here is about, if they are very many; and how many they are.
+
+    A page that lists thousands of links is slow and of no use.
+    """
+    if len(cut.earlier.links) <= MANY_LINKS:
+        return cut, 0
+    here = {link_scope(row) for row in cut.rows}
+    connections = {row.connection for row in cut.rows} | {None}
+
+    def near(scope: Scope) -> bool:
+        return scope in here if scope.group == "link" else scope.connection in connections
+
+    start = replace(
+        cut.start,
+        ledgers={key: told for key, told in cut.start.ledgers.items() if near(key[1])},
+        brakes={key: brake for key, brake in cut.start.brakes.items() if near(key[1])},
+        in_flight={
+            number: frame
+            for number, frame in cut.start.in_flight.items()
+            if frame.connection in connections
+        },
+    )
+    links = tuple(link for link in cut.earlier.links if link in here)
+    earlier = replace(cut.earlier, links=links)
+    left_out = len(cut.earlier.links) - len(links)
+    return replace(cut, start=start, earlier=earlier), left_out
 
 
 def path_of(trace: Any) -> str | os.PathLike[str]:

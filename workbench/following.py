@@ -18,6 +18,12 @@ __all__ = ["CHECKPOINT", "follow"]
 
 CHECKPOINT = ".follow"
 """Beside the recorder's files, under a name that no reader of traces looks at."""
+SMALL = {
+    # A batch has few rows: compiling each step for them would cost most.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 def follow(
@@ -55,7 +61,7 @@ def follow(
     if not place.is_dir():
         raise AnalysisError(f"{folder}: no such folder; a recorder that runs has made one")
     return Follower(
-        get_spark(spark, say=say, quick=True),
+        get_spark(spark, say=say, quick=True, more=SMALL),
         place,
         place / CHECKPOINT if checkpoint is None else Path(checkpoint),
         begin=LiveFold,

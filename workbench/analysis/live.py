@@ -83,6 +83,7 @@ class Follower:
         self.batches = 0
         self._rows_of, self._told = rows_of, told
         self._lock = threading.Lock()
+        self._failure: Exception | None = None
         self._kept = self.checkpoint / "answers"
         try:
             self._kept.mkdir(parents=True, exist_ok=True)
@@ -127,7 +128,7 @@ class Follower:
         try:
             return bool(self.query.awaitTermination(timeout_s) or not self.query.isActive)
         except Exception as error:
-            raise AnalysisError(_reason(error)) from None
+            raise AnalysisError(self._reason(error)) from None
 
     def catch_up(self) -> None:
         """Return when all rows that are in the folder now have been taken in.
@@ -138,13 +139,21 @@ class Follower:
         try:
             self.query.processAllAvailable()
         except Exception as error:
-            raise AnalysisError(_reason(error)) from None
+            raise AnalysisError(self._reason(error)) from None
 
     def stop(self) -> None:
         """End it; started again with the same checkpoint it goes on from here."""
         with contextlib.suppress(Exception):  # it may have failed before, and be over
             self.query.stop()
             self.query.awaitTermination(STOP_S)
+
+    def _reason(self, error: Exception) -> str:
+        """What happened, in the one line of it that says so."""
+        if self._failure is not None:
+            return str(self._failure).splitlines()[0] or type(self._failure).__name__
+        lines = [line.strip() for line in str(error).splitlines()]
+        named = [line for line in lines if "AnalysisError: " in line]
+        return named[0].split("AnalysisError: ", 1)[1] if named else lines[0]
 
     def __enter__(self) -> Follower:
         return self
@@ -157,11 +166,19 @@ class Follower:
     def _start(self, spark: SparkSession) -> StreamingQuery:
         stream = spark.readStream.format(RollingSource.name()).load(str(self.folder))
         return (
-            stream.writeStream.foreachBatch(self._take)
+            stream.writeStream.foreachBatch(self._batch_of)
             .option("checkpointLocation", str(self.checkpoint / "spark"))
             .trigger(processingTime=TRIGGER)
             .start()
         )
+
+    def _batch_of(self, batch: DataFrame, number: int) -> None:
+        """One batch, in a thread of Spark's, which tells of an error at great length."""
+        try:
+            self._take(batch, number)
+        except Exception as error:
+            self._failure = error
+            raise
 
     def _take(self, batch: DataFrame, number: int) -> None:
         if number > self._batch:
@@ -245,12 +262,3 @@ def _keep(path: Path, value: object) -> None:
 
 def _load(path: Path) -> Any:
     return pickle.loads(path.read_bytes())
-
-
-def _reason(error: Exception) -> str:
-    """The line of a stream's error that says what happened."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    for line in lines:
-        if "AnalysisError: " in line:
-            return line.split("AnalysisError: ", 1)[1]
-    return lines[0] if lines else type(error).__name__

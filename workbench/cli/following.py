@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 QUESTIONS = {"stalls": "stalls", "throughput": "rates"}
 """Questions that can be followed, and what the stream calls them."""
 SHOWN = 20
+POLL_S = 0.3
 
 
 def follow_command(arguments: argparse.Namespace) -> int:
@@ -35,16 +37,18 @@ def follow_command(arguments: argparse.Namespace) -> int:
         )
     except AnalysisError as error:
         raise CommandError(str(error)) from None
+    stopped: list[int] = []
+    # PySpark's own handler breaks into whatever it is just doing, and tells of it at length.
+    before = signal.signal(signal.SIGINT, lambda number, _frame: stopped.append(number))
     say(f"following {arguments.trace}; Ctrl-C ends it, and the same command goes on from there")
     try:
-        while not follower.wait(0.5):
+        while not stopped and not follower.wait(POLL_S):
             pass
-    except KeyboardInterrupt:
-        pass
     except AnalysisError as error:
         raise CommandError(str(error)) from None
     finally:
         follower.stop()
+        signal.signal(signal.SIGINT, before)
     say(f"{follower.rows:,} rows so far")
     return DONE
 
@@ -54,7 +58,7 @@ class _Screen:
 
     def __init__(self, arguments: argparse.Namespace, question: str) -> None:
         self.arguments, self.question = arguments, question
-        self._last: list[str] = []
+        self._last: list[str] | None = None
 
     def show(self, follower: Follower) -> None:
         """After a batch, in Spark's thread."""

@@ -120,22 +120,15 @@ def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
         row: has `run` and `seq`.
         around: so many rows before and after it.
     """
-    from workbench.trace.cut import cut
-    from workbench.views.stepper_doc import build
-    from workbench.views.stepper_widget import StepperWidget
+    from workbench.views.opening import open_row
 
-    found = cut(path, row["seq"], row["run"], around=around)
-    doc = build(
-        found.rows,
-        start=found.start,
-        earlier=found.earlier,
-        explanations=found.explanations,
-        title=_short(row["run"]),
-    )
-    names = [(link["name"], link["connection"]) for link in doc["links"]]
+    view = open_row(row, path, around=around, title=_short(row["run"]))
+    # The row at which a stall begins may be another link's: a session's window is of all links.
+    names = [(link["name"], link["connection"]) for link in view.doc["links"]]
     mine = (row.get("link"), row.get("connection"))
-    link = names.index(mine) if names.count(mine) == 1 else None
-    return StepperWidget(doc, cursor=found.seq - found.rows[0].seq + 1, link=link)
+    if names.count(mine) == 1:
+        view.selected_link = names.index(mine)
+    return view
 
 
 # -- rows in words

@@ -309,7 +309,7 @@ def test_the_processor_explains_the_fast_disk_and_every_classic_link():
 def test_the_articles_two_senders_are_played_and_their_residuals_told(capsys):
     """Model, article and residual for each queue and for both; a line told how far it was."""
     table = senders_table(100)
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "100 of 100 ms" in told
     assert [line[0] for line in table.lines] == ["classic", "quorum", "both"]
     for _, model, article, residual in table.lines:

@@ -64,6 +64,8 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
             yield _breach(row, "beyond-window", by=step.window_over, certain=sure)
         if not step.begins:
             continue
+        if step.link is not None and step.link.attached and not step.link.limit.spoken:
+            yield _breach(row, "beyond-credit", by=step.link.begun)
         if step.over is not None:
             sure = end.own or step.over_furthest is not None
             yield _breach(row, "beyond-credit", by=step.over, certain=sure)
@@ -77,7 +79,7 @@ def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, An
         return
     before = last_id.get(row.session)
     if before is not None and number != serial.add(before, 1):
-        yield _breach(row, "delivery-id-order", by=serial.diff(number, serial.add(before, 1)))
+        yield _breach(row, "delivery-id-order", by=serial.signed(number, serial.add(before, 1)))
     last_id[row.session] = number
 
 

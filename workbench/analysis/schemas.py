@@ -129,6 +129,7 @@ GRANTS = _answer(
     ("rate", _REAL, "messages per second while there was credit"),
     ("round_trip_us", _LONG, "typical time from a grant at credit 0 to the next message"),
     ("credit_needed", _LONG, "rate times round trip and interval, rounded up"),
+    ("arithmetic", _TEXT, "how credit_needed was worked out, in words of numbers"),
     ("advice", _TEXT, "unknown, enough or raise"),
     ("known", _BOOL, "the delivery-count was known from the link's beginning"),
 )
@@ -150,6 +151,8 @@ THROUGHPUT = _answer(
     ("frames", _LONG, "transfer frames of the sender in it"),
     ("body_bytes", _LONG, "octets of bodies in those"),
     ("rate", _REAL, "messages per second"),
+    ("queue_rate", _REAL, "the same of all links of this sender's side with this queue"),
+    ("connection_rate", _REAL, "the same of all links of this sender on this connection"),
     ("share", _REAL, "of what this peer sent on this connection in the window"),
     ("jain", _REAL, "Jain's index of fairness between those links"),
     ("blocked_us", _LONG, "time with credit behind a closed session window"),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .errors import AnalysisError
+from .gateway import start_java
 from .java import find_java
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ class Settings:
             "spark.sql.files.maxPartitionBytes": "16m",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.parquet.compression.codec": "zstd",
-            "spark.log.level": "ERROR",
+            # What stops a job is raised and told in one line, beside which Spark would print pages.
+            "spark.log.level": "FATAL",
         }
         if self.master.startswith("local"):
             settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
@@ -142,9 +144,12 @@ def get_spark(
         builder = builder.config(name, value)
     with _Watch(tell) as watch:
         try:
+            start_java(options)
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel(options["spark.log.level"])
             _hush(spark)
+        except AnalysisError:
+            raise
         except Exception as error:
             text = str(error).strip().splitlines()
             raise AnalysisError(

@@ -83,7 +83,7 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
 
 def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any]]:
     if first is not None and number != first:
-        yield _breach(row, "delivery-id-changed", by=serial.diff(number, first))
+        yield _breach(row, "delivery-id-changed", by=serial.signed(number, first))
 
 
 def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:

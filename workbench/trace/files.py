@@ -30,6 +30,10 @@ _TUPLES = ("unknown", "brakes")
 class TraceFileError(Exception):
     """A file that is no trace, or could not be written; the text is one line for a person."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the line, and not the way to it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 # -- rows and Arrow -----------------------------------------------------------------------------
 

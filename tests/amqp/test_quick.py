@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.amqp import ConnectionSettings, SessionSettings, connection_input
 from workbench.amqp.events import DeliveryReceived
-from workbench.amqp.performatives import SenderSettleMode
+from workbench.amqp.performatives import SenderSettleMode, Transfer
 from workbench.amqp.quick import send_settled
 
 from .pair import LinkPair
@@ -103,6 +103,12 @@ def one_step(pair, what, number, *, quick):
 
 def test_what_is_not_plain_is_left_alone():
     """No credit, too large, no window: nothing sent, nothing changed."""
+    never = LinkPair(
+        server_sends=False, sender_terms={"snd_settle_mode": SenderSettleMode.UNSETTLED}
+    )
+    never.receiver.grant(1)
+    never.pump()
+    assert not send_settled(never.sender, b"m")
     pair = LinkPair(server_sends=False, server_session=SessionSettings(incoming_window=3))
     before = picture(pair)
     assert not send_settled(pair.sender, b"m")
@@ -113,3 +119,30 @@ def test_what_is_not_plain_is_left_alone():
     assert not send_settled(pair.sender, b"m" * 100_000)
     assert picture(pair) == before
     assert [send_settled(pair.sender, b"m") for _ in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("mode", list(SenderSettleMode))
+def test_a_settled_transfer_that_breaks_a_rule_is_told_as_ever(mode):
+    """An id in use, a promise of snd-settle-mode broken: the plain path says the same."""
+    found = []
+    for quick in (True, False):
+        pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode}, answers=False)
+        pair.receiver.grant(5)
+        pair.pump()
+        if mode is not SenderSettleMode.SETTLED:
+            pair.sender.send(b"unsettled", settled=False)
+            pair.pump()
+        with pytest.MonkeyPatch.context() as patched:
+            if not quick:
+                patched.setattr(connection_input, "take_settled", lambda *_: None)
+            for number in (0, 0, 7):
+                frame = Transfer(
+                    handle=0, delivery_id=number, delivery_tag=b"t", message_format=0, settled=True
+                )
+                pair.inject(pair.client, frame, b"m")
+        found.append(
+            ([str(one) for one in pair.receiving.violations], heard(pair), picture(pair)[1])
+        )
+    assert found[0] == found[1]
+    broken = 3 if mode is SenderSettleMode.UNSETTLED else 2 if mode is SenderSettleMode.MIXED else 0
+    assert len(found[0][0]) == broken

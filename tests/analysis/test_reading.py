@@ -1,5 +1,6 @@
 """A trace that is none, or a faulty one, is refused with one line that names file and column."""
 
+import dataclasses
 import os
 
 import pyarrow as pa
@@ -70,6 +71,34 @@ def test_rows_out_of_order_are_refused(spark, written, rows):
     assert "column seq 6 comes after 7" in refused(
         spark, written([*rows[:6], rows[7], rows[6], *rows[8:]])
     )
+
+
+def test_time_that_goes_back_is_refused(spark, written, rows):
+    """`t_us` never decreases within a run."""
+    late = dataclasses.replace(rows[3], t_us=rows[-1].t_us + 1)
+    assert "column t_us goes back at seq 4" in refused(spark, written([*rows[:3], late, *rows[4:]]))
+
+
+def test_a_struct_that_lacks_fields_is_refused(spark, written):
+    """Its fields would be read as null, and every answer would be wrong."""
+    path = written()
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("frame")
+    thin = pa.array([{"channel": 1}] * table.num_rows)
+    pq.write_table(table.set_column(place, "frame", thin), path)
+    assert "column frame is struct<channel: int64>, not struct<channel: int32" in refused(
+        spark, path
+    )
+
+
+def test_a_name_with_signs_of_a_pattern_is_meant_literally(spark, tmp_path, rows):
+    """And one that Spark cannot read is told."""
+    path = tmp_path / "t[1] {a,b}*.parquet"
+    files.write(path, rows)
+    assert open_trace(spark, path).frame.count() == len(rows)
+    path = path.rename(tmp_path / "at 21:00.parquet")
+    with pytest.raises(AnalysisError, match="no file with ':' in its name"):
+        open_trace(spark, path)
 
 
 def test_a_row_that_is_there_twice_is_refused(spark, written, rows):

@@ -32,6 +32,22 @@ def test_a_summary_needs_no_java(trace, capsys, monkeypatch):
     assert "the receiver grants too little" in link["advice"]
 
 
+def test_a_faulty_trace_is_refused_without_java_too(trace, capsys):
+    """Rows out of order, which a fold would take as they come."""
+    rows = files.read(trace)
+    files.write(trace, [*rows[:6], rows[7], rows[6], *rows[8:]])
+    assert main(["analyze", str(trace), "summary"]) == 1
+    assert "column seq 6 comes after 7" in capsys.readouterr().err
+
+
+def test_a_window_is_for_throughput_alone(trace, capsys):
+    """Its length is a number of seconds above 0."""
+    assert main(["analyze", str(trace), "grants", "--window", "2"]) == 2
+    assert "--window is for throughput, and not for grants" in capsys.readouterr().err
+    assert main(["analyze", str(trace), "throughput", "--window", "0"]) == 2
+    assert "legal: 0.000001 or more" in capsys.readouterr().err
+
+
 def test_the_other_formats_hold_the_same(trace, capsys):
     """A table for people, CSV for programs."""
     assert main(["analyze", str(trace), "summary"]) == 0

@@ -1,6 +1,8 @@
 """`workbench import` of a folder or a pattern, as it goes where there is no Java."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,29 @@ def test_strict_leaves_nothing_where_one_is_bad(folder, tmp_path):
     assert main(["import", str(folder), "--strict", "-o", str(target)]) == 0
     assert len(list(target.glob("*.parquet"))) == 2
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("place", ["t.parquet", "traces"])
+def test_a_disk_that_fills_leaves_nothing(folder, tmp_path, place):
+    """One line that names the file; no half a file is left [no file may grow here]."""
+    small = (
+        "import resource, sys; from workbench.cli import main; from workbench.analysis import java;"
+        "from workbench.analysis.errors import AnalysisError\n"
+        "def find(): raise AnalysisError('no Java')\n"
+        "java.find_java = find\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); sys.exit(main(sys.argv[1:]))"
+    )
+    given = folder / NAMES[0] if place.endswith("t") else folder
+    target = tmp_path / place
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", small, "import", str(given), "-o", str(target)],
+        capture_output=True, text=True, cwd=CAPTURES.parent.parent, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert str(target) in last
+    assert "File too large" in last
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["captures"]
 
 
 def test_a_folder_without_captures_is_one_clear_line(tmp_path, capsys):

@@ -123,6 +123,12 @@ def test_twice_the_fsync_time_half_the_rate(in_flight, fsync_us):
     assert told(solution, quorum_rate_predict.SAME).startswith("batches grow")
 
 
+def test_a_channel_that_heeds_the_limit_stops_its_reader_only_when_that_has_no_credit():
+    """Slow with one more than the limit; then what the reader may still send, 400 or 600."""
+    table = soft_limit_table({}, channels={"32": 32, "256": 256})
+    assert table.lines == [("32", "33", "400"), ("256", "257", "600")]
+
+
 def test_170_credits_at_20_ms_are_8500_a_second():
     """The disk needs no time: credit divided by the round trip."""
     far = run("quorum", "rmq4.3", {"replicas": "1", "fsync_us": 0, "latency_us": 10_000})
@@ -146,7 +152,7 @@ def test_a7_pipelined_is_faster_than_batches_and_batches_than_one_at_a_time():
 
 
 @pytest.mark.parametrize("limit", [32, 256, 7])
-def test_b11_the_queue_is_slow_one_command_after_the_limit(limit):
+def test_b21_the_queue_is_slow_one_command_after_the_limit(limit):
     """The 33rd, the 257th; credit holds the publisher at 255, or a grant later."""
     played = soft_limit_run(limit, 600, confirmed=1)
     assert slow_at(played) == limit + 1
@@ -303,7 +309,7 @@ def test_the_processor_explains_the_fast_disk_and_every_classic_link():
 def test_the_articles_two_senders_are_played_and_their_residuals_told(capsys):
     """Model, article and residual for each queue and for both; a line told how far it was."""
     table = senders_table(100)
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "100 of 100 ms" in told
     assert [line[0] for line in table.lines] == ["classic", "quorum", "both"]
     for _, model, article, residual in table.lines:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.amqp.pair import LinkPair
 from workbench import presets
+from workbench.amqp import SessionSettings
 from workbench.scenarios import World, registry
-from workbench.sim import VirtualClock
+from workbench.sim import Direction, Flight, VirtualClock
 from workbench.trace.columns import ColumnRecorder
 from workbench.trace.files import to_table
 from workbench.trace.schema import arrow_schema
@@ -130,3 +132,79 @@ def test_whatever_is_told_becomes_the_same_row(told):
     ours.flush()
     assert pa.concat_tables(tables).to_pylist() == to_table(plain.rows, raw=False).to_pylist()
     assert ours.problems == plain.problems
+
+
+class Seen:
+    """One side of a pair of endpoints as a tap sees it."""
+
+    ledger_source = "own"
+
+    def __init__(self, side, peer):
+        self.amqp = side.connection
+        self.from_peer = peer
+        self.vantage = f"client:{side.name}" if peer == "client" else "broker"
+
+    def scope(self, item, outgoing):
+        """The counters of the side."""
+        return self.amqp.scope(item, outgoing)
+
+
+HOLDING = st.sampled_from(
+    [
+        {"event": "alarm-set", "kind": "memory", "vantage": "broker"},
+        {"event": "alarm-clear", "kind": "memory", "vantage": "broker"},
+        {"event": "block", "kind": "tcp", "vantage": "client:client"},
+        {"event": "unblock", "kind": "tcp", "vantage": "client:client"},
+        {"event": "block", "kind": "unconfirmed", "vantage": "broker", "session": 1, "link": "l",
+         "attach_no": 1, "link_sender": "client"},
+        {"event": "send"},
+        {"event": "send"},
+        {"event": "grant"},
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@example(
+    steps=[
+        {"event": "send"},
+        {"event": "grant"},
+        {"event": "alarm-set", "kind": "memory", "vantage": "broker"},
+        {"event": "send"},
+    ],
+    window=1,
+    available=3,
+)
+@given(steps=st.lists(HOLDING, max_size=14), window=st.integers(1, 4), available=st.integers(0, 3))
+def test_what_holds_a_sender_is_named_alike_in_both(steps, window, available):
+    """Credit, window, alarm, TCP, no message, unconfirmed: in every mix, on every row."""
+    tables: list[pa.Table] = []
+    ours = ColumnRecorder("r", now=lambda: 1, sink=tables.append, batch_rows=4)
+    plain = Recorder("r", now=lambda: 1)
+    pair = LinkPair(server_sends=False, server_session=SessionSettings(incoming_window=window))
+    client, server = Seen(pair.client, "client"), Seen(pair.server, "broker")
+    flights = iter(range(1_000))
+    pair.sender.counters.available = available
+    pair.receiver.unconfirmed = 3
+    for step in [{"event": "grant"}, *steps]:
+        if step["event"] == "grant":
+            pair.receiver.grant(2)
+            pair.server_session.set_incoming_window(window)
+            pair.server_session.flow()
+            pair.pump()
+        elif step["event"] != "send":
+            for recorder in (ours, plain):
+                recorder.internal(t_us=1, connection="c1", **step)
+        elif pair.sender.can_send:
+            pair.sender.send(b"m", settled=True)
+            item = pair.client.flying[-1]
+            flight = Flight(frame_id=next(flights), item=item, sent_us=1, arrives_us=1,
+                            direction=Direction.CLIENT_TO_BROKER, connection="c1")  # fmt: skip
+            for recorder in (ours, plain):
+                recorder.sent(client, flight)
+            pair.deliver(pair.client)
+            for recorder in (ours, plain):
+                recorder.received(server, flight)
+    ours.flush()
+    found = pa.concat_tables(tables).to_pylist() if tables else []
+    assert found == to_table(plain.rows, raw=False).to_pylist()

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import shutil
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +31,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
 from .errors import AnalysisError
+from .jobs import watched
 from .places import Target, captures, fetched, is_url, part_name, spark_path, target_at
 from .reading import told
-from .watching import Watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,10 +58,25 @@ def register(spark: SparkSession) -> None:
 
     The machines of a cluster get this package with it; what it imports they must have themselves.
     """
-    context = spark.sparkContext
-    if not context.master.startswith("local[") and context.master != "local":
+    here = spark.sparkContext.master.partition("[")[0] == "local"
+    if not here or not _found_by_workers():
         _ship(spark)
     spark.dataSource.register(AmqpSource)
+
+
+def _found_by_workers() -> bool:
+    """Whether another Python of this machine finds this package: installed, or named to it."""
+    home = Path(__file__).parent.parent.parent
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    known = [*(name for name in named if name), os.getcwd(), sysconfig.get_path("purelib")]
+    return any(Path(name).resolve() == home.resolve() for name in known) or _is_editable()
+
+
+def _is_editable() -> bool:
+    try:
+        return bool(metadata.distribution("amqp-flow-workbench").read_text("direct_url.json"))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def _ship(spark: SparkSession) -> None:
@@ -210,8 +229,7 @@ def ingest(
         step = max(4 * spark.sparkContext.defaultParallelism, -(-total // STEPS))
         for start in range(0, total, step):
             some = files[start : start + step]
-            watch = None if progress is None else _counted(progress, start, len(some), total)
-            with Watched(spark, watch):
+            with _told_of(spark, progress, start, len(some), total):
                 job.decode(some)
             if not strict:
                 job.keep()
@@ -232,9 +250,14 @@ def ingest(
     return job.result
 
 
-def _counted(progress: Progress, start: int, most: int, total: int) -> Callable[[int, int], None]:
-    """Tasks of a step as captures; its last one is done when all is in its place."""
-    return lambda done, _: progress(start + min(done, most - 1), total)
+def _told_of(
+    spark: SparkSession, progress: Progress | None, start: int, most: int, total: int
+) -> AbstractContextManager[object]:
+    """Tells a step's tasks as captures; its last one is done when all is in its place."""
+    if progress is None:
+        return nullcontext()
+    told_of = progress
+    return watched(spark, lambda now: told_of(start + min(now.done, most - 1), total))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, arrow_schema, version_in
+from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, arrow_schema, same_type, version_in
 
 from .chunks import Chunks
 from .errors import AnalysisError
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "count_rows", "open_trace", "told", "trace_files"]
 
+_ORDER = ["run", "seq", "t_us"]
 _REQUIRED = tuple(column.name for column in COLUMNS if not column.nullable)
 _CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
+_FULL = ("No space left", "Disk quota exceeded", "File too large")
 _FILE = re.compile(r"(?:file:/*)?(/[^\s'\"]+?\.parquet)")
 
 
@@ -75,13 +77,21 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
     return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
 
 
-def count_rows(path: str | Path) -> int:
+def count_rows(path: str | Path, *, check: bool = False) -> int:
     """How many rows a trace has, from the footers alone.
 
+    Args:
+        path: a file or a folder.
+        check: read every row's `run`, `seq` and `t_us` too, to be sure of their order.
+
     Raises:
-        AnalysisError: it is no trace.
+        AnalysisError: it is no trace, or a faulty one.
     """
-    return sum(_checked(file) for file in trace_files(path))
+    files = trace_files(path)
+    rows = sum(_checked(file) for file in files)
+    if check:
+        _check_order(files)
+    return rows
 
 
 def trace_files(path: str | Path) -> list[Path]:
@@ -118,14 +128,14 @@ def told() -> Iterator[None]:
         bad = _CAPTURE.search(text)
         if bad is not None:
             raise AnalysisError(bad[1].strip()) from None
+        if any(words in text for words in _FULL):
+            raise AnalysisError("no space left on the disk; nothing was kept") from None
         file = _FILE.search(text)
         where = file[1] if file else "the trace"
         if "FileNotFound" in text or "FILE_NOT_EXIST" in text or "does not exist" in text:
             raise AnalysisError(f"{where}: was deleted or moved while it was read") from None
         if "FAILED_READ_FILE" in text or "is not a Parquet file" in text:
             raise AnalysisError(f"{where}: is damaged or was changed while it was read") from None
-        if "No space left" in text:
-            raise AnalysisError("no space left on the disk; nothing was kept") from None
         if "OutOfMemory" in text or "Java heap space" in text:
             raise AnalysisError(
                 "Spark's heap is too small for this; WORKBENCH_SPARK_MEMORY=2g gives it more"
@@ -163,17 +173,16 @@ def _check_schema(file: Path, schema: Any) -> None:
         if column.name not in schema.names:
             raise AnalysisError(f"{file}: not a trace: column {column.name} is missing")
         found = schema.field(column.name).type
-        if str(found) != str(column.type) and not _nested(column.type):
+        if not same_type(found, column.type):
             raise AnalysisError(
-                f"{file}: not a trace: column {column.name} is {found}, not {column.type}"
+                f"{file}: not a trace: column {column.name} is {_short(found)}, "
+                f"not {_short(column.type)}"
             )
 
 
-def _nested(kind: Any) -> bool:
-    """Lists and structs differ by writer in the names of their inside; Spark checks them."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_nested(kind))
+def _short(kind: Any) -> str:
+    text = str(kind)
+    return text if len(text) <= 60 else f"{text[:60]}... ({kind.num_fields} fields)"
 
 
 def _check_nulls(file: Path, parquet: Any) -> None:
@@ -197,20 +206,23 @@ def _check_nulls(file: Path, parquet: Any) -> None:
 
 
 def _check_order(files: list[Path]) -> None:
-    """Rows in order of `(run, seq)`, no pair twice; runs may follow each other in any order."""
+    """Rows in order of `(run, seq)`, no pair twice, and no time that goes back.
+
+    Runs may follow each other in any order.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    last: dict[str, int] = {}
+    last: dict[str, tuple[int, int]] = {}
     for file in files:
         try:
             with pq.ParquetFile(file) as parquet:
-                for batch in parquet.iter_batches(batch_size=1 << 20, columns=["run", "seq"]):
-                    runs, seqs = batch.column(0), batch.column(1)
+                for batch in parquet.iter_batches(batch_size=1 << 20, columns=_ORDER):
+                    runs, *numbers = (batch.column(name) for name in _ORDER)
                     for start, stop in _spans(runs, pa, pc):
-                        _check_span(file, runs[start].as_py(), seqs.slice(start, stop - start),
-                                    last, pc)  # fmt: skip
+                        seqs, times = (each.slice(start, stop - start) for each in numbers)
+                        _check_span(file, runs[start].as_py(), seqs, times, last, pc)
         except (pa.ArrowException, OSError) as error:
             raise AnalysisError(
                 f"{file}: was deleted, moved or changed while it was read: "
@@ -229,15 +241,26 @@ def _spans(runs: Any, pa: Any, pc: Any) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _check_span(file: Path, run: str, seqs: Any, last: dict[str, int], pc: Any) -> None:
+def _check_span(
+    file: Path, run: str, seqs: Any, times: Any, last: dict[str, tuple[int, int]], pc: Any
+) -> None:
+    """Rows of one run that follow each other in a file; `last` has what came before them."""
+    before, then = last.get(run, (-1, times[0].as_py()))
     first = seqs[0].as_py()
-    if run in last and first <= last[run]:
-        _refuse(file, run, first, last[run])
+    if first <= before:
+        _refuse(file, run, first, before)
     ahead = pc.subtract(seqs.slice(1), seqs.slice(0, len(seqs) - 1))
     if len(ahead) and pc.min(ahead).as_py() <= 0:
         at = pc.index(pc.less_equal(ahead, 0), True).as_py()
         _refuse(file, run, seqs[at + 1].as_py(), seqs[at].as_py())
-    last[run] = seqs[-1].as_py()
+    back = pc.less(times.slice(1), times.slice(0, len(times) - 1))
+    if times[0].as_py() < then or pc.any(back).as_py():
+        at = 0 if times[0].as_py() < then else pc.index(back, True).as_py() + 1
+        raise AnalysisError(
+            f"{file}: run {run}: column t_us goes back at seq {seqs[at].as_py()}: a run's time "
+            "never decreases"
+        )
+    last[run] = seqs[-1].as_py(), times[-1].as_py()
 
 
 def _refuse(file: Path, run: str, seq: int, before: int) -> None:

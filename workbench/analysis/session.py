@@ -100,7 +100,8 @@ class Settings:
             "spark.sql.files.maxPartitionBytes": "16m",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.parquet.compression.codec": "zstd",
-            "spark.log.level": "ERROR",
+            # What stops a job is raised and told in one line, beside which Spark would print pages.
+            "spark.log.level": "FATAL",
         }
         if self.master.startswith("local"):
             settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

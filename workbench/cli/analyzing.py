@@ -36,6 +36,7 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
+  workbench analyze live stalls --follow
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
@@ -84,10 +85,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
     )
+    parser.add_argument(
+        "--follow", action="store_true", help="stalls, throughput: of a recorder that is running"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="with --follow: where it goes on after a stop"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Ask and print."""
+    if arguments.follow:
+        from .following import follow_command
+
+        return follow_command(arguments)
     from workbench.analysis.errors import AnalysisError
 
     _check_usage(arguments)
@@ -140,9 +151,11 @@ def _rows_of(trace: str) -> int:
 
 
 def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    from workbench.analysis.reading import count_rows
     from workbench.folds.summary import LinkSummary, summarise
     from workbench.trace import files
 
+    count_rows(trace, check=True)
     try:
         with Progress("reading") as progress:
             rows = list(progress.over(files.iter_rows(trace)))
@@ -194,14 +207,14 @@ def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterat
 
 
 def _rows(spark: Any, answer: Any) -> Iterator[dict[str, Any]]:
+    from workbench.analysis.jobs import watched
     from workbench.analysis.reading import told
-    from workbench.analysis.watching import Watched
 
     names = [name for name in ORDER if name in answer.columns]
     ordered = answer.orderBy(*names) if names else answer
     with told(), Progress("Spark works", unit="tasks") as progress:
         # What takes the time is over when the first row is there.
-        with Watched(spark, progress.at):
+        with watched(spark, lambda now: progress.at(now.done, now.tasks)):
             rows = ordered.toLocalIterator()
             first = next(rows, None)
         progress.clear()

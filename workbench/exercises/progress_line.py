@@ -14,12 +14,12 @@ class ProgressLine:
 
     Args:
         label: what is being done.
-        out: where to; None: standard error, which a notebook shows under the cell.
+        out: where to; None: standard output, which a notebook shows under the cell.
     """
 
     def __init__(self, label: str, out: TextIO | None = None) -> None:
         self.label = label
-        self._out = out if out is not None else sys.stderr
+        self._out = out if out is not None else sys.stdout
         self._width = 0
 
     def __enter__(self) -> Self:

@@ -19,6 +19,7 @@ from .schema import (
     STRUCT_COLUMNS,
     Row,
     arrow_schema,
+    same_type,
     version_in,
 )
 
@@ -320,9 +321,7 @@ def _differences(schema: Any) -> str:
     extra = [name for name in schema.names if name not in COLUMN_NAMES]
     other = []
     for name in COLUMN_NAMES:
-        if name in schema.names and not _same_type(
-            schema.field(name).type, wanted.field(name).type
-        ):
+        if name in schema.names and not same_type(schema.field(name).type, wanted.field(name).type):
             other.append(name)
     parts = [
         f"{word} {few(names)}"
@@ -334,23 +333,6 @@ def _differences(schema: Any) -> str:
         if names
     ]
     return "; ".join(parts)
-
-
-def _same_type(found: Any, wanted: Any) -> bool:
-    """Equal but for nullability, the names of list items and metadata, which writers vary."""
-    import pyarrow as pa
-
-    if pa.types.is_struct(wanted):
-        if not pa.types.is_struct(found):
-            return False
-        theirs = {field.name: field.type for field in found}
-        ours = {field.name: field.type for field in wanted}
-        return theirs.keys() == ours.keys() and all(
-            _same_type(theirs[name], ours[name]) for name in ours
-        )
-    if pa.types.is_list(wanted):
-        return bool(pa.types.is_list(found)) and _same_type(found.value_type, wanted.value_type)
-    return bool(found == wanted)
 
 
 def few(names: list[str], most: int = 6) -> str:

@@ -270,6 +270,23 @@ def arrow_schema() -> Any:
     )
 
 
+def same_type(found: Any, wanted: Any) -> bool:
+    """Equal but for nullability, the names of list items and metadata, which writers vary."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(wanted):
+        if not pa.types.is_struct(found):
+            return False
+        theirs = {field.name: field.type for field in found}
+        ours = {field.name: field.type for field in wanted}
+        return theirs.keys() == ours.keys() and all(
+            same_type(theirs[name], ours[name]) for name in ours
+        )
+    if pa.types.is_list(wanted):
+        return bool(pa.types.is_list(found)) and same_type(found.value_type, wanted.value_type)
+    return bool(found == wanted)
+
+
 def version_in(metadata: Mapping[bytes, bytes] | None) -> str | None:
     """The schema version that a Parquet file tells of itself; None if it tells none.
 

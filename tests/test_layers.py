@@ -19,6 +19,7 @@ AMQP = {"amqp", "amqp091", "amqp010"}
 RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
 EVERYTHING = RUNNING | {
     "live",
+    "following",
     "folds",
     "scenarios",
     "analysis",
@@ -42,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trace": AMQP | {"serial"},
     "folds": {"serial", "trace"},
     "live": {"amqp", "net", "presets", "trace"},
+    "following": {"analysis", "folds", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace"},  # and of trace only what FROM_TRACE names
     "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer

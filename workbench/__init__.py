@@ -19,6 +19,7 @@ _HOME = {
     "credit_chart": "workbench.views.charts:credit_chart",
     "curve_chart": "workbench.views.curve_chart:curve_chart",
     "export_html": "workbench.views.static_html:export_html",
+    "follow": "workbench.following:follow",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
     "import_capture": "workbench.trace.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",

@@ -104,6 +104,34 @@ def test_a_crash_between_write_and_fsync_loses_what_was_never_confirmed():
     assert cluster.groups["q"].front().ready == 1
 
 
+@pytest.mark.parametrize(
+    ("replicas", "fsyncs_ms"),
+    [
+        (1, (7,)),
+        (3, (9, 2, 5)),
+        (3, (2, 9, 5)),
+        (5, (3, 9, 1, 40, 7)),
+        (5, (40, 9, 1, 3, 7)),  # the leader's disk is the slowest: its followers overtake it
+        (5, (9, 40, 30, 20, 10)),
+        (7, (1, 2, 3, 4, 5, 6, 7)),
+        (7, (7, 6, 5, 4, 3, 2, 1)),
+    ],
+)
+def test_a20_the_confirm_comes_when_the_leader_hears_of_the_majority_s_last_fsync(
+    replicas, fsyncs_ms
+):
+    """The leader's own disk counts when it is done, a follower's when its word has come."""
+    latency_us = 300
+    cluster, _, [(port, owner)] = begun(replicas, latency_us=latency_us)
+    for node, ms in zip(cluster.nodes, fsyncs_ms, strict=True):
+        cluster.set_fsync(node, SyncTime.constant(ms * 1_000))
+    heard = sorted([fsyncs_ms[0] * 1_000, *(ms * 1_000 + 2 * latency_us for ms in fsyncs_ms[1:])])
+    port.send(Enqueue(payload=b"m"))
+    while not owner.confirmed:
+        assert cluster.clock.step()
+    assert cluster.clock.now_us == heard[replicas // 2]
+
+
 @pytest.mark.parametrize("victims", [("n1",), ("n2",), ("n1", "n2"), ("n4", "n5"), ("n1", "n5")])
 def test_messages_survive_the_crash_of_any_minority(victims):
     """100 messages in flight; a minority dies and stays dead: all are confirmed, once, in order."""

@@ -90,6 +90,15 @@ def test_predictions_tables_and_the_slider(lab_page, pictures):
     desk.get_by_role("cell", name="6.0", exact=True).wait_for()
     assert desk.get_by_role("status").inner_text() != before
     desk.screenshot(path=pictures / "slider.png")
+    real = lesson.show_cell("real")
+    senders = real.get_by_role("table", name="Two senders, model and article")
+    assert senders.get_by_role("row").count() == 4
+    for kind in ("classic", "quorum", "both"):
+        line = senders.get_by_role("row").filter(has_text=kind).inner_text()
+        assert re.search(r"[+-]\d+\.\d %", line)
+    assert real.get_by_role("table", name="Model and measurement").get_by_role("row").count() == 7
+    lesson.wait_still(real)
+    real.screenshot(path=pictures / "real.png")
     lesson.assert_quiet()
 
 

@@ -19,8 +19,11 @@ from workbench.queues import (
     Drained,
     Dropped,
     Enqueue,
+    Meta,
     Modify,
+    Origin,
     Purge,
+    QueueArguments,
     QueueError,
     Reject,
     Release,
@@ -29,6 +32,41 @@ from workbench.queues import (
 )
 
 WRAPPING = 4294967294
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unlimited"),
+    [
+        ({}, True),
+        ({"max_length": 3}, False),
+        ({"max_length_bytes": 3}, False),
+        ({"message_ttl_ms": 3}, False),
+        ({"expires_ms": 3}, False),
+        ({"single_active_consumer": True}, True),
+    ],
+)
+def test_a_plain_message_is_appended_as_by_the_command_where_nothing_bounds_the_queue(
+    arguments: dict[str, int], unlimited: bool
+) -> None:
+    """`append` leaves the queue that `Enqueue` leaves; where old messages wait it declines."""
+    short, whole = (ClassicQueue("q", QueueArguments(**arguments)) for _ in range(2))
+    assert short.unlimited is unlimited
+    if not unlimited:
+        return
+    for now_us, payload in ((1, b"a"), (5, b"bc")):
+        assert short.append(payload, 0, Origin(routing_keys=("q",)), now_us)
+        command = Enqueue(payload=payload, origin=Origin(routing_keys=("q",)))
+        whole.apply(command, Meta(t_us=now_us))
+    for queue in (short, whole):
+        queue.apply(Checkout(consumer="a", delivery_count=0))
+        queue.apply(Credit(consumer="a", delivery_count=0, link_credit=5))
+    assert short.overview() == whole.overview()
+    assert short.ready_octets == whole.ready_octets
+    for _ in range(2):
+        assert short.apply(Dispatch()) == whole.apply(Dispatch())
+    short.apply(Enqueue(payload=b"old", ttl_ms=1))
+    assert not short.append(b"m", 0, Origin(), 9_000)
+    assert short.ready == 1
 
 
 def queue_with(messages: int, consumer: str | None = "a", delivery_count: int = 0) -> ClassicQueue:

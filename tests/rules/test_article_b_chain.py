@@ -320,7 +320,7 @@ def test_b21_the_pending_command_beyond_the_limit_blocks_and_the_reader_s_credit
     assert pending == [limit + 1]
     # With 256 the reader has had one more grant by then: 200 were handled before the block.
     granted = 200 * (limit // 200)
-    assert connection.port.client.most_pending == 400 + granted
+    assert connection.port.client.most_pending == 400 + granted <= limit + 400
 
 
 @pytest.mark.parametrize(

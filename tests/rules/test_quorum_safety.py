@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import pytest
 
@@ -14,10 +15,13 @@ from workbench.queues.raft_referee import (
     InvariantBrokenError,
 )
 from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
-from workbench.scenarios.quorum_chaos import Chaos, stepper_command
+from workbench.scenarios import run
+from workbench.scenarios.quorum_chaos import Chaos
+from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, shortest, stepper_command
 from workbench.sim import VirtualClock
 
 SEEDS = 2_000
+SHELF = 100  # of the same seeds: as many as it takes to catch every mutant a few times
 CAUGHT_BY = {
     "commit-before-fsync": CONFIRMED_IS_SAFE,
     "leader-counts-itself-early": CONFIRMED_IS_SAFE,
@@ -36,15 +40,6 @@ class Sum:
     def share(self, condition):
         """In which share of the runs something was so."""
         return sum(map(condition, self.tallies)) / SEEDS
-
-
-def failure_of(seed, rules):
-    """What the referee has against a run with these rules, if anything."""
-    try:
-        Chaos(VirtualClock(), seed, rules=rules).run()
-    except InvariantBrokenError as error:
-        return error
-    return None
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +83,36 @@ def test_the_same_seed_is_the_same_run():
         assert Chaos(VirtualClock(), seed).run() == Chaos(VirtualClock(), seed).run()
 
 
-@pytest.mark.parametrize("name", list(RULES_BROKEN))
+@cache
+def on_the_shelf(name):
+    """What catches a mutant, the soonest first."""
+    return catches(name, range(SHELF))
+
+
+@pytest.mark.parametrize("name", MUTANTS)
 def test_each_mutant_is_caught_by_the_invariant_that_it_breaks(name):
-    """Within the same seeds; the first that catches it is enough here."""
-    for seed in range(SEEDS):
-        broken = failure_of(seed, RULES_BROKEN[name])
-        if broken is not None:
-            assert broken.invariant == CAUGHT_BY[name]
-            assert CAUGHT_BY[name] in INVARIANTS
-            return
-    pytest.fail(f"{name} was not caught by {SEEDS} seeds")
+    """By that one alone, in many of the same seeds; each run ends where it is seen."""
+    found = on_the_shelf(name)
+    assert len(found) >= 3
+    assert {one.invariant for one in found} == {CAUGHT_BY[name]}
+    assert CAUGHT_BY[name] in INVARIANTS
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_shortest_run_of_a_mutant_has_fewer_messages_and_opens_in_the_stepper(name):
+    """The least of the runs that were found, by events; the scenario ends with the same words."""
+    found = on_the_shelf(name)[:5]
+    least = shortest(found)
+    assert least.events < found[0].events and least.messages < found[0].messages
+    assert least.invariant == CAUGHT_BY[name]
+    assert caught(name, least.seed, least.messages) == least
+    given = {"seed": least.seed, "mutant": name, "messages": least.messages}
+    played = run("quorum_chaos", parameters=given)
+    assert played.note == least.what
+    assert [row.kind for row in played.rows if row.event == "error"] == [least.invariant]
+    for word in (f"seed={least.seed} ", f"mutant={name} ", f"messages={least.messages} "):
+        assert word in least.command
+    assert caught("", least.seed, least.messages) is None  # with every rule kept it is harmless
 
 
 def test_the_shelf_has_one_mutant_for_every_rule():

@@ -2,10 +2,13 @@
 
 import pytest
 
+from workbench.cli import main as cli
 from workbench.queues.raft_rules import RULES_BROKEN
 from workbench.scenarios import ActionError, ParameterError, run
-from workbench.scenarios.quorum_chaos import Chaos, stepper_command
+from workbench.scenarios.quorum_chaos import Chaos
+from workbench.scenarios.quorum_shelf import stepper_command
 from workbench.sim import VirtualClock
+from workbench.trace import files
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +143,21 @@ def test_a_seed_of_the_safety_test_is_the_same_run_in_the_stepper(seed):
     assert played.rested and not played.note
     assert len([row for row in played.rows if row.event == "crash"]) == tally.kinds["crash"]
     assert len([row for row in played.rows if row.event == "elect"]) == tally.leader_changes
-    assert f"seed={seed} " in stepper_command(seed)
+
+
+def test_the_command_that_a_failing_seed_prints_opens_that_run_in_the_stepper(
+    tmp_path, monkeypatch
+):
+    """Every part of it does what it says, from keeping the trace to the page that is opened."""
+    monkeypatch.chdir(tmp_path)
+    kept, made, opened = stepper_command(7, mutant="commit-before-fsync", messages=5).split(" && ")
+    assert cli(kept.split()[1:]) == 0
+    assert cli(made.split()[1:]) == 0
+    page = tmp_path / opened.split()[-1]
+    assert opened.startswith("python -m webbrowser ")
+    assert "confirmed is on a majority" in page.read_text()
+    rows = files.read(kept.split()[-1])
+    assert rows[-1].vantage == "referee"
 
 
 def test_a_mutant_s_run_ends_where_the_referee_says_so():

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .errors import AnalysisError
+from .gateway import start_java
 from .java import find_java
 
 if TYPE_CHECKING:
@@ -143,9 +144,12 @@ def get_spark(
         builder = builder.config(name, value)
     with _Watch(tell) as watch:
         try:
+            start_java(options)
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel(options["spark.log.level"])
             _hush(spark)
+        except AnalysisError:
+            raise
         except Exception as error:
             text = str(error).strip().splitlines()
             raise AnalysisError(

@@ -40,6 +40,7 @@ class Broker:
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
+        tap: observer of what happens inside.
         unseen: nobody observes: rows need not be made.
         prompt: a queue that needs no time takes a message in the event in which it comes; set
             before queues are declared. See `workbench.sim.Wire`.
@@ -64,10 +65,10 @@ class Broker:
         self.cluster: QuorumCluster | None = None
         self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self.clock = clock
-        self._tap: Tap = tap if tap is not None else NoTap()
-        self.unseen = type(self._tap) is NoTap
+        self.tap: Tap = tap if tap is not None else NoTap()
+        self.unseen = type(self.tap) is NoTap
         self.prompt = False
-        self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
+        self._dead_letters = DeadLetters(self.nodes, clock, self.tap)
         self._users = dict(users)
         self._anonymous = anonymous
 
@@ -125,7 +126,7 @@ class Broker:
                 make_queue(name, arguments, self.clock.now_us),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
-                tap=self._tap,
+                tap=self.tap,
                 prompt=self.prompt,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
@@ -172,7 +173,7 @@ class Broker:
             "latency_us": preset.node_latency_us,
             **numbers,
         }
-        self.cluster = QuorumCluster(self.clock, self._tap, nodes=nodes, **numbers)
+        self.cluster = QuorumCluster(self.clock, self.tap, nodes=nodes, **numbers)
         return self.cluster
 
     def _quorum(self, name: str, arguments: QueueArguments) -> QuorumProcess:
@@ -196,7 +197,7 @@ class Broker:
             arguments,
             place=FRONT,
             soft_limit=self.preset.quorum_soft_limit,
-            tap=self._tap,
+            tap=self.tap,
         )
 
     def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
@@ -227,11 +228,11 @@ class Broker:
                 connection.open_windows()
 
     def _note_alarm(self, event: str, resource: str) -> None:
-        self._tap.internal(t_us=self.clock.now_us, event=event, vantage="broker", kind=resource)
+        self.tap.internal(t_us=self.clock.now_us, event=event, vantage="broker", kind=resource)
 
     def note_link(self, kind: str, **columns: Any) -> None:
         """A row about a link on which the broker sends, for what no frame tells."""
-        self._tap.internal(
+        self.tap.internal(
             t_us=self.clock.now_us,
             event="note",
             kind=kind,
@@ -242,7 +243,7 @@ class Broker:
 
     def note_publisher(self, event: str, kind: str, **columns: Any) -> None:
         """A row about a link on which the broker receives: what confirms do, or their want."""
-        self._tap.internal(
+        self.tap.internal(
             t_us=self.clock.now_us,
             event=event,
             kind=kind,
@@ -253,7 +254,7 @@ class Broker:
 
     def note_process(self, vantage: str, event: str, kind: str, **columns: Any) -> None:
         """A row about a process at work: what waits for it, or that it stops."""
-        self._tap.internal(
+        self.tap.internal(
             t_us=self.clock.now_us, event=event, kind=kind, vantage=vantage, **columns
         )
 
@@ -261,7 +262,7 @@ class Broker:
         self, *, connection: str, session: int, buffered: int, credit: int, **link: Any
     ) -> None:
         """A row about a session at work: its credit to a queue, and what it holds for the link."""
-        self._tap.internal(
+        self.tap.internal(
             t_us=self.clock.now_us,
             event="grant",
             kind="queue-credit",

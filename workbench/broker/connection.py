@@ -34,7 +34,7 @@ from workbench.amqp.scope import ItemScope
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
-from workbench.sim import Actor, VirtualClock, Wire
+from workbench.sim import Actor, Tap, VirtualClock, Wire
 
 from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
@@ -290,6 +290,11 @@ class BrokerConnection(ConnectionNotes):
     def clock(self) -> VirtualClock:
         """The run's clock."""
         return self._broker.clock
+
+    @property
+    def tap(self) -> Tap:
+        """Observer of what happens inside."""
+        return self._broker.tap
 
     @property
     def unseen(self) -> bool:

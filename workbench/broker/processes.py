@@ -20,7 +20,7 @@ from workbench.amqp.performatives import Close
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.presets import Preset
-from workbench.sim import Actor, End, Flight, VirtualClock, Wire
+from workbench.sim import Actor, End, Flight, Tap, VirtualClock, Wire
 
 from .session_inbox import NS_PER_US, SessionInbox
 
@@ -37,6 +37,10 @@ class Host(Protocol):
     @property
     def clock(self) -> VirtualClock:
         """The run's clock."""
+
+    @property
+    def tap(self) -> Tap:
+        """Observer of what happens inside."""
 
     @property
     def unseen(self) -> bool:
@@ -143,11 +147,32 @@ class Processes:
                 self._host.clock,
                 name,
                 self._session_ns,
-                note=lambda: self._note_session(session, "mailbox"),
+                note=self._mailbox_note(session, name),
                 rests=self._one_rests,
                 prompt=wire is not None and wire.prompt,
             )
         return inbox
+
+    def _mailbox_note(self, session: Session, name: str) -> Task:
+        """What tells how much waits in a session; as `_note_session`, and quicker."""
+        host, clock = self._host, self._host.clock
+        tap, unseen, ordinal = host.tap.internal, host.unseen, session.ordinal
+
+        def note() -> None:
+            if unseen:
+                return
+            depth = self._waiting.get(session, 0) + self._sessions[session].depth
+            tap(
+                t_us=clock.now_us,
+                event="note",
+                kind="mailbox",
+                vantage=name,
+                connection=host.name,
+                session=ordinal,
+                ledger={"mailbox": depth},
+            )
+
+        return note
 
     def _busy(self) -> bool:
         return any(inbox.busy for inbox in self._sessions.values())

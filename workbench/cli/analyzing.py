@@ -36,6 +36,7 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
+  workbench analyze live stalls --follow
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
@@ -84,10 +85,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
     )
+    parser.add_argument(
+        "--follow", action="store_true", help="stalls, throughput: of a recorder that is running"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="with --follow: where it goes on after a stop"
+    )
 
 
 def command(arguments: argparse.Namespace) -> int:
     """Ask and print."""
+    if arguments.follow:
+        from .following import follow_command
+
+        return follow_command(arguments)
     from workbench.analysis.errors import AnalysisError
 
     _check_usage(arguments)

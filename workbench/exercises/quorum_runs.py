@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench import presets
 from workbench.scenarios.confirming import PIPELINED, STRATEGIES, Confirmed, publish_for
+from workbench.scenarios.heeding import beside_a_hanging_disk
 from workbench.scenarios.run import Run, run
 from workbench.trace.replicas import COMMITTED, CONFIRMED, WRITTEN, Message, Nodes, Replicas
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
@@ -19,6 +20,7 @@ from .table import Table
 
 PRESET = "rmq4.3"  # whose broker the lesson is about
 LINK = "publisher"
+CHANNEL_MESSAGES = 2_000  # as many as no limit here lets in
 SEND_US = 10  # what a message costs the racing publishers, if nothing else is said
 SYNCS = 24  # so many fsyncs long is a run from which a rate is read
 LEAST_US = 20_000  # and at least so long
@@ -219,12 +221,21 @@ def most_pending(played: Run) -> int:
     )
 
 
-def soft_limit_table(runs: Mapping[str, Run]) -> Table:
-    """When a queue counts as slow, and how far it goes on all the same."""
+def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None = None) -> Table:
+    """When a queue counts as slow, and how far it goes on all the same.
+
+    Args:
+        runs: over AMQP 1.0, by what they are called.
+        channels: soft limits before a channel that heeds them, while the disk hangs.
+    """
     lines = []
     for words, played in runs.items():
         slow = slow_at(played)
         lines.append((words, "never" if slow is None else str(slow), str(most_pending(played))))
+    for words, limit in (channels or {}).items():
+        channel = beside_a_hanging_disk(limit, CHANNEL_MESSAGES)
+        slow = channel.slow_with
+        lines.append((words, "never" if slow is None else str(slow), str(channel.most_inside)))
     head = ("run", "slow with so many pending", "most that waited for a confirm")
     return Table(name="The soft limit", head=head, lines=lines)
 

@@ -20,9 +20,7 @@ from .table import Table
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "answers" / "lesson_10.json"
 ROWS_SHOWN = 10
-NOTE = (
-    "No Spark here ({why}). This is the recorded answer of the same question about the same trace."
-)
+NOTE = "There is no Spark here ({why}); this was answered before, of the same trace."
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -39,14 +37,12 @@ class Answer:
         question: its name.
         rows: all of them.
         path: the trace; a row of a stall opens in it.
-        note: where the answer is from, if not from Spark just now.
         hidden: columns that the table leaves out.
     """
 
     question: str
     rows: Rows
     path: Path = field(repr=False)
-    note: str = ""
     hidden: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -105,16 +101,15 @@ class Answer:
 
     def __str__(self) -> str:
         body = str(self.table) if self.rows else f"no {self.question} in this trace"
-        return "\n".join(filter(None, [self.note, body, self.tail]))
+        return "\n".join(filter(None, [body, self.tail]))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        note = f"<p><em>{html.escape(self.note)}</em></p>" if self.note else ""
         if not self.rows:
-            return f"{note}<p>no {html.escape(self.question)} in this trace</p>"
+            return f"<p>no {html.escape(self.question)} in this trace</p>"
         tail = f"<p>{html.escape(self.tail)}</p>" if self.tail else ""
-        return note + self.table._repr_html_() + tail
+        return self.table._repr_html_() + tail
 
 
 def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
@@ -127,7 +122,13 @@ def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
     """
     from workbench.views.opening import open_row
 
-    return open_row(row, path, around=around, title=_short(row["run"]))
+    view = open_row(row, path, around=around, title=_short(row["run"]))
+    # The row at which a stall begins may be another link's: a session's window is of all links.
+    names = [(link["name"], link["connection"]) for link in view.doc["links"]]
+    mine = (row.get("link"), row.get("connection"))
+    if names.count(mine) == 1:
+        view.selected_link = names.index(mine)
+    return view
 
 
 # -- rows in words

@@ -7,7 +7,9 @@ Spark is. Where there is no Java the desk says so once and answers from the reco
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,14 @@ from .spark_progress import ProgressView, shown
 from .spark_traces import LessonTrace
 
 MEMORY = "1g"
+"""Heap, where the environment names none."""
+SMALL_ROWS = 100_000
+SMALL = {
+    # Of a small trace the rows cost little, and compiling each step for them costs most.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "4",
+}
 WINDOW_US = 500_000
 SHOWN_STALLS = 200
 """Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
@@ -80,7 +90,7 @@ class SparkDesk(widgets.VBox):
         self._starting: Starting | None = None
         try:
             self._starting = Starting(
-                memory_of=_memory(), tell=self._heard, **{"memory": MEMORY, **settings}
+                memory_of=_memory(), tell=self._heard, **{**_defaults(), **settings}
             )
         except AnalysisError as error:
             self._without(str(error))
@@ -144,16 +154,15 @@ class SparkDesk(widgets.VBox):
         if isinstance(question, str) and question not in QUESTIONS:
             raise ValueError(f"no question {question!r}; there are: {', '.join(QUESTIONS)}")
         name = question if isinstance(question, str) else question.__name__
-        spark = self.session()
-        if spark is None:
+        if self.session() is None:
             rows = recorded(trace.name, name)
             note = NOTE.format(why=self.why_not.partition(":")[0])
-            return Answer(
-                question=name, rows=rows, path=trace.path, note=note, hidden=tuple(without)
-            )
-        with shown(ProgressView(f"{name} of the trace")) as view:
-            rows = self.rows(question, trace.path, view.spark)
-            view.done(f"{view.text}; {len(rows):,} rows" if len(rows) != 1 else view.text)
+            with shown(ProgressView(f"{name} of the trace")) as view:
+                view.done(f"recorded. {note}", well=False)
+        else:
+            with shown(ProgressView(f"{name} of the trace")) as view:
+                rows = self.rows(question, trace.path, view.spark)
+                view.done(f"{view.text}, {len(rows):,} row{'' if len(rows) == 1 else 's'}")
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without))
 
     def rows(
@@ -170,11 +179,13 @@ class SparkDesk(widgets.VBox):
         from workbench.analysis.reading import told
 
         spark = self.session()
-        with watched(spark, tell or (lambda _: None)), told():
+        opened = self._opened(path)
+        small = opened.rows <= SMALL_ROWS
+        with watched(spark, tell or (lambda _: None)), told(), _set(spark, SMALL if small else {}):
             if question == "rates":
                 from workbench.analysis.overview import rates
 
-                answer = rates(WINDOW_US)(self._opened(path).frame)
+                answer = rates(WINDOW_US)(opened.frame)
             else:
                 query = OF_STALLS[question] if isinstance(question, str) else question
                 answer = query(self.stalls(path))
@@ -216,6 +227,26 @@ def start_spark(**settings: Any) -> SparkDesk:
     """
     progress.refresh()
     return SparkDesk(**settings)
+
+
+@contextmanager
+def _set(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session while a question is asked."""
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+
+
+def _defaults() -> dict[str, Any]:
+    """How the lesson's Spark is started: its traces are below a million rows."""
+    from workbench.analysis.session import MEMORY_VARIABLE
+
+    return {"memory": os.environ.get(MEMORY_VARIABLE) or MEMORY, "quick": True}
 
 
 def _memory() -> Path | None:

@@ -67,11 +67,13 @@ class ProgressView(widgets.HBox):
 @contextmanager
 def shown(view: ProgressView) -> Iterator[ProgressView]:
     """Puts the bar on the page and ends it with the work."""
-    display(view)
+    handle = display(view, display_id=True)
     try:
         yield view
     except BaseException as error:
         view.done(f"ended by {type(error).__name__}", well=False)
         raise
-    if view.bar.bar_style != "success":
+    if not view.bar.bar_style:
         view.done("done")
+    if handle is not None:
+        handle.update(view)  # the words that stay on a page without a kernel

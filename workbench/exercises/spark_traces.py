@@ -11,14 +11,15 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench.folds.stalls import Stall, stalls
 from workbench.scenarios.big_trace import episodes
 from workbench.scenarios.shift import Plan, shift_parts
-from workbench.trace import answers, files
+from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
 from workbench.trace.importer import import_capture
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
@@ -214,19 +215,19 @@ class SmallTrace:
 @cache
 def small_trace() -> SmallTrace:
     """Runs with planted stalls, and the time that each link lost by what was planted."""
-    found = episodes()
-    rows = [row for episode in found for row in episode.rows]
+    found = {f"small-{number:02}": one for number, one in enumerate(episodes(), start=1)}
+    rows = [replace(row, run=name) for name, one in found.items() for row in one.rows]
     path = folder() / "small.parquet"
     files.write(path, rows, raw=False)
     lost: dict[tuple[str, str, str], int] = {}
-    for episode in found:
+    for name, episode in found.items():
         for one in episode.planted:
-            start, end = episode.rows[one.start_seq], episode.rows[one.end_seq]
-            key = (start.run, str(start.link), one.brake)
-            lost[key] = lost.get(key, 0) + end.t_us - start.t_us
+            key = (name, one.link, one.brake)
+            lasted = episode.rows[one.end_seq].t_us - episode.rows[one.start_seq].t_us
+            lost[key] = lost.get(key, 0) + lasted
     return SmallTrace(path=path, lost=lost)
 
 
-def folded_stalls(rows: Sequence[Row]) -> list[answers.Stall]:
+def folded_stalls(rows: Sequence[Row]) -> list[Stall]:
     """The stalls of one run, by the plain fold and without Spark."""
-    return answers.stalls(rows)
+    return stalls(rows)

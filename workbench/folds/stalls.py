@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -126,10 +126,14 @@ class _Link:
         return NONE if self.told[0] == INTERNAL else UNKNOWN
 
 
-class _Stalls:
-    """Takes a trace row by row."""
+class StallFold:
+    """Takes a trace row by row; `found` has the stalls that are over, `finish` adds the others.
 
-    def __init__(self, rows: Sequence[Row], prompt_us: int) -> None:
+    Args:
+        prompt_us: as of `stalls`.
+    """
+
+    def __init__(self, prompt_us: int = PROMPT_US) -> None:
         self.prompt_us = prompt_us
         self.found: list[Stall] = []
         self.links: dict[LinkKey, _Link] = {}
@@ -138,18 +142,18 @@ class _Stalls:
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
         self.last_us: dict[str, int] = {}
-        self.views: dict[tuple[str, int], list[Counters]] = {}
-        for end in ends(rows):
-            counters = Counters(end)
-            for row in end.rows:
-                self.views.setdefault((row.run, row.seq), []).append(counters)
-        for row in rows:
-            self.last_us[row.run] = row.t_us
-            if not row.is_frame:
-                self._internal(row)
-            elif row.kind in _KINDS:
-                for counters in self.views.get((row.run, row.seq), ()):
-                    self._frame(counters, row)
+
+    def take(self, row: Row, counters: Iterable[Counters]) -> None:
+        """Take in the next row, with the counters of the ends of which it is a row."""
+        self.last_us[row.run] = row.t_us
+        if not row.is_frame:
+            self._internal(row)
+        elif row.kind in _KINDS:
+            for its in counters:
+                self._frame(its, row)
+
+    def finish(self) -> None:
+        """There are no more rows."""
         for link in self.links.values():
             self._finish(link, self.last_us[link.key.run])
 
@@ -366,8 +370,16 @@ def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> 
         min_us: leave shorter ones out.
         prompt_us: how soon after the brake a transfer must follow to prove that it had waited.
     """
-    found = _Stalls(list(rows), prompt_us).found
+    rows, fold = list(rows), StallFold(prompt_us)
+    views: dict[tuple[str, int], list[Counters]] = {}
+    for end in ends(rows):
+        counters = Counters(end)
+        for row in end.rows:
+            views.setdefault((row.run, row.seq), []).append(counters)
+    for row in rows:
+        fold.take(row, views.get((row.run, row.seq), ()))
+    fold.finish()
     return sorted(
-        (stall for stall in found if stall.end_us - stall.start_us >= min_us),
+        (stall for stall in fold.found if stall.end_us - stall.start_us >= min_us),
         key=lambda stall: (stall.run, stall.seq, str(stall[:6])),
     )

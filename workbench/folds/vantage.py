@@ -92,7 +92,7 @@ def ends(rows: Iterable[Row]) -> list[End]:
     found = []
     for (run, connection), its in sorted(connections.items()):
         for peer in PEERS:
-            own = [row for row in its if row.event != OBSERVED and _logged_by(row) == peer]
+            own = [row for row in its if row.event != OBSERVED and logged_by(row) == peer]
             stand_in = [row for row in its if row.event == OBSERVED] or its
             found.append(
                 End(run=run, connection=connection, peer=peer, own=bool(own), rows=own or stand_in)
@@ -109,7 +109,8 @@ def from_receiver(rows: Iterable[Row]) -> list[tuple[End, End]]:
     ]
 
 
-def _logged_by(row: Row) -> str:
+def logged_by(row: Row) -> str:
+    """The end that logged the row of a frame, which is not `observed`."""
     author = str(row.from_peer)
     return author if row.event == SENT else other(author)
 

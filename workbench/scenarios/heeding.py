@@ -12,8 +12,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from workbench.broker.credit_flow import INITIAL, MORE_AFTER, CreditFlow, Grant
-from workbench.broker.quorum_cluster import FRONT
+from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_group import QuorumGroup
+from workbench.broker.quorum_node import SyncTime
 from workbench.broker.quorum_port import QueuePort
 from workbench.queues import Enqueue
 from workbench.queues.quorum_client import SOFT_LIMIT
@@ -24,6 +25,7 @@ from .declare import ParameterError
 
 READER, CHANNEL, QUEUE = "reader", "channel", "queue"
 SOCKET_OCTETS = 65_536
+HANGS_US = 3_600_000_000  # an fsync that nobody waits for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,19 @@ class Costs:
                 raise ParameterError(f"{name} is {value}; legal: {least.get(name, 0)} or more")
 
 
+def beside_a_hanging_disk(
+    soft_limit: int, count: int, costs: Costs | None = None
+) -> HeedingConnection:
+    """A connection whose client has sent what it could, to a queue whose disk hangs."""
+    clock = VirtualClock()
+    cluster = QuorumCluster(clock, nodes=1, fsync=SyncTime.constant(HANGS_US))
+    group = cluster.declare("q", replicas=1)
+    connection = HeedingConnection(clock, group, count=count, soft_limit=soft_limit, costs=costs)
+    while clock.next_us is not None and clock.next_us < HANGS_US:
+        clock.step()
+    return connection
+
+
 class HeedingConnection:
     """One publisher and its connection.
 
@@ -68,6 +83,7 @@ class HeedingConnection:
         read: messages that the reader has taken off the socket.
         confirmed: messages that the queue has confirmed.
         most_inside: the most messages that were ever read and not yet confirmed.
+        slow_with: with how many pending commands the queue first counted as slow; None: never.
     """
 
     def __init__(
@@ -88,6 +104,7 @@ class HeedingConnection:
         self.read = 0
         self.confirmed = 0
         self.most_inside = 0
+        self.slow_with: int | None = None
         self.costs = costs or Costs()
         self.reader = CreditFlow(initial=initial, more_after=more_after)
         self.channel = CreditFlow(initial=initial, more_after=more_after)
@@ -182,6 +199,8 @@ class HeedingConnection:
         """The soft limit: while the queue is slow the channel keeps its grants to itself."""
         self._log("block" if slow else "unblock", CHANNEL, "soft-limit", pending)
         if slow:
+            if self.slow_with is None:
+                self.slow_with = pending
             self.channel.block(QUEUE)
         else:
             self._grant(self.channel.unblock(QUEUE))

@@ -32,6 +32,7 @@ from .quorum_chaos_clients import Consumer, Publisher
 QUEUE = "q"
 PUBLISHERS = ("p1", "p2")
 MOST_EVENTS = 200_000
+MESSAGES = 80  # of each publisher
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class Chaos:
         tap: Tap | None = None,
         *,
         rules: RaftRules = RIGHT,
-        messages: int = 80,
+        messages: int = MESSAGES,
         report: Callable[[InvariantBrokenError], None] | None = None,
     ) -> None:
         self.clock = clock
@@ -354,11 +355,3 @@ class Chaos:
                     f"{publisher.name} sent {publisher.sent}, {len(publisher.confirmed)} were"
                     " confirmed although a majority is there again",
                 )
-
-
-def stepper_command(seed: int) -> str:
-    """The command that writes this run's trace, and shows its end."""
-    return (
-        f"workbench run quorum_chaos --set seed={seed} -o chaos-{seed}.parquet"
-        f" && workbench show chaos-{seed}.parquet"
-    )

@@ -6,7 +6,9 @@ what was written, an election timer runs out, a node crashes, a node comes back.
 keep their order; those of different ways, disks and timers come in any order.
 
 Bounds: so many commands, crashes, comings back and time-outs. Within them nothing is left out, save
-that a disk syncs all that was written or, in a crash, nothing of it.
+that a disk syncs all that was written or, in a crash, nothing of it. States that differ only in
+what nobody will heed are one: answers of an earlier term or round, numbers of earlier writes, and
+what a message asks for (an entry is known by place and term).
 """
 
 from __future__ import annotations
@@ -15,9 +17,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from workbench.queues.raft import Replica
+from workbench.queues.raft import ENTRIES_PER_APPEND, Replica
 from workbench.queues.raft_log import Entry, RaftLog
-from workbench.queues.raft_messages import Committed, Effect, Send, Write
+from workbench.queues.raft_messages import (
+    AppendEntries,
+    AppendReply,
+    Committed,
+    Effect,
+    Message,
+    PreVoteReply,
+    Send,
+    VoteReply,
+    Write,
+)
 from workbench.queues.raft_referee import (
     CONFIRMED_IS_SAFE,
     ELECTION_SAFETY,
@@ -25,8 +37,11 @@ from workbench.queues.raft_referee import (
     LOG_MATCHING,
 )
 from workbench.queues.raft_rules import RIGHT, RaftRules
-from workbench.queues.raft_vote import FOLLOWER, LEADER
+from workbench.queues.raft_vote import CANDIDATE, LEADER, PRE_VOTE
 
+Frozen = tuple[Any, ...]  # a replica's fields
+ROUND = -2  # the place of `round` in them
+Ways = tuple[tuple[Message, ...], ...]
 Log = tuple[int, ...]  # of each entry its term: with one proposer per term that names the entry
 
 
@@ -36,7 +51,7 @@ class Node(NamedTuple):
     replica: tuple[Any, ...] | None
     disk: Log
     meta: tuple[int, str | None]
-    writes: tuple[tuple[int, int], ...]  # (last index, generation) of each write, for the disk
+    written: int  # the last index handed to the disk and not synced; 0: nothing is
 
 
 class Cluster(NamedTuple):
@@ -48,7 +63,7 @@ class Cluster(NamedTuple):
     """
 
     nodes: tuple[Node, ...]
-    ways: tuple[tuple[Any, ...], ...]
+    ways: Ways
     commands: int
     crashes: int
     timeouts: int
@@ -66,6 +81,7 @@ class QuorumModel:
         replicas: how many.
         commands, crashes, timeouts: how often each may happen.
         comes_back: who has crashed may come back, at any time.
+        chunk: entries that a leader sends in one message at most.
         rules: that replicas keep.
     """
 
@@ -74,6 +90,7 @@ class QuorumModel:
     crashes: int = 1
     timeouts: int = 1
     comes_back: bool = True
+    chunk: int = ENTRIES_PER_APPEND
     rules: RaftRules = RIGHT
 
     @property
@@ -93,6 +110,7 @@ class QuorumModel:
                 term=1,
                 voted_for=self.names[0],
                 rules=self.rules,
+                chunk=self.chunk,
             )
             replica.leader, replica.commit, replica.verified = self.names[0], 1, 1
             replica._told = 1
@@ -100,7 +118,7 @@ class QuorumModel:
                 replica.role = LEADER
                 replica.match = dict.fromkeys(replica.peers, 1)
                 replica.next = dict.fromkeys(replica.peers, 2)
-            nodes.append(Node(_freeze(replica), (1,), (1, self.names[0]), ()))
+            nodes.append(Node(_freeze(replica), (1,), (1, self.names[0]), 0))
         return Cluster(
             nodes=tuple(nodes),
             ways=((),) * (self.replicas * self.replicas),
@@ -123,7 +141,7 @@ class QuorumModel:
             if role == LEADER and state.commands:
                 left = state._replace(commands=state.commands - 1)
                 yield ("propose", name), self._event(left, at, "propose", (state.commands,))
-            if node.writes:
+            if node.written:
                 yield ("fsync", name), self._fsync(state, at)
             if leader is None and role != LEADER and state.timeouts:
                 left = state._replace(timeouts=state.timeouts - 1)
@@ -179,21 +197,40 @@ class QuorumModel:
 
     def _carry(self, state: Cluster, at: int, replica: Replica, effects: list[Effect]) -> Cluster:
         node, ways, answered = state.nodes[at], state.ways, state.answered
-        writes = node.writes
+        written = node.written
         for effect in effects:
             if isinstance(effect, Send):
                 to = self.names.index(effect.to)
-                if state.nodes[to].replica is not None:
+                hears = state.nodes[to].replica
+                if hears is not None and self._heeds(effect.message, hears):
                     way = at * self.replicas + to
-                    ways = _put(ways, way, (*ways[way], effect.message))
+                    ways = _put(ways, way, (*ways[way], _nameless(effect.message)))
             elif isinstance(effect, Write):
-                writes = (*writes, (effect.entries[-1].index, effect.generation))
+                written = effect.entries[-1].index
             elif isinstance(effect, Committed) and replica.role == LEADER:
                 answered = self._answer(state, at, replica, effect.index)
+        frozen = _freeze(replica)
         node = node._replace(
-            replica=_freeze(replica), meta=(replica.term, replica.voted_for), writes=writes
+            replica=frozen, meta=(replica.term, replica.voted_for), written=written
         )
-        return state._replace(nodes=_put(state.nodes, at, node), ways=ways, answered=answered)
+        return state._replace(
+            nodes=_put(state.nodes, at, node),
+            ways=self._heeded(ways, at, frozen),
+            answered=answered,
+        )
+
+    def _heeded(self, ways: Ways, to: int, frozen: Frozen) -> Ways:
+        """The ways without what this replica will not heed any more, whatever may happen."""
+        for way in range(to, len(ways), self.replicas):
+            messages = ways[way]
+            if not all(self._heeds(message, frozen) for message in messages):
+                kept = tuple(message for message in messages if self._heeds(message, frozen))
+                ways = _put(ways, way, kept)
+        return ways
+
+    def _heeds(self, message: Message, frozen: Frozen) -> bool:
+        """Whether a message may still matter to this replica."""
+        return not _idle(message, frozen)
 
     def _answer(
         self, state: Cluster, at: int, replica: Replica, index: int
@@ -209,15 +246,13 @@ class QuorumModel:
         node = state.nodes[at]
         assert node.replica is not None
         replica = self._thaw(at, node.replica)
-        index, generation = node.writes[-1]
-        log: Log = node.replica[4]
-        synced = node._replace(disk=log[: max(index, len(log))], writes=())
+        synced = node._replace(disk=node.replica[4], written=0)
         state = state._replace(nodes=_put(state.nodes, at, synced))
-        return self._carry(state, at, replica, replica.written_to(index, generation))
+        return self._carry(state, at, replica, replica.written_to(node.written, 0))
 
     def _crash(self, state: Cluster, at: int) -> Cluster:
         """What is not synced is lost, and what was on the node's ways; the others notice."""
-        node = state.nodes[at]._replace(replica=None, writes=())
+        node = state.nodes[at]._replace(replica=None, written=0)
         size = self.replicas
         ways = tuple(
             () if at in divmod(way, size) else messages for way, messages in enumerate(state.ways)
@@ -226,7 +261,7 @@ class QuorumModel:
             nodes=_put(state.nodes, at, node), ways=ways, crashes=state.crashes - 1
         )
         for other in range(size):
-            if other != at:
+            if other != at and state.nodes[other].replica is not None:
                 state = self._event(state, other, "peer_down", self.names[at])
         return state
 
@@ -236,25 +271,42 @@ class QuorumModel:
         log = RaftLog(Entry(index, term, None) for index, term in enumerate(node.disk, 1))
         term, voted_for = node.meta
         replica = Replica(
-            self.names[at], self.names, log=log, term=term, voted_for=voted_for, rules=self.rules
+            self.names[at],
+            self.names,
+            log=log,
+            term=term,
+            voted_for=voted_for,
+            rules=self.rules,
+            chunk=self.chunk,
+        )
+        replica.down = frozenset(
+            name
+            for name, other in zip(self.names, state.nodes, strict=True)
+            if other is not node and other.replica is None
         )
         back = node._replace(replica=_freeze(replica))
         state = state._replace(nodes=_put(state.nodes, at, back))
         for other in range(self.replicas):
-            if other != at:
+            if other != at and state.nodes[other].replica is not None:
                 state = self._event(state, other, "peer_up", self.names[at])
         return state
 
     def _thaw(self, at: int, frozen: tuple[Any, ...]) -> Replica:
         """The replica that a tuple was made of."""
-        (role, term, voted_for, leader, terms, written, generation, commit, verified) = frozen[:9]
-        match, following, probing, told, waits, votes, round_, down = frozen[9:]
+        (role, term, voted_for, leader, terms, written, commit, verified) = frozen[:8]
+        match, following, probing, told, waits, votes, round_, down = frozen[8:]
         log = RaftLog(Entry(index, each, None) for index, each in enumerate(terms, 1))
         replica = Replica(
-            self.names[at], self.names, log=log, term=term, voted_for=voted_for, rules=self.rules
+            self.names[at],
+            self.names,
+            log=log,
+            term=term,
+            voted_for=voted_for,
+            rules=self.rules,
+            chunk=self.chunk,
         )
         replica.role, replica.leader = role, leader
-        replica.written, replica.generation = written, generation
+        replica.written = written
         replica.commit, replica.verified = commit, verified
         replica.match, replica.next, replica.probing = dict(match), dict(following), dict(probing)
         replica._told, replica._waits = told, waits
@@ -263,7 +315,7 @@ class QuorumModel:
 
 
 def _freeze(replica: Replica) -> tuple[Any, ...]:
-    following = replica.role != FOLLOWER
+    stands = replica.role in (PRE_VOTE, CANDIDATE)
     return (
         replica.role,
         replica.term,
@@ -271,18 +323,43 @@ def _freeze(replica: Replica) -> tuple[Any, ...]:
         replica.leader,
         tuple(entry.term for entry in replica.log.entries()),
         replica.written,
-        replica.generation,
         replica.commit,
         replica.verified,
-        tuple(replica.match.items()),
-        tuple(replica.next.items()),
-        tuple(replica.probing.items()),
+        tuple(sorted(replica.match.items())),
+        tuple(sorted(replica.next.items())),
+        tuple(sorted(replica.probing.items())),
         replica._told,
         replica._waits,
-        replica.votes if following else frozenset(),
+        replica.votes if stands else frozenset(),
         replica.round,
         replica.down,
     )
+
+
+def _nameless(message: Message) -> Message:
+    """The message with entries that are known by their terms alone, as logs are here."""
+    if not isinstance(message, AppendEntries):
+        return message
+    entries = tuple(Entry(entry.index, entry.term, None) for entry in message.entries)
+    return message._replace(entries=entries)
+
+
+def _idle(message: Message, frozen: Frozen) -> bool:
+    """Whether an answer comes too late for ever: terms and rounds never go back."""
+    role: str = frozen[0]
+    term: int = frozen[1]
+    round_: int = frozen[ROUND]
+    if message.term > term:
+        return False
+    late = message.term < term
+    match message:
+        case AppendReply():
+            return late or role != LEADER
+        case VoteReply():
+            return late or role != CANDIDATE
+        case PreVoteReply():
+            return role != PRE_VOTE or message.round != round_
+    return False
 
 
 def _put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:

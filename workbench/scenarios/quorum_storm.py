@@ -10,7 +10,7 @@ from workbench.queues.raft_referee import InvariantBrokenError
 from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 
 from .declare import Kind, Parameter, Scenario
-from .quorum_chaos import Chaos
+from .quorum_chaos import MESSAGES, Chaos
 from .registry import register
 from .world import World
 
@@ -74,7 +74,7 @@ QUORUM_CHAOS = register(
             ),
             Parameter(
                 name="messages",
-                default=80,
+                default=MESSAGES,
                 minimum=1,
                 maximum=1_000,
                 unit="messages",

@@ -29,6 +29,7 @@ BATCH_ROWS = 100_000
 STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
 """Events that change what later rows say; they are few, and made like any row."""
 
+FRAME_HEADER = 8
 FRAME_NUMBERS = ("frame_id", "body_bytes", "frame_bytes", "frame.delivery_id")
 LINK_NUMBERS = ("ledger.link_credit", "ledger.available", "ledger.unsettled")
 SESSION_NUMBERS = (
@@ -72,7 +73,6 @@ class ColumnRecorder(Recorder):
         self._next_flush = batch_rows
         self._others: list[Row] = []
         self._shapes: dict[Any, Shape] = {}
-        self._sizes: dict[tuple[Any, ...], int] = {}
 
     @property
     def count(self) -> int:
@@ -141,11 +141,17 @@ class ColumnRecorder(Recorder):
             if None in (counters.delivery_count, windows.next_incoming_id, window):
                 return False  # before both ends have told everything; after that they have
             shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed, t_us)
+        number, tag, payload_size = frame.delivery_id, frame.delivery_tag, len(item.payload)
+        # Frames of one shape that differ in numbers of one width alone have one size.
+        width = len(tag) * 4 + (2 if number > 255 else 1 if number else 0)
+        size = shape.sizes.get(width)
+        if size is None:
+            size = shape.sizes[width] = FRAME_HEADER + frame.size()
         numbers = shape.numbers
         numbers.extend(
             (
-                self._seq, t_us, flight.frame_id, len(item.payload), self._size(item, frame),
-                frame.delivery_id, credit, available, len(link.unsettled),
+                self._seq, t_us, flight.frame_id, payload_size,
+                size + payload_size, number, credit, available, len(link.unsettled),
                 counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
                 windows.outgoing_window, windows.next_incoming_id, window,
                 windows.remote_outgoing_window,
@@ -153,7 +159,7 @@ class ColumnRecorder(Recorder):
         )  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)
-        shape.texts.append(frame.delivery_tag)
+        shape.texts.append(tag)
         self._seq += 1
         if self._seq >= self._next_flush:
             self.flush()
@@ -196,20 +202,6 @@ class ColumnRecorder(Recorder):
         more = () if unconfirmed is None else ("ledger.unconfirmed",)
         return Shape(row, (*TRANSFER_NUMBERS, *more), "frame.delivery_tag")
 
-    def _size(self, item: Frame, frame: Transfer) -> int:
-        """Octets of a frame: two that differ in nothing but numbers of one width have as many."""
-        number, tag = frame.delivery_id, frame.delivery_tag
-        assert number is not None
-        assert tag is not None
-        key = (
-            number > 0, number > 255, len(tag), frame.handle, frame.message_format, frame.settled,
-            frame.more,
-        )  # fmt: skip
-        size = self._sizes.get(key)
-        if size is None:
-            size = self._sizes[key] = 8 + frame.size()
-        return size + len(item.payload)
-
     # -- other rows ---------------------------------------------------------------------------
 
     def internal(
@@ -237,7 +229,7 @@ class ColumnRecorder(Recorder):
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._pattern_of(key, ledger, extra)
-        if shape is None:
+        if shape is None or (ledger and None in ledger.values()):
             super().internal(
                 t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
                 session=session, link=link, link_sender=link_sender, attach_no=attach_no,

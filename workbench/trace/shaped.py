@@ -21,14 +21,17 @@ class Shape:
     Attributes:
         numbers: of all rows, one row after the other.
         texts: one of each row.
+        sizes: octets of such frames without payload, as far as they are known; by whatever makes
+            them differ.
     """
 
-    __slots__ = ("names", "numbers", "pattern", "text", "texts")
+    __slots__ = ("names", "numbers", "pattern", "sizes", "text", "texts")
 
     def __init__(self, pattern: Row, names: tuple[str, ...], text: str | None) -> None:
         self.pattern = pattern
         self.names = names
         self.text = text
+        self.sizes: dict[int, int] = {}
         self.numbers = array("q")
         self.texts: list[Any] = []
 

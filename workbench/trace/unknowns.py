@@ -10,6 +10,7 @@ Nothing here is about what is *wrong*; that is `violations`. And what is not lis
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -157,6 +158,25 @@ class UnknownReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if not self.found:
+            return f"<p>{html.escape(str(self))}</p>"
+        several = len({one.run for one in self.found}) > 1
+        parts: list[str] = []
+        place = None
+        for one in self.found:
+            here = (f"{one.run}: " if several else "") + one.place
+            if here != place:
+                parts.append("</ul>" if place is not None else "")
+                parts.append(f"<p style='margin:8px 0 0'><strong>{html.escape(here)}</strong></p>")
+                parts.append("<ul style='margin:0'>")
+                place = here
+            parts.append(
+                f"<li><strong>{html.escape(one.unknown)}</strong>: {html.escape(one.why)}</li>"
+            )
+        body = "".join(parts) + "</ul>"
+        return f'<div style="max-width:62em;line-height:1.5" role="note">{body}</div>'
 
 
 def unknowns_report(rows: Iterable[Row]) -> UnknownReport:

@@ -1,0 +1,96 @@
+"""Folded batch by batch, kept and taken up again, the answers are those of the whole trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+from workbench import folds
+from workbench.folds.live import LiveFold
+from workbench.folds.stalls import stalls
+from workbench.trace.schema import Row
+
+from .runs import capture_rows, scenario_rows
+
+WINDOW_US = 5_000
+RATE_COLUMNS = (
+    "run", "connection", "session", "link", "link_sender", "attach_no", "window_start_us",
+    "messages", "frames", "body_bytes", "rate",
+)  # fmt: skip
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: tuple(str(row[name]) for name in sorted(row)))
+
+
+def whole(rows: list[Row]) -> dict[str, list[dict[str, Any]]]:
+    """The answers over all rows at once."""
+    rates = folds.throughput(rows, window_us=WINDOW_US)
+    return {
+        "stalls": in_order([stall._asdict() for stall in stalls(rows)]),
+        "rates": in_order([{name: row[name] for name in RATE_COLUMNS} for row in rates]),
+    }
+
+
+def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, Any]]]:
+    """The answers batch by batch; now and then the fold is put away and taken up again."""
+    fold, at = LiveFold(WINDOW_US), 0
+    found: dict[str, list[dict[str, Any]]] = {"stalls": [], "rates": []}
+    while at < len(rows):
+        size = draw.choice([1, 1, 2, 5, 40, 400])
+        for name, over in fold.take(rows[at : at + size]).items():
+            found[name] += over
+        at += size
+        if draw.random() < 0.3:
+            fold = pickle.loads(pickle.dumps(fold))
+    for name, rest in fold.now().items():
+        found[name] += rest
+    return {name: in_order(each) for name, each in found.items()}
+
+
+@pytest.mark.parametrize("name", list(scenario_rows()))
+def test_batches_of_a_scenario_come_to_the_whole(name: str) -> None:
+    """However its rows are dealt to batches."""
+    rows = list(scenario_rows()[name])
+    for seed in range(3):
+        assert streamed(rows, random.Random(seed)) == whole(rows)
+
+
+def test_batches_of_captures_come_to_the_whole() -> None:
+    """Of one vantage: observed rows stand in for both ends."""
+    rows = list(capture_rows())
+    assert streamed(rows, random.Random(1)) == whole(rows)
+
+
+def test_the_answer_is_right_after_each_row() -> None:
+    """What is over and what goes on are together the answer over the rows so far."""
+    rows = list(scenario_rows()["drained rmq4.3"])
+    fold = LiveFold(WINDOW_US)
+    found: dict[str, list[dict[str, Any]]] = {"stalls": [], "rates": []}
+    for count, row in enumerate(rows, 1):
+        for name, over in fold.take([row]).items():
+            found[name] += over
+        now = {name: in_order(found[name] + rest) for name, rest in fold.now().items()}
+        assert now == whole(rows[:count])
+
+
+def test_a_row_that_comes_twice_counts_once() -> None:
+    """A batch that is given again changes nothing."""
+    rows = list(scenario_rows()["publisher rmq4.3"])
+    fold = LiveFold(WINDOW_US)
+    fold.take(rows[:200])
+    before = fold.now()
+    assert fold.take(rows[100:200]) == {"stalls": [], "rates": []}
+    assert fold.now() == before
+    assert fold.rows == 200
+
+
+def test_runs_side_by_side_do_not_disturb_each_other() -> None:
+    """Two recorders in one folder."""
+    rows = list(scenario_rows()["drained rmq4.0"])
+    mixed = [dataclasses.replace(row, run=name) for row in rows for name in ("a", "b")]
+    assert streamed(mixed, random.Random(3)) == whole(mixed)

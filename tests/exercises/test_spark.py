@@ -1,0 +1,359 @@
+"""Lesson 10 without a Spark: questions, checks, and the answers that stand in for Spark's."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from workbench.exercises import recall, spark_check, spark_predict
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import NotYetError
+from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
+from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
+from workbench.exercises.spark_recall import FORMS
+from workbench.exercises.spark_shows import dip_table, drawn, held_over_time, rate_over_time
+from workbench.exercises.spark_traces import (
+    big_trace,
+    cannot_tell,
+    captured_rows,
+    folded_stalls,
+    plan,
+    real_captures,
+    small_trace,
+)
+from workbench.folds.stalls import stalls
+from workbench.scenarios.shift import shift_parts
+from workbench.trace.schema import SENT
+
+LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """The distinct runs of the large trace."""
+    return shift_parts(plan())
+
+
+@pytest.fixture(scope="module")
+def fresh(parts):
+    """All stalls of the large trace, by the plain fold."""
+    found = []
+    for part in parts:
+        folded = folded_stalls(part.rows)
+        found += [one._replace(run=name)._asdict() for name in part.runs for one in folded]
+    return found
+
+
+def said(question, trace="shift", **more):
+    """A recorded answer."""
+    return Answer(question=question, rows=recorded(trace, question), path=RECORDED, **more)
+
+
+@pytest.fixture
+def no_java(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_JAVA", "none")
+
+
+# -- the record
+
+
+def test_the_recorded_rates_are_those_of_the_runs(parts):
+    """Counted anew, run by run: every window, every message."""
+    counted = Counter()
+    for part in parts:
+        for row in part.rows:
+            begins = row.kind == "transfer" and row.event == SENT
+            counted[row.t_us // WINDOW_US * WINDOW_US] += begins * len(part.runs)
+    assert [(row["window_start_us"], row["messages"]) for row in recorded("shift", "rates")] == [
+        (at, counted[at]) for at in sorted(counted)
+    ]
+
+
+def test_the_recorded_stalls_are_those_of_a_fresh_fold(fresh):
+    """The longest of all, in order; and every column."""
+    order = sorted(fresh, key=lambda row: (row["start_us"] - row["end_us"], row["run"], row["seq"]))
+    rows = recorded("shift", "stalls")
+    assert [dict(row) for row in rows] == order[: len(rows)]
+    assert len(rows) == 200
+
+
+def test_the_recorded_sums_are_those_of_a_fresh_fold(fresh):
+    """By link and brake, by brake, and by window."""
+    lost, brakes, held = Counter(), {}, {}
+    for row in fresh:
+        lasted = row["end_us"] - row["start_us"]
+        lost[row["run"], row["link"], row["brake"]] += lasted
+        brakes.setdefault(row["brake"], []).append(lasted)
+        for at in range(row["start_us"] // WINDOW_US, row["end_us"] // WINDOW_US + 1):
+            key = (at * WINDOW_US, row["brake"])
+            held.setdefault(key, set()).add(tuple(row[name] for name in LINK))
+    assert {
+        (row["run"], row["link"], row["brake"]): row["lost_us"] for row in recorded("shift", "lost")
+    } == lost
+    assert {
+        row["brake"]: (row["stalls"], row["lost_us"], row["longest_us"])
+        for row in recorded("shift", "brakes")
+    } == {brake: (len(times), sum(times), max(times)) for brake, times in brakes.items()}
+    assert {
+        (row["window_start_us"], row["brake"]): row["links"] for row in recorded("shift", "held")
+    } == {key: len(links) for key, links in held.items()}
+
+
+def test_the_recorded_stalls_of_the_captures_are_those_of_a_fresh_fold():
+    """Every one of them."""
+    wanted = sorted(
+        (one._asdict() for one in stalls(list(captured_rows()))),
+        key=lambda row: (row["start_us"] - row["end_us"], row["run"], row["seq"]),
+    )
+    assert [dict(row) for row in recorded("captures", "stalls")] == wanted
+
+
+def test_the_record_is_small_and_has_what_the_lesson_asks():
+    """A file that is read at once; one row a line."""
+    assert RECORDED.stat().st_size < 300_000
+    answers = json.loads(RECORDED.read_text(encoding="utf-8"))["answers"]
+    assert set(answers["shift"]) == set(QUESTIONS)
+
+
+def test_what_is_not_recorded_needs_spark():
+    """The text says so, and what Spark needs."""
+    with pytest.raises(NotRecordedError, match="Spark needs Java"):
+        recorded("shift", "mine")
+
+
+# -- a desk without Java
+
+
+def test_without_java_the_desk_says_so_and_answers_from_the_record(no_java):
+    """The lesson goes on; each answer says that it was recorded."""
+    desk = SparkDesk()
+    assert desk.session() is None
+    assert "recorded answers" in repr(desk)
+    assert "WORKBENCH_JAVA=none" in repr(desk)
+    trace = SimpleNamespace(name="shift", path=RECORDED)
+    answer = desk.ask("brakes", trace)
+    assert answer.rows == recorded("shift", "brakes")
+    with pytest.raises(NotRecordedError, match="Spark needs Java"):
+        desk.ask(lambda table: table, trace)
+    with pytest.raises(ValueError, match="there are: rates, stalls"):
+        desk.ask("what", trace)
+
+
+def test_without_java_a_query_has_to_wait(no_java):
+    """Nothing is recorded, and the reason is told."""
+    log = Progress()
+    verdict = spark_check.query(lambda table: table, SparkDesk(), log=log)
+    assert verdict.right is None
+    assert "A query needs Spark" in verdict.text
+    assert log.records == []
+
+
+# -- answers on the page
+
+
+def test_a_table_has_ten_rows_and_says_how_many_more():
+    """Numbers for `open`, units in the head, and no brake where it is to be named."""
+    answer = said("stalls", hidden=("brake",))
+    page = str(answer).splitlines()
+    assert "brake" not in page[0]
+    assert page[1].startswith("1 ")
+    assert page[-1] == "... and 190 more rows"
+    assert "<table" in answer._repr_html_()
+    assert "brake" in str(said("stalls")).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "number", "text"),
+    [("stalls", 0, "rows 1 to 200, and no 0"), ("lost", 1, "sums: no one row")],
+)
+def test_a_row_that_cannot_be_opened_is_told(question, number, text):
+    """A number that is not there; an answer whose rows are sums."""
+    with pytest.raises(ValueError, match=text):
+        said(question).open(number)
+
+
+def test_an_answer_without_rows_says_so():
+    """No stalls in a trace is an answer."""
+    empty = Answer(question="stalls", rows=[], path=RECORDED)
+    assert str(empty) == "no stalls in this trace"
+    assert "no stalls" in empty._repr_html_()
+    with pytest.raises(ValueError, match="has no rows"):
+        empty.row(1)
+
+
+def test_a_row_opens_at_its_place_with_its_link(parts, tmp_path):
+    """The stepper stands at the row where the stall begins, and shows the link that is held."""
+    trace = real_captures()
+    answer = Answer(question="stalls", rows=recorded("captures", "stalls"), path=trace.path)
+    for number in (1, 3):
+        row = answer.row(number)
+        view = answer.open(number, around=10)
+        assert view.seq == row["seq"]
+        link = view.doc["links"][view.selected_link]
+        assert (link["name"], link["connection"]) == (row["link"], row["connection"])
+
+
+def test_charts_draw_what_was_counted_and_no_more():
+    """Some hundred points, whatever the trace; three dips with letters."""
+    rates, held = said("rates"), said("held")
+    charts = rate_over_time(rates), held_over_time(held, rates)
+    assert drawn(*charts) == len(rates) + 3 + len(held)
+    assert drawn(*charts) < 1_000
+    assert [line[0] for line in dip_table(rates).lines] == ["A", "B", "C"]
+
+
+# -- predictions
+
+
+def test_the_three_dips_are_told_apart_by_the_stalls():
+    """The shallow one has the longest stall, the widest has none; both come out of the answers."""
+    rates, asked = said("rates"), {"stalls": said("stalls")}
+    dips = {dip.name: dip for dip in spark_predict.dips_of(rates)}
+    held = spark_predict._held_in(list(dips.values()), asked["stalls"])
+    longest = spark_predict.longest.question(rates, asked).solve()
+    assert longest.answer.startswith(f"in {max(held, key=held.get)}")
+    assert longest.answer.startswith(f"in {max(dips, key=lambda name: dips[name].rate)}")
+    nobody = spark_predict.nobody.question(rates, asked).solve()
+    widest = max(dips, key=lambda name: dips[name].seconds)
+    assert nobody.answer.startswith(f"in {widest}")
+    assert held[widest] < 100_000
+    for solution in (longest, nobody):
+        wrong = [belief for belief in solution.beliefs if belief.answer != solution.answer]
+        assert wrong
+
+
+@pytest.mark.parametrize("asked", [None, {}])
+def test_nothing_is_compared_before_spark_was_asked(asked):
+    """The text says which cell to run."""
+    rates = said("rates")
+    for question in (spark_predict.longest, spark_predict.nobody):
+        with pytest.raises(NotYetError, match="run the cell"):
+            question.question(rates, asked).solve()
+    with pytest.raises(NotYetError, match="`lost`"):
+        spark_predict.most_lost.question(said("stalls"), asked).solve()
+
+
+def test_the_longest_stall_is_not_the_largest_loss():
+    """The link that loses most is not among the longest."""
+    asked = {"lost": said("lost")}
+    question = spark_predict.most_lost.question(said("stalls"), asked)
+    solution = question.solve()
+    top, worst = asked["lost"].rows[0], said("stalls").row(1)
+    assert solution.answer in question.choices
+    assert (top["run"], top["link"]) != (worst["run"], worst["link"])
+    assert solution.belief_of(question.choices[0]) is not None
+    assert top["run"] in solution.reason
+
+
+def test_the_evidence_is_counted():
+    """What most stalls of the captures are known from."""
+    answer = said("stalls", trace="captures")
+    counts = Counter(row["evidence"] for row in answer.rows)
+    solution = spark_predict.evidence.question(answer).solve()
+    assert solution.answer == spark_predict._EVIDENCE[counts.most_common(1)[0][0]]
+    for name, number in counts.items():
+        assert f"{name} {number}" in solution.reason
+
+
+def test_what_was_sent_settled_is_confirmed_by_nothing():
+    """The report decides: with a capture in which nothing is settled the answer is another."""
+    report = cannot_tell()
+    assert spark_predict.claim.question(report).solve().answer == spark_predict.NO_SETTLED
+    other = cannot_tell("rmq43_h_sac_handover")
+    assert spark_predict.claim.question(other).solve().answer == spark_predict.YES_SETTLED
+
+
+def test_a_capture_that_is_not_there_is_answered_with_those_that_are():
+    """And a late recorder knows less."""
+    with pytest.raises(ValueError, match="there are: rmq40_a_publisher_grants"):
+        cannot_tell("what")
+    assert len(cannot_tell(skip=25)) > len(cannot_tell())
+
+
+# -- checks
+
+
+def test_the_brake_is_the_one_of_the_longest_stall():
+    """Right, wrong with a belief, wrong without, and what is no brake."""
+    answer, log = said("stalls"), Progress()
+    brake = answer.row(1)["brake"]
+    assert spark_check.brake(..., answer, log=log).right is None
+    assert "legal: no-message" in spark_check.brake("credits", answer, log=log).text
+    assert log.records == []
+    assert spark_check.brake(brake.upper().replace("-", "_"), answer, log=log).right is True
+    wrong = spark_check.brake("link-credit", answer, log=log)
+    assert (wrong.right, wrong.belief) == (False, "credit is 0, so credit is the brake")
+    assert spark_check.brake("tcp", answer, log=log).belief is None
+    assert len(log.records) == 3
+
+
+def test_a_hint_is_given_to_whom_asks():
+    """One by one, to nearly the answer."""
+    verdict = spark_check.brake("tcp", said("stalls"), log=Progress(), hints=2)
+    assert len(verdict.hints) == 2
+
+
+def test_the_smallest_credit_is_judged_by_runs():
+    """Too little, too much, no number; and the smallest one, found by trying."""
+    log = Progress()
+    check = spark_check.credit
+    assert check(..., rate=1000, log=log).right is None
+    assert check("many", rate=1000, log=log).right is None
+    assert "fewer than" in check(20, rate=1000, log=log).text
+    assert "try a smaller one" in check(300, rate=1000, log=log).text
+    low, high = 20, 300
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = spark_check.archive_rate(spark_check.HALF, middle) >= 1000
+        low, high = (low, middle) if enough else (middle, high)
+    assert check(high, rate=1000, log=log).right is True
+
+
+# -- recall
+
+
+@pytest.fixture(scope="module")
+def makers():
+    """The questions of lesson 10 that lesson 12 may ask."""
+    return {one.name: one.make for one in recall.known("12") if one.lesson == "10"}
+
+
+@pytest.mark.parametrize("name", ["nobody", "credit"])
+def test_every_form_can_be_asked_and_solved(makers, name):
+    """Any number gives a question of that name, and its answer is one of the choices."""
+    answers = set()
+    for form in (0, 1, 7, FORMS - 1, 1003):
+        question = makers[name](form)
+        assert question.name == f"10/{name}"
+        solution = question.solve()
+        assert solution.answer in question.choices
+        answers.add((question.text, solution.answer))
+    assert len(answers) >= 4
+
+
+# -- the traces
+
+
+def test_the_small_trace_has_links_with_several_stalls_and_several_brakes():
+    """Otherwise a wrong query could give the right answer."""
+    lost = small_trace().lost
+    assert len({brake for _, _, brake in lost}) > 2
+    assert len({link for _, link, _ in lost}) > 2
+    assert len({run for run, _, _ in lost}) > 4
+
+
+def test_a_trace_without_shops_is_refused():
+    """One at least."""
+    with pytest.raises(ValueError, match="one shop at least"):
+        big_trace(shops=0)
+
+
+def test_what_the_table_of_captures_says_is_in_them():
+    """Frames are counted, and connections of other protocols are told."""
+    captures = real_captures()
+    frames = sum(int(line[4]) for line in captures.table.lines)
+    assert frames == sum(row.frame_id is not None for row in captured_rows())
+    assert "2 of 3" in str(captures)
+    assert replace(captures, name="x").rows == captures.rows

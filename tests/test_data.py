@@ -1,0 +1,65 @@
+"""The data that comes with the project: small, real, and described file by file."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from workbench.trace.importer import import_capture
+from workbench.trace.schema import BROKER, COLUMNS
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+MOST_OCTETS = 5_000_000
+FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path.name != "README.md")
+CAPTURES = sorted((DATA / "captures").glob("*.pcapng"))
+
+
+def test_the_sample_is_small():
+    """Whoever clones the project gets all of it, on a slow line too."""
+    assert sum(path.stat().st_size for path in FILES) < MOST_OCTETS
+    assert FILES
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_capture_is_of_the_broker_that_it_names(path):
+    """The broker's open says product and version; the description says the same."""
+    rows = import_capture(path).rows
+    said = next(row for row in rows if row.kind == "open" and row.from_peer == BROKER)
+    properties = said.extra["properties"]
+    assert properties["product"] == "RabbitMQ"
+    version = properties["version"]
+    assert path.stem.startswith(f"rmq{version[0]}{version[2]}_")
+    listed = (DATA / "captures" / "README.md").read_text(encoding="utf-8")
+    assert f"| `{path.stem}` | {version} |" in listed
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_file_is_described(path):
+    """By its name, or by what the names of its kind are."""
+    text = "".join(each.read_text(encoding="utf-8") for each in DATA.rglob("README.md"))
+    stem, _, kind = path.name.partition(".")
+    named = f"{path.parent.name}/{path.name}" in text
+    assert named or (f"`{stem}`" in text and f"`NAME.{kind}`" in text)
+
+
+def test_every_column_and_field_has_a_line():
+    """Name, type, whether it may be null, and what it means."""
+    text = (DATA / "README.md").read_text(encoding="utf-8")
+    for column in (*COLUMNS, *(inner for column in COLUMNS for inner in column.fields)):
+        line = re.search(rf"^\| `{column.name}` \|.*\|$", text, re.M)
+        assert line, column.name
+        assert len(line[0].split(" | ")) == 5
+
+
+def test_every_recorded_answer_is_described():
+    """Each trace and each question of the record has a line, and each column is named."""
+    text = (DATA / "README.md").read_text(encoding="utf-8").partition("## Recorded answers")[2]
+    answers = json.loads((DATA / "answers" / "lesson_10.json").read_text(encoding="utf-8"))
+    for trace, questions in answers["answers"].items():
+        assert f"| `{trace}` |" in text
+        for question, rows in questions.items():
+            line = re.search(rf"^\| `{question}` \|.*$", text, re.M)
+            assert line, question
+            if question != "stalls":
+                assert all(f"`{name}`" in line[0] for name in rows[0])

@@ -1,0 +1,43 @@
+"""Java for Spark, started so that what it says of itself does not land in a notebook or a table.
+
+Its launcher and its logging write a few lines to stderr at every start, none of which is about the
+question. They go to a file; if Java does not come up, the file's last line says why.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+
+from .errors import AnalysisError
+
+__all__ = ["start_java"]
+
+
+def start_java(options: Mapping[str, str]) -> None:
+    """Starts the Java that the next session uses; nothing if one runs already.
+
+    Args:
+        options: Spark's settings: those that Java itself must know (heap, its own options).
+
+    Raises:
+        AnalysisError: it did not come up; the text has the last thing it said.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
+    with tempfile.TemporaryFile() as said:
+        try:
+            # The process holds the file open for as long as it lives.
+            gateway = launch_gateway(conf, {"stderr": said})
+        except PySparkRuntimeError:
+            said.seek(0)
+            lines = said.read().decode("utf-8", "replace").strip().splitlines()
+            why = lines[-1] if lines else "it said nothing"
+            raise AnalysisError(f"Spark did not start, Java ended: {why}") from None
+    SparkContext._gateway = gateway
+    SparkContext._jvm = gateway.jvm

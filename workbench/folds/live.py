@@ -1,0 +1,212 @@
+"""Stalls and rates of a trace that is still being written, row by row.
+
+The same folds as for a trace that is whole, and the same answers: what `stalls` and `throughput`
+would say of all rows so far. Between two batches everything is in one object that can be pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.trace.schema import AMQP_1_0, OBSERVED, RECEIVED, Row
+
+from .counters import Counters
+from .stalls import StallFold
+from .throughput import WINDOW_US
+from .vantage import PEERS, End, LinkKey, is_set, link_key, logged_by
+
+__all__ = ["LiveFold"]
+
+HELD_ROWS = 5_000
+"""Rows of a run that wait to learn whether both ends of a connection log: with its second frame
+that is clear. After so many, one end's rows stand in for the other's."""
+
+_Connection = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Views:
+    """Whose rows tell what each end of a connection knows."""
+
+    counters: dict[str, Counters]
+    own: set[str] = field(default_factory=set)
+    observed: bool = False
+    forced: bool = False
+
+    @property
+    def clear(self) -> bool:
+        return self.observed or self.forced or len(self.own) == len(PEERS)
+
+    def of(self, row: Row) -> Iterator[Counters]:
+        """The counters of the ends of which it is a row."""
+        for peer in PEERS:
+            counters = self.counters[peer]
+            if counters.end.own != (peer in self.own):  # known only now
+                end = counters.end
+                counters.end = End(
+                    run=end.run, connection=end.connection, peer=peer, own=True, rows=()
+                )
+            if peer in self.own:
+                mine = row.event != OBSERVED and logged_by(row) == peer
+            else:
+                mine = row.event == OBSERVED or not self.observed
+            if mine:
+                yield counters
+
+
+class LiveFold:
+    """Takes batches of rows in order; nothing is kept but what later rows need.
+
+    Args:
+        window_us: length of the windows in which rates are counted.
+    """
+
+    def __init__(self, window_us: int = WINDOW_US) -> None:
+        self.rows = 0
+        self._stalls = StallFold()
+        self._rates = _Rates(window_us)
+        self._views: dict[_Connection, _Views] = {}
+        self._held: dict[str, deque[Row]] = {}
+        self._last: dict[str, int] = {}
+
+    def take(self, rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+        """Take in the next rows; returns what is over: `stalls`, and `rates` of past windows.
+
+        A row that was taken before, by run and seq, is passed over.
+        """
+        for row in rows:
+            if row.seq <= self._last.get(row.run, -1):
+                continue
+            self._last[row.run] = row.seq
+            self.rows += 1
+            self._rates.take(row)
+            self._meet(row)
+            self._held.setdefault(row.run, deque()).append(row)
+        for run, held in self._held.items():
+            self._go_on(run, held)
+        over = [stall._asdict() for stall in self._stalls.found]
+        self._stalls.found.clear()
+        return {"stalls": over, "rates": self._rates.over()}
+
+    def now(self) -> dict[str, list[dict[str, Any]]]:
+        """What would be over if the rows so far were all: beside what `take` has given."""
+        whole: LiveFold = pickle.loads(pickle.dumps(self))
+        for held in whole._held.values():
+            while held:
+                whole._apply(held.popleft())
+        whole._stalls.finish()
+        return {
+            "stalls": [stall._asdict() for stall in whole._stalls.found],
+            "rates": whole._rates.now(),
+        }
+
+    def last_us(self) -> dict[str, int]:
+        """By run, the time of its latest row."""
+        return dict(self._rates.last_us)
+
+    def _meet(self, row: Row) -> None:
+        """Whose rows there are of the connection."""
+        if not row.is_frame or row.protocol != AMQP_1_0 or row.connection is None:
+            return
+        views = self._views.get((row.run, row.connection))
+        if views is None:
+            counters = {
+                peer: Counters(
+                    End(run=row.run, connection=row.connection, peer=peer, own=False, rows=())
+                )
+                for peer in PEERS
+            }
+            views = self._views[row.run, row.connection] = _Views(counters)
+        if row.event == OBSERVED:
+            views.observed = True
+        else:
+            views.own.add(logged_by(row))
+
+    def _go_on(self, run: str, held: deque[Row]) -> None:
+        while held:
+            views = self._views.get((run, str(held[0].connection)))
+            if views is not None and not views.clear:
+                if len(held) < HELD_ROWS:
+                    return
+                views.forced = True
+            self._apply(held.popleft())
+
+    def _apply(self, row: Row) -> None:
+        views = self._views.get((row.run, str(row.connection)))
+        frame = row.is_frame and row.protocol == AMQP_1_0 and views is not None
+        self._stalls.take(row, views.of(row) if frame and views is not None else ())
+
+
+@dataclass(slots=True)
+class _Link:
+    """A link's latest window: its number, and messages, frames and octets in it."""
+
+    window: int
+    counts: list[int] = field(default_factory=lambda: [0, 0, 0])
+    in_message: bool = False
+
+
+class _Rates:
+    """Messages, frames and octets by link and window; each frame counts once."""
+
+    def __init__(self, window_us: int) -> None:
+        self.window_us = window_us
+        self.last_us: dict[str, int] = {}
+        self._links: dict[LinkKey, _Link] = {}
+        self._sent: dict[tuple[str, str | None, str | None], int] = {}
+        self._over: list[dict[str, Any]] = []
+
+    def take(self, row: Row) -> None:
+        self.last_us[row.run] = row.t_us
+        if not row.is_frame or row.protocol != AMQP_1_0 or not self._is_new(row):
+            return
+        key = link_key(row)
+        if key is None:
+            return
+        window = row.t_us // self.window_us
+        link = self._links.setdefault(key, _Link(window))
+        while link.window < window:  # those between have no row and no message
+            self._over.append(self._row(key, link))
+            link.window, link.counts = link.window + 1, [0, 0, 0]
+        if row.kind == "transfer" and row.from_peer == key.link_sender:
+            link.counts[0] += not link.in_message
+            link.counts[1] += 1
+            link.counts[2] += row.body_bytes or 0
+            link.in_message = is_set(row, "more") and not is_set(row, "aborted")
+
+    def _is_new(self, row: Row) -> bool:
+        """Frames of one way are numbered in order of sending: a later one that was sent is known.
+
+        A frame is told by `sent` and `received`; where nobody logs the first, the second counts.
+        """
+        way = row.run, row.connection, row.from_peer
+        number = -1 if row.frame_id is None else row.frame_id
+        if row.event == RECEIVED and number <= self._sent.get(way, -1):
+            return False
+        if row.event != RECEIVED:
+            self._sent[way] = max(number, self._sent.get(way, -1))
+        return True
+
+    def over(self) -> list[dict[str, Any]]:
+        """Windows that are past, once."""
+        found, self._over = self._over, []
+        return found
+
+    def now(self) -> list[dict[str, Any]]:
+        """The latest window of each link, as far as it has come."""
+        return [self._row(key, link) for key, link in self._links.items()]
+
+    def _row(self, key: LinkKey, link: _Link) -> dict[str, Any]:
+        messages, frames, octets = link.counts
+        return {
+            **key._asdict(),
+            "window_start_us": link.window * self.window_us,
+            "messages": messages,
+            "frames": frames,
+            "body_bytes": octets,
+            "rate": messages * 1e6 / self.window_us,
+        }

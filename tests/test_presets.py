@@ -55,6 +55,33 @@ def test_the_specifications_own_limits_hold() -> None:
         assert 0 <= preset.initial_next_outgoing_id <= presets.UINT_MAX
 
 
+def test_blog2024_is_rmq40_with_the_article_s_set_up_and_nothing_else() -> None:
+    """What differs is cited from the article or declared ours; no rule of the broker differs."""
+    blog, base = presets.get("blog2024"), presets.get("rmq4.0")
+    differs = {
+        item.name: getattr(blog, item.name)
+        for item in fields(blog)
+        if getattr(blog, item.name) != getattr(base, item.name)
+    }
+    assert {name: differs.pop(name) for name in ("name", "version")} == {
+        "name": "blog2024",
+        "version": "4.0.0-beta.6",
+    }
+    del differs["title"]
+    assert differs == {
+        "fsync_us": 6_300,
+        "session_us": 8,
+        "session_ns": 80,
+        "queue_enqueue_us": 0,
+        "node_latency_us": 0,
+        "wire_latency_us": 0,
+        "message_bytes": 12,
+    }
+    sources = {number.name: number.source for number in presets.describe(blog)}
+    for name in differs:
+        assert "article" in sources[name] or sources[name].startswith("ours;")
+
+
 # -- RabbitMQ's own settings ----------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ _HOME = {
     "lesson_map": "workbench.exercises.lesson_pages:lesson_map",
     "notebook_output": "workbench.views.charts:notebook_output",
     "open_code": "workbench.views.share_view:open_code",
+    "open_row": "workbench.views.opening:open_row",
     "order_lines": "workbench.exercises.order_lines:order_lines",
     "panel": "workbench.views:panel",
     "progress_log": "workbench.exercises.progress_view:progress_log",

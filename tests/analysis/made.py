@@ -18,13 +18,15 @@ COUNTERS = (
 )  # fmt: skip
 
 OVERRUN = "drained rmq4.3"
+SPLIT = "rmq43_e_large_message_split"
+TWO_LINKS = "rmq43_a_publisher_grants"
 
 
 def made_rows(seed, runs):
     """So many runs, drawn with this seed, each under a name that says what was done to it.
 
-    The first one is not drawn: senders that send more than they were granted are in every trace,
-    whatever scenarios there are to draw from.
+    The first ones are not drawn: senders that send more than they were granted, messages of several
+    frames and handles that are too high are in every trace, whatever there is to draw from.
     """
     draw = random.Random(seed)
     sources = list(scenario_rows().items())
@@ -34,6 +36,10 @@ def made_rows(seed, runs):
     sources += list(by_run.items())
     spoiled = scanted(random.Random(seed), scenario_rows()[OVERRUN])
     rows = [replace(row, run=f"{seed} {OVERRUN} scanted") for row in spoiled]
+    for name, spoil in ((SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed)):
+        (found,) = (its for run, its in by_run.items() if run.startswith(name))
+        found = spoil(random.Random(seed), found)
+        rows += [replace(row, run=f"{seed} {name} {spoil.__name__}") for row in found]
     for number in range(runs):
         name, found = draw.choice(sources)
         found = list(found)
@@ -157,6 +163,46 @@ def scanted(draw, rows):
     return found
 
 
+def narrowed(draw, rows):
+    """No end takes a handle above the lowest."""
+    del draw
+    return [
+        replace(row, frame={**row.frame, "handle_max": 0}) if row.kind == "begin" else row
+        for row in rows
+    ]
+
+
+def renumbered(draw, rows):
+    """Some frames that go on with a message name a delivery-id, right or wrong."""
+    return [
+        replace(row, frame={**row.frame, "delivery_id": draw.choice([0, 1, 2**32 - 1])})
+        if row.kind == "transfer" and "delivery_id" not in row.frame and draw.random() < 0.5
+        else row
+        for row in rows
+    ]
+
+
+def interleaved(draw, rows):
+    """Every frame of a link twice: once more on a link of the same session, one row later."""
+    del draw
+    found = []
+    for row in rows:
+        found.append(row)
+        if row.link is not None and row.frame is not None:
+            handle = row.frame.get("handle")
+            other = {} if handle is None else {"handle": handle + 100}
+            found.append(
+                replace(
+                    row,
+                    link=f"{row.link} too",
+                    frame={**row.frame, **other},
+                    frame_id=None if row.frame_id is None else row.frame_id + 1_000_000,
+                )
+            )
+    return [replace(row, seq=number) for number, row in enumerate(found)]
+
+
 CHANGES = (
     shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
+    narrowed, renumbered, interleaved,
 )  # fmt: skip

@@ -4,7 +4,7 @@ import pytest
 
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.credit import credit
-from workbench.trace.answers import credit_rows
+from workbench.folds import credit_rows
 
 from .runs import all_rows
 

@@ -1,13 +1,18 @@
 """Many captures become one trace, with the rows that each gives alone."""
 
+import platform
 import shutil
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.ingest import captures, ingest, register
+from workbench.analysis.reading import open_trace, told
 from workbench.trace import files
 from workbench.trace.importer import import_capture
+from workbench.trace.schema import SCHEMA_VERSION, version_in
 
 from .runs import CAPTURES
 
@@ -51,6 +56,86 @@ def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     assert by_run(files.read(target)) == by_run(alone)
 
 
+def test_what_was_killed_goes_on_and_leaves_nothing(spark, folder, tmp_path):
+    """The remains of an import that died are taken away; a name that Spark cannot read is mended.
+
+    The same capture under another name of the same stem is told and not doubled.
+    """
+    target = tmp_path / "tra[c]e{s}"
+    remains = target / f".import.{platform.node()}.999999999"
+    remains.mkdir(parents=True)
+    (remains / "half.parquet").write_bytes(b"PAR1")
+    shutil.copy(folder / NAMES[0], folder / "21:00 [1].pcap1")
+    (folder / "again").mkdir()
+    shutil.copy(folder / NAMES[1], folder / "again" / NAMES[1])
+    result = ingest(spark, folder, target)
+    assert result.files == 4
+    assert sorted(text.split(":")[1] for text in result.failures) == [
+        " not a capture", " the same capture was given twice"
+    ]  # fmt: skip
+    trace = open_trace(spark, target)
+    assert trace.rows == trace.frame.count() == result.rows
+    names = {path.name for path in target.iterdir()}
+    assert any(name.startswith("21_00 _1_-") for name in names)
+    assert not any(name.startswith(".") for name in names)
+
+
+def test_strict_keeps_nothing_where_one_is_bad(spark, folder, tmp_path):
+    """Not one file, and no folder."""
+    result = ingest(spark, folder, tmp_path / "trace", strict=True)
+    assert (result.files, result.rows, len(result.failures)) == (0, 0, 1)
+    assert not (tmp_path / "trace").exists()
+    (folder / "broken.pcap").unlink()
+    assert ingest(spark, folder, tmp_path / "trace", strict=True).files == 3
+
+
+def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
+    """Nothing asks for a local path: the tasks fetch, Spark writes, and the names are put right."""
+    target = f"{tmp_path.as_uri()}/trace"
+    result = ingest(spark, f"{folder.as_uri()}/rmq*.pcapng", target)
+    alone = import_capture([folder / name for name in NAMES]).rows
+    assert by_run(files.read(tmp_path / "trace")) == by_run(alone)
+    assert (result.files, open_trace(spark, target).rows) == (3, len(alone))
+    again = ingest(spark, folder.as_uri(), target)
+    assert (again.files, again.kept) == (0, 3)
+    assert again.failures[0].startswith("broken.pcap: not a capture")
+    with pytest.raises(AnalysisError, match=r"^nowhere://host/x\.pcap: Unrec"):
+        ingest(spark, "nowhere://host/x.pcap", target)
+
+
+def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, monkeypatch):
+    """One line that names the folder, and the parts of steps that were done before."""
+    from pyspark.sql import DataFrameWriter
+
+    def full(self, path, **_):
+        Path(path).mkdir(parents=True)
+        (Path(path) / "part").write_bytes(b"PAR1")
+        raise RuntimeError("java.io.IOException: No space left on device")
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", full)
+    with pytest.raises(AnalysisError, match="trace: no space left on the disk"):
+        ingest(spark, folder, tmp_path / "trace")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_the_trace_that_spark_wrote_tells_its_version(spark, folder, tmp_path):
+    """Spark keeps no metadata of ours, and the version is there all the same."""
+    ingest(spark, folder / NAMES[0], tmp_path / "trace")
+    (part,) = (tmp_path / "trace").iterdir()
+    assert version_in(pq.read_schema(part).metadata) == SCHEMA_VERSION
+
+
+def test_a_rotating_tcpdump_s_names_are_captures(folder):
+    """And a note that lies beside them is none."""
+    (folder / "note.txt").write_text("how it was made")
+    (folder / "client.log").write_text('[0x55]:  -> @open(16) [container-id="a"]')
+    (folder / "D.PCAP12").write_bytes(b"")
+    (folder / "[x].pcap").write_bytes(b"")
+    names = {Path(name).name for name in captures(folder)}
+    assert names == {*NAMES, "broken.pcap", "client.log", "D.PCAP12", "[x].pcap"}
+    assert captures(folder / "[x].pcap") == [str(folder / "[x].pcap")]
+
+
 def test_spark_reads_captures_as_a_table(spark):
     """`spark.read.format("amqp")`: a pattern, one task for each file."""
     register(spark)
@@ -62,11 +147,28 @@ def test_spark_reads_captures_as_a_table(spark):
     ]
 
 
+def test_a_bad_capture_stops_a_table_unless_told_otherwise(spark, folder):
+    """Skipped, or one row that tells its name, as the option says."""
+    register(spark)
+    read = spark.read.format("amqp")
+    with pytest.raises(AnalysisError, match=r"^broken\.pcap: not a capture"), told():
+        read.load(str(folder)).count()
+    skipped = read.option("bad", "skip").load(str(folder)).count()
+    rows = read.option("bad", "row").load([str(folder / NAMES[0]), str(folder / "broken.pcap")])
+    (row,) = rows.where("event = 'error'").select("run", "kind", "frame.extra_json").collect()
+    assert (row.run, row.kind) == ("broken.pcap", "unreadable")
+    assert "not a capture" in row.extra_json
+    assert rows.count() < skipped
+    with pytest.raises(AnalysisError, match="option bad is 'keep'; legal: stop, skip, row"), told():
+        read.option("bad", "keep").load(str(folder)).count()
+
+
 def test_no_good_capture_is_an_error(spark, tmp_path):
     """Nothing is written, and each file has its line."""
     (tmp_path / "a.pcap").write_bytes(b"nothing")
     with pytest.raises(AnalysisError, match=r"a\.pcap"):
         ingest(spark, tmp_path / "a.pcap", tmp_path / "trace")
-    assert list((tmp_path / "trace").iterdir()) == []
+    assert not (tmp_path / "trace").exists()
+    (tmp_path / "empty").mkdir()
     with pytest.raises(AnalysisError, match="no capture there"):
-        captures(tmp_path / "trace")
+        captures(tmp_path / "empty")

@@ -1,23 +1,112 @@
 """Something to send and a brake on: the same intervals by Spark and by a plain fold."""
 
+from dataclasses import replace
+
 import pytest
 
+from workbench import folds
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.stalls import stalls
-from workbench.trace import answers
+from workbench.folds.counters import Counters
+from workbench.folds.vantage import ends
+from workbench.scenarios.big_trace import episodes
 
-from .runs import all_rows
+from .made import made_rows
+from .runs import all_rows, capture_rows, scenario_rows
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return all_rows()
+    """Every scenario, every capture, planted stalls, and 60 runs that are spoiled."""
+    planted = [
+        replace(row, run=f"planted {number}")
+        for number, episode in enumerate(episodes())
+        for row in episode.rows
+    ]
+    return [*all_rows(), *planted, *made_rows(seed=11, runs=60)]
 
 
-@pytest.mark.parametrize("chunk", [11, 1 << 20])
-def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunk):
-    """On every scenario and capture, however the trace is cut."""
-    answer = stalls(chunks=Chunks(rows=chunk, tasks=3))(as_trace(rows)).collect()
+@pytest.mark.parametrize(
+    "chunks", [Chunks(rows=37, tasks=3), Chunks(whole=True)], ids=["cut", "whole"]
+)
+def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks):
+    """Random starts, drains, links attached again or interleaved, lost beginnings, captures."""
+    answer = stalls(chunks=chunks)(as_trace(rows)).collect()
     found = sorted(map(tuple, answer), key=lambda row: (row[0], row[6], str(row[:6])))
-    assert found == list(map(tuple, answers.stalls(rows)))
-    assert {row[-1] for row in found} >= {"internal", "later-frames"}
+    assert found == list(map(tuple, folds.stalls(rows)))
+
+
+def test_the_rows_hold_what_they_are_for(rows):
+    """Each kind of evidence and each brake is among them, and runs that begin late or wrap."""
+    found = folds.stalls(rows)
+    assert {row.evidence for row in found} == {"internal", "available", "later-frames"}
+    assert {row.brake for row in found} >= {
+        "link-credit", "session-window", "alarm", "unconfirmed",
+    }  # fmt: skip
+    drawn = " ".join(row.run for row in found)
+    for change in ("shifted", "begun_late", "holed", "again", "captured", "one_sided"):
+        assert change in drawn, change
+
+
+@pytest.mark.parametrize("name", sorted(scenario_rows()))
+def test_brakes_from_the_wire_are_those_that_were_recorded(name):
+    """At every row of a sender of ours, credit 0 and window 0 are what its ledger says."""
+    rows = scenario_rows()[name]
+    for end in ends(rows):
+        for step in Counters(end).steps():
+            ledger = step.row.ledger or {}
+            if step.link is None or not end.own or "link_credit" not in ledger:
+                continue
+            assert step.link.credit == ledger["link_credit"], step.row
+            if "remote_incoming_window" in ledger and step.session is not None:
+                assert step.session.left == ledger["remote_incoming_window"], step.row
+
+
+@pytest.mark.parametrize("name", sorted(scenario_rows()))
+def test_a_trace_without_its_recorded_brakes_has_the_same_stalls(name):
+    """Of what was recorded only a sender's knowledge of its own messages is used."""
+    rows = scenario_rows()[name]
+    kept = ("available",)
+    bare = [
+        replace(
+            row, brake=None, brakes=(), unknown=(),
+            ledger=None if row.ledger is None
+            else {key: value for key, value in row.ledger.items()
+                  if key in kept or not row.is_frame},
+        )
+        for row in rows
+    ]  # fmt: skip
+    assert folds.stalls(bare) == folds.stalls(rows)
+
+
+def test_a_capture_needs_no_ledger():
+    """The importer's reckoning is left out, and the stalls are the same."""
+    rows = capture_rows()
+    bare = [replace(row, ledger=None, ledger_source=None, brake=None, brakes=()) for row in rows]
+    assert folds.stalls(bare) == folds.stalls(rows)
+
+
+def test_a_message_in_the_middle_is_held_by_the_window_alone():
+    """Its credit was spent on its first frame: rmq43_e, a window of 3 frames, 0.4 s."""
+    rows = [row for row in capture_rows() if "large_message" in row.run]
+    stall = folds.stalls(rows)[-1]
+    assert stall.brake == "session-window"
+    assert (stall.messages_waiting, stall.evidence) == (1, "later-frames")
+    assert 350_000 < stall.end_us - stall.start_us < 450_000
+
+
+def test_a_slow_answer_is_no_proof():
+    """What comes later than a prompt sender would answer may have come by itself."""
+    rows = [row for row in capture_rows() if "rmq43_b" in row.run]
+    prompt = folds.stalls(rows)
+    assert {row.evidence for row in prompt} == {"later-frames"}
+    assert folds.stalls(rows, prompt_us=0) == []
+
+
+def test_short_stalls_can_be_left_out(as_trace):
+    """By both, from the same length on."""
+    rows = [row for row in capture_rows() if "rmq43_b" in row.run]
+    long = folds.stalls(rows, min_us=500_000)
+    assert 0 < len(long) < len(folds.stalls(rows))
+    answer = stalls(min_us=500_000, chunks=Chunks(whole=True))(as_trace(rows)).collect()
+    assert sorted(map(tuple, answer), key=lambda row: row[6]) == list(map(tuple, long))

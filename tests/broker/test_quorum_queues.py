@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench import presets
-from workbench.amqp.messaging import Accepted, Released
+from workbench.amqp.messaging import Accepted, Data, Header, Released, encode_message
 from workbench.amqp.performatives import Disposition, Flow, Transfer
 from workbench.queues import QueueArguments, QueueError
 
@@ -185,6 +185,100 @@ def test_a_full_queue_with_reject_publish_refuses() -> None:
         )
         rig.rest()
     assert told == ["confirmed"] * 6 + ["maxlen"] * 4
+
+
+def message(body: bytes, ttl_ms: int | None = None) -> bytes:
+    """An encoded message, with a time to live or without."""
+    return encode_message([Header(ttl=ttl_ms), Data(body)])
+
+
+def gone(rig: Rig) -> list[tuple[int, str]]:
+    """When messages were dropped, in ms, and why."""
+    rows = rig.recorder.rows
+    return [(row.t_us // 1_000, row.extra["reason"]) for row in rows if row.event == "drop"]
+
+
+@pytest.mark.parametrize(("ttl_ms", "at_ms"), [(None, 100), (30, 30), (300, 100)])
+def test_a_message_that_waited_too_long_leaves_every_replica(ttl_ms, at_ms) -> None:
+    """The leader's timer puts a command into the log: so it is the same moment for all copies."""
+    arguments = QueueArguments(queue_type="quorum", message_ttl_ms=100)
+    rig = quorum_rig(arguments=arguments)
+    rig.broker.queues["q"].publish(message(b"a", ttl_ms))
+    rig.rest()  # nobody waits for a timer of this kind: the run rests
+    assert rig.queue().ready == 1
+    while rig.clock.now_us < 400_000 and rig.clock.step():
+        pass
+    ((when_ms, why),) = gone(rig)
+    assert why == "expired"
+    assert at_ms <= when_ms <= at_ms + 2 * (RMQ43.fsync_us + 2 * RMQ43.node_latency_us) // 1_000
+    copies = rig.broker.cluster.groups["q"].members.values()
+    assert {(copy.machine.ready, copy.machine.terminal) for copy in copies} == {(0, 1)}
+
+
+def test_a_new_leader_sees_to_the_age_of_messages() -> None:
+    """The old one dies before the time is up; the next one drops what is too old."""
+    arguments = QueueArguments(queue_type="quorum", message_ttl_ms=100)
+    rig = quorum_rig(arguments=arguments)
+    rig.broker.queues["q"].publish(message(b"a"))
+    rig.rest()
+    rig.broker.cluster.crash("n1")
+    while rig.clock.now_us < 3_000_000 and rig.clock.step():
+        pass
+    assert [why for _, why in gone(rig)] == ["expired"]
+    assert rig.queue().ready == 0
+
+
+def test_an_expired_message_goes_to_the_dead_letter_exchange() -> None:
+    """As from a classic queue, and there it does not expire again."""
+    arguments = QueueArguments(
+        queue_type="quorum",
+        message_ttl_ms=50,
+        dead_letter_exchange="",
+        dead_letter_routing_key="dead",
+    )
+    rig = quorum_rig(arguments=arguments)
+    rig.broker.declare("dead")
+    rig.broker.queues["q"].publish(message(b"a", 40))
+    while rig.clock.now_us < 1_000_000 and rig.clock.step():
+        pass
+    assert (rig.queue().ready, rig.queue("dead").ready) == (0, 1)
+
+
+def test_too_many_octets_drop_the_oldest() -> None:
+    """x-max-length-bytes, with messages of 100 octets and a header each."""
+    size = len(message(b"x" * 100))
+    arguments = QueueArguments(queue_type="quorum", max_length_bytes=3 * size)
+    rig = quorum_rig(arguments=arguments)
+    for number in range(5):
+        rig.broker.queues["q"].publish(message(b"%d" % number + b"x" * 99))
+    rig.rest()
+    assert [why for _, why in gone(rig)] == ["maxlen"] * 2
+    assert rig.queue().ready_octets == 3 * size
+
+
+@pytest.mark.parametrize("declared_again", [False, True])
+def test_a_queue_that_nobody_consumes_from_is_deleted_when_its_time_is_over(declared_again) -> None:
+    """x-expires: a consumer holds it, a declaration puts it off."""
+    arguments = QueueArguments(queue_type="quorum", expires_ms=100)
+    rig = quorum_rig(arguments=arguments)
+    _, session = rig.raw()
+    receiver = rig.receiver(session)
+
+    def until(t_us: int) -> bool:
+        while rig.clock.next_us is not None and rig.clock.next_us <= t_us:
+            rig.clock.step()
+        return "q" in rig.broker.queues
+
+    assert until(500_000)  # as long as it has a consumer
+    receiver.detach()
+    rig.rest()
+    unused_us = rig.clock.now_us
+    if declared_again:
+        rig.clock.call_at(unused_us + 90_000, rig.broker.declare, "q", arguments)
+        unused_us += 90_000
+    assert until(unused_us + 90_000)
+    assert not until(unused_us + 110_000)
+    assert rig.broker.cluster.groups == {}
 
 
 def test_a_stalled_leader_takes_nothing_and_goes_on_with_everything() -> None:

@@ -58,3 +58,15 @@ def test_what_cannot_be_asked_is_told_in_one_line(repo, monkeypatch, capsys, arg
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
+
+
+def test_unknowns_need_no_java_and_are_a_page_or_rows(trace, capsys, monkeypatch):
+    """Sentences for people; the same things row by row for programs."""
+    monkeypatch.setenv("PATH", "")
+    assert main(["analyze", str(trace), "unknowns"]) == 0
+    page = capsys.readouterr().out
+    assert "neither a detach" in page
+    assert main(["analyze", str(trace), "unknowns", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert all(row["unknown"] in page and row["why"] in page for row in rows)
+    assert {row["what"] for row in rows} == {"ending"}

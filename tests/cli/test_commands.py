@@ -97,6 +97,19 @@ def test_run_writes_the_trace_of_a_run(capsys, folder):
     assert rows[-1].seq == len(rows) - 1
 
 
+def test_a_long_run_is_written_as_it_is_made_and_its_counts_are_told(capsys, folder):
+    """Under its own preset; model, article and residual, a line for each queue."""
+    out, err = lines(capsys, "run", "two_senders", "--set", "run_ms=20", "-o", "t.parquet")
+    assert out == []
+    rows = files.read(folder / "t.parquet")
+    assert err[0].startswith(f"t.parquet: {len(rows):,} rows without octets, ")
+    for line, kind in zip(err[1:], ("classic", "quorum"), strict=True):
+        taken = sum(row.kind == "transfer" and row.event == "received" and row.link == kind
+                    for row in rows)  # fmt: skip
+        assert line.startswith(f"{kind}-queue-amqp-10: {taken:,} messages; the article counted")
+        assert "residual" in line
+
+
 def test_the_same_command_gives_the_same_trace(capsys, folder):
     """A run is a pure function of what the command says."""
     for name in ("a.parquet", "b.parquet"):
@@ -171,6 +184,15 @@ def test_an_existing_output_is_replaced(capsys, folder):
         (["credit", "--act", "0:grant:link_credit=3", "-o", "t.parquet"], 2, "not attached yet"),
         (["credit", "--act", "1:2:3:4", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
         (["credit", "--act", "", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
+        (["two_senders"], 2, "where to write the trace with -o"),
+        (["two_senders", "--share", "-o", "t.parquet"], 2, "a long run, written as it is made"),
+        (["two_senders", "--act", "stop", "-o", "t.parquet"], 2, "neither --act nor --share"),
+        (["two_senders", "--set", "run_ms=0", "-o", "t.parquet"], 2, "legal: 1 to 60000 ms"),
+        (
+            ["two_senders", "--preset", "rmq4.3", "--set", "latency_us=0", "-o", "t.parquet"],
+            2,
+            "legal: latency_us from 1, or a preset with session_us",
+        ),
         (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
         (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
         (["credit", "-o", "."], 1, "is a folder"),

@@ -10,7 +10,15 @@ from workbench.exercises import quorum_check, quorum_predict, quorum_rate_predic
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.exercises.quorum_desk import sync_desk
-from workbench.exercises.quorum_real import MEASURED, modelled, real_chart, real_table
+from workbench.exercises.quorum_real import (
+    MEASURED,
+    modelled,
+    real_chart,
+    real_table,
+    senders_table,
+    transfer_ns,
+    with_processor,
+)
 from workbench.exercises.quorum_runs import (
     confirm_table,
     confirm_us,
@@ -31,6 +39,7 @@ from workbench.exercises.quorum_runs import (
     targets_table,
     then,
 )
+from workbench.exercises.table import tables
 from workbench.queues.raft_rules import RULES_BROKEN
 from workbench.trace.replicas import REPLICATED, Replicas
 
@@ -273,11 +282,36 @@ def test_the_model_beside_measurement_has_its_order_and_is_not_slower():
     measured = [one.rate for one in MEASURED]
     assert model == sorted(model, reverse=True)
     assert measured == sorted(measured, reverse=True)
-    residuals = [line[3] for line in real_table().lines]
+    residuals = [line[3] for line in real_table().lines[::2]]
     for text, one, two in zip(residuals, model, measured, strict=True):
         assert text == f"{(one / two - 1) * 100:+,.0f} %"
     chart = real_chart((1_000,))
     assert {item.name for item in chart.renderers} >= {"measured, RabbitMQ 4.3"}
+
+
+def test_the_processor_explains_the_fast_disk_and_every_classic_link():
+    """One number, read off a sum, brings five of six rates near; two quorum links stay too fast."""
+    for one in MEASURED:
+        quorum, classic = with_processor(one.fsync_us)
+        assert abs(classic / one.classic_rate - 1) < 0.15
+        assert one.rate < quorum < modelled(one.fsync_us)
+    fastest = MEASURED[0]
+    assert abs(with_processor(fastest.fsync_us)[0] / fastest.rate - 1) < 0.1
+    assert transfer_ns() * (fastest.rate + fastest.classic_rate) == pytest.approx(1e9, rel=1e-4)
+
+
+def test_the_articles_two_senders_are_played_and_their_residuals_told(capsys):
+    """Model, article and residual for each queue and for both; a line told how far it was."""
+    table = senders_table(100)
+    told = capsys.readouterr().err
+    assert "100 of 100 ms" in told
+    assert [line[0] for line in table.lines] == ["classic", "quorum", "both"]
+    for _, model, article, residual in table.lines:
+        share = int(model.replace(",", "")) / float(article.replace(",", "")) - 1
+        assert float(residual.removesuffix(" %")) == pytest.approx(share * 100, abs=0.1)
+    both = tables(table, real_table())
+    assert str(table) in str(both)
+    assert both._repr_html_().count("<table") == 2
 
 
 # -- checks ---------------------------------------------------------------------------------------

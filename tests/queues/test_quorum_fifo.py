@@ -14,6 +14,7 @@ from workbench.queues import (
     DetachConsumer,
     Dropped,
     Enqueue,
+    Expire,
     Modify,
     Purge,
     QueueError,
@@ -44,15 +45,19 @@ class Driver:
         self.seq = 0
         self.enqueue_seq = {}
 
-    def apply(self, command, client="c"):
+    def logged(self, command, client="c", t_us=0):
         self.seq += 1
         number = 0
         if isinstance(command, Enqueue):
             number = self.enqueue_seq[client] = self.enqueue_seq.get(client, 0) + 1
-        return self.queue.apply(Logged(client, self.seq, number, command))
+        return Logged(client, self.seq, number, command, t_us)
 
-    def publish(self, *payloads, client="p"):
-        return [e for payload in payloads for e in self.apply(Enqueue(payload=payload), client)[1]]
+    def apply(self, command, client="c", t_us=0):
+        return self.queue.apply(self.logged(command, client, t_us))
+
+    def publish(self, *payloads, client="p", ttl_ms=None, t_us=0):
+        sent = [Enqueue(payload=payload, ttl_ms=ttl_ms) for payload in payloads]
+        return [effect for one in sent for effect in self.apply(one, client, t_us)[1]]
 
     def consume(self, name="x", credit=None, **terms):
         effects = self.apply(QuorumCheckout(consumer=name, **terms))[1]
@@ -183,24 +188,84 @@ def test_a_lost_client_s_messages_come_back_as_failed_attempts():
         assert message.delivery_count == count
 
 
-def test_drop_head_drops_the_oldest():
+@pytest.mark.parametrize("terms", [{"max_length": 2}, {"max_length_bytes": 2}])
+def test_drop_head_drops_the_oldest(terms):
     """The newest message is always taken."""
-    driver = Driver(max_length=2)
+    driver = Driver(**terms)
     effects = driver.publish(b"a", b"b", b"c")
     assert [e.message.payload for e in effects] == [b"a"]
     assert [message.payload for message in driver.queue.ready_messages()] == [b"b", b"c"]
 
 
-def test_reject_publish_tells_when_it_is_full_and_when_below_80_percent():
-    """The state machine takes what is under way; publishers are told to stop."""
-    driver = Driver(max_length=10, overflow="reject-publish")
+def test_octets_are_counted_for_what_is_ready_alone():
+    """A message that is out at a consumer makes room; when it comes back the oldest must go."""
+    driver = Driver(max_length_bytes=10)
+    driver.publish(b"a" * 6)
+    driver.consume(credit=1)
+    assert driver.publish(b"b" * 6) == []
+    assert driver.queue.ready_octets == 6
+    effects = driver.apply(Release(consumer="x", message_ids=(0,)))[1]
+    # Returned messages are first, so the one that comes back is the one that goes.
+    assert [(e.message.payload, e.reason) for e in effects] == [(b"a" * 6, "maxlen")]
+
+
+@pytest.mark.parametrize(
+    ("queue_ms", "own_ms", "at_ms"),
+    [(10, None, 10), (None, 7, 7), (10, 7, 7), (5, 7, 5), (0, 9, 1)],
+)
+def test_a_message_waits_for_the_shorter_of_the_queue_s_time_and_its_own(queue_ms, own_ms, at_ms):
+    """Then it leaves with the next command, whichever; 0 means within one millisecond."""
+    driver = Driver(message_ttl_ms=queue_ms)
+    driver.publish(b"a", ttl_ms=own_ms, t_us=2_000)
+    assert driver.queue.deadline_us() == 2_000 + at_ms * 1_000
+    assert driver.apply(Expire(), t_us=2_000 + at_ms * 1_000 - 1)[1] == []
+    effects = driver.apply(Expire(), t_us=2_000 + at_ms * 1_000)[1]
+    assert [(e.message.payload, e.reason) for e in effects] == [(b"a", "expired")]
+    assert (driver.queue.ready, driver.queue.terminal) == (0, 1)
+    assert driver.queue.deadline_us() is None
+
+
+def test_an_old_message_behind_a_younger_one_waits_until_that_is_gone():
+    """Only the head is looked at; at the head it goes before it can be handed out."""
+    driver = Driver()
+    driver.publish(b"young", ttl_ms=9)
+    driver.publish(b"old", ttl_ms=3)
+    driver.publish(b"for ever")
+    assert driver.apply(Expire(), t_us=5_000)[1] == []
+    effects = driver.consume(credit=5)
+    assert payloads(effects) == [b"young", b"for ever"]
+    assert [e.reason for e in effects if isinstance(e, Dropped)] == ["expired"]
+
+
+def test_what_a_consumer_holds_is_not_too_old_until_it_comes_back():
+    """Its age goes on counting: returned too late it is gone at once."""
+    driver = Driver(message_ttl_ms=5)
+    driver.publish(b"a")
+    driver.consume(credit=1)
+    assert driver.apply(Expire(), t_us=50_000)[1] == []
+    effects = driver.apply(Release(consumer="x", message_ids=(0,)), t_us=50_001)[1]
+    assert [e.reason for e in effects] == ["expired"]
+
+
+def test_a_command_that_tells_an_earlier_time_turns_no_clock_back():
+    """A message that is sent again says when it was sent first."""
+    driver = Driver(message_ttl_ms=5)
+    driver.apply(Expire(), t_us=10_000)
+    driver.publish(b"a", t_us=2_000)
+    assert driver.queue.deadline_us() == 15_000
+
+
+@pytest.mark.parametrize("limit", ["max_length", "max_length_bytes"])
+def test_reject_publish_tells_when_it_is_full_and_when_80_percent_is_left(limit):
+    """The state machine takes what is under way; publishers are told to stop, and to go on."""
+    driver = Driver(**{limit: 10}, overflow="reject-publish")
     driver.consume()
-    effects = driver.publish(*[b"m"] * 12)
-    assert effects == [Full(True)]
+    assert driver.publish(*[b"m"] * 12) == [Full(True)]
     assert driver.queue.ready == 12
-    driver.credit("x", 12)
-    effects = driver.apply(Settle(consumer="x", message_ids=tuple(range(12))))[1]
+    assert Full(False) not in driver.credit("x", 3)
+    effects = driver.credit("x", 1, at=3)  # rabbit_fifo.erl:is_below, 8 of 10 is little enough
     assert Full(False) in effects
+    assert not driver.queue.full
 
 
 def test_with_a_single_active_consumer_the_others_wait_with_their_credit():
@@ -259,7 +324,15 @@ def test_reject_and_purge_take_messages_out():
     assert (reply, driver.queue.terminal) == (Count(count=2), 3)
 
 
-@pytest.mark.parametrize("terms", [{"overflow": "reject-publish-dlx"}, {"max_length": -1}])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"overflow": "reject-publish-dlx"},
+        {"max_length": -1},
+        {"max_length_bytes": -1},
+        {"message_ttl_ms": -1},
+    ],
+)
 def test_terms_that_cannot_be_are_refused_in_words(terms):
     """The text names what is legal."""
     with pytest.raises(QueueError, match=r"legal|knows"):
@@ -269,7 +342,9 @@ def test_terms_that_cannot_be_are_refused_in_words(terms):
 class AnyCommands(RuleBasedStateMachine):
     """Two copies apply the same commands, resent ones among them; a book counts."""
 
-    terms = MappingProxyType({"delivery_limit": 3, "max_length": 12})
+    terms = MappingProxyType(
+        {"delivery_limit": 3, "max_length": 12, "max_length_bytes": 40, "message_ttl_ms": 20}
+    )
 
     def __init__(self):
         super().__init__()
@@ -277,22 +352,32 @@ class AnyCommands(RuleBasedStateMachine):
         self.copy = QuorumFifo("q", QuorumTerms(**self.terms))
         self.held = {"x": set(), "y": set()}
         self.log = []
+        self.now_us = 0
 
     def do(self, command, client="c"):
-        driver = self.driver
-        reply, effects = driver.apply(command, client)
-        number = driver.enqueue_seq.get(client, 0) if isinstance(command, Enqueue) else 0
-        logged = Logged(client, driver.seq, number, command)
+        logged = self.driver.logged(command, client, self.now_us)
+        reply, effects = self.driver.queue.apply(logged)
         self.log.append(logged)
         assert self.copy.apply(logged) == (reply, effects)
         for effect in effects:
             if isinstance(effect, Handed):
                 self.held.setdefault(effect.deliver.consumer, set()).add(effect.number)
+                expires_us = effect.deliver.message.expires_us
+                assert expires_us is None or expires_us > self.now_us
 
-    @rule(count=st.integers(1, 4))
-    def publish(self, count):
+    @rule(
+        count=st.integers(1, 4),
+        size=st.integers(0, 9),
+        ttl_ms=st.one_of(st.none(), st.integers(0, 30)),
+    )
+    def publish(self, count, size, ttl_ms):
         for _ in range(count):
-            self.do(Enqueue(payload=b"m"), "p")
+            self.do(Enqueue(payload=b"m" * size, ttl_ms=ttl_ms), "p")
+
+    @rule(ms=st.integers(0, 15))
+    def let_time_pass(self, ms):
+        self.now_us += ms * 1_000
+        self.do(Expire())
 
     @rule(name=st.sampled_from("xy"), settled=st.booleans())
     def attach(self, name, settled):
@@ -316,6 +401,10 @@ class AnyCommands(RuleBasedStateMachine):
     @rule(name=st.sampled_from("xy"))
     def detach(self, name):
         self.do(DetachConsumer(consumer=name))
+
+    @rule()
+    def purge(self):
+        self.do(Purge())
 
     @rule()
     def lose_the_client(self):
@@ -350,7 +439,16 @@ class AnyCommands(RuleBasedStateMachine):
 
     @invariant()
     def no_more_is_ready_than_may_be(self):
-        assert self.driver.queue.ready <= self.terms["max_length"]
+        queue = self.driver.queue
+        ready = queue.ready_messages()
+        assert queue.ready == len(ready) <= self.terms["max_length"]
+        octets = sum(len(message.payload) for message in ready)
+        assert queue.ready_octets == octets <= self.terms["max_length_bytes"]
+
+    @invariant()
+    def the_first_is_not_too_old(self):
+        deadline_us = self.driver.queue.deadline_us()
+        assert deadline_us is None or deadline_us > self.now_us
 
 
 AnyCommands.TestCase.settings = settings(

@@ -97,6 +97,7 @@ def test_a65_a_message_of_ten_frames_costs_the_broker_s_window_ten_and_the_credi
 def test_a67_a_window_told_while_frames_are_on_their_way_counts_them(preset, start) -> None:
     """remote-incoming-window := next-incoming-id + incoming-window − next-outgoing-id [2.5.6]."""
     given = {"messages": 30, "client_window": 10, "broker_first_id": start, "link_credit": 30}
+    given |= {"latency_us": 1000}  # or nothing would be on its way where a preset has none
     begun = run("windows", preset, given)
     fourth = frames(begun, "transfer", BROKER, RECEIVED)[3]
     told = begun.act(fourth.seq, "open_window", frames=6)

@@ -36,6 +36,35 @@ def test_each_message_is_one_clock_event_even_without_service_time() -> None:
     assert done == [1, 2]
 
 
+def test_a_prompt_actor_does_what_takes_no_time_within_the_event_that_brings_it() -> None:
+    """In order, after the rest of that event; what takes time has events of its own."""
+    clock = VirtualClock()
+    done: list[tuple[int, int]] = []
+    actor: Actor[int] = Actor(
+        clock,
+        "a",
+        service_us=lambda message: 0 if message < 10 else message,
+        handle=lambda message: done.append((clock.now_us, message)),
+        prompt=True,
+    )
+
+    def bring() -> None:
+        for message in (1, 2, 20, 3):
+            actor.post(message)
+        done.append((clock.now_us, 0))
+
+    clock.call_soon(bring)
+    clock.step()
+    assert done == [(0, 0), (0, 1), (0, 2)]
+    assert actor.depth == 2
+    clock.run_until_rest()
+    assert done[3:] == [(20, 20), (20, 3)]
+    actor.stall()
+    clock.call_soon(actor.post, 4)
+    clock.run_until_rest()
+    assert actor.depth == 1
+
+
 def test_service_time_may_depend_on_the_message() -> None:
     """The service time is asked when a message's turn comes."""
     clock = VirtualClock()

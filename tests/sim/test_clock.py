@@ -58,6 +58,28 @@ def test_a_cancelled_timer_neither_runs_nor_counts() -> None:
     assert clock.next_us is None
 
 
+def test_what_is_called_at_once_belongs_to_the_event_under_way() -> None:
+    """Before any other event of that microsecond, in order, and no step of its own."""
+    for step in (VirtualClock.step, VirtualClock.run_until_rest):
+        clock = VirtualClock()
+        ran: list[str] = []
+
+        def first(clock: VirtualClock = clock, ran: list[str] = ran) -> None:
+            clock.call_soon(ran.append, "urgent", priority=Priority.REACT)
+            clock.at_once(lambda: ran.append("a"))
+            clock.at_once(lambda: clock.at_once(lambda: ran.append("b")))
+            ran.append("first")
+
+        clock.call_later(3, first)
+        step(clock)
+        if step is VirtualClock.step:
+            assert ran == ["first", "a", "b"]
+            assert clock.due == 1
+            clock.step()
+        assert ran == ["first", "a", "b", "urgent"]
+        assert clock.overview() == {"now_us": 3, "due": 0, "steps": 2}
+
+
 def test_run_until_rest_stops_at_its_bound() -> None:
     """An event that feeds itself cannot run for ever."""
     clock = VirtualClock()

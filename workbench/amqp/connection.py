@@ -278,6 +278,11 @@ class Connection:
             session.ledger(),
         )
 
+    def subject(self, item: WireItem, outgoing: bool) -> tuple[Session, Link] | None:
+        """Session and link that the item just sent or applied concerns; None as for `scope`."""
+        last, session, link = self._last_out if outgoing else self._last_in
+        return None if last is not item or session is None or link is None else (session, link)
+
     # -- time -----------------------------------------------------------------------------------
 
     def next_deadline(self, now_us: int) -> int | None:
@@ -333,7 +338,10 @@ class Connection:
         link: Link | None,
     ) -> None:
         """Sends a frame of a session."""
-        frame = Frame(channel, performative, payload)
+        self.emit_made(Frame(channel, performative, payload), session, link)
+
+    def emit_made(self, frame: Frame, session: Session, link: Link | None) -> None:
+        """Sends a frame of a session that is made already."""
         self.frames_out += 1
         self._last_out = (frame, session, link)
         self._emit(frame)

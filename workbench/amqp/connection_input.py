@@ -43,6 +43,7 @@ from workbench.amqp.performatives import (
     SaslCode,
     Transfer,
 )
+from workbench.amqp.quick import SMALL_PAYLOAD, take_settled
 from workbench.amqp.sasl import SaslServer
 from workbench.amqp.settings import UINT_MAX, USHORT_MAX
 from workbench.amqp.states import (
@@ -65,8 +66,6 @@ Outcome: TypeAlias = tuple[list[Event], "Session | None", Link | None]
 """Events, and the session and the link that the item concerns."""
 
 DROPPING = (ConnectionState.CLOSE_SENT, ConnectionState.DISCARDING)
-SMALL_PAYLOAD = 400
-"""A payload up to this leaves room for a transfer's fields within the least max-frame-size."""
 
 
 def receive(connection: Connection, item: WireItem) -> Outcome:
@@ -76,6 +75,10 @@ def receive(connection: Connection, item: WireItem) -> Outcome:
     if isinstance(item, ProtocolHeader):
         return [_header(connection, item)], None, None
     performative = item.performative
+    if type(performative) is Transfer:
+        taken = take_settled(connection, item, performative)
+        if taken is not None:
+            return [taken[0]], taken[1], taken[2]
     if performative is not None and performative.FRAME_TYPE == SASL_FRAME:
         return _sasl(connection, performative), None, None
     return _frame(connection, item)

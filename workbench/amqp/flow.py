@@ -95,8 +95,9 @@ class SenderLinkFlow:
         What an owner starts at credit 0, against the rule, moves the count alone.
         """
         self.delivery_count = serial.add(self.delivery_count, count)
-        self.link_credit = max(0, self.link_credit - count)
-        self.available = max(0, self.available - count)
+        credit, available = self.link_credit, self.available
+        self.link_credit = credit - count if credit > count else 0
+        self.available = available - count if available > count else 0
 
     def credit_after(self, delivery_count: int | None, link_credit: int) -> int:
         """What a flow of the receiver makes of the credit; changes nothing.
@@ -144,8 +145,9 @@ class ReceiverLinkFlow:
         """Deliveries have begun to arrive."""
         if self.delivery_count is not None:
             self.delivery_count = serial.add(self.delivery_count, count)
-        self.link_credit = max(0, self.link_credit - count)
-        self.available = max(0, self.available - count)
+        credit, available = self.link_credit, self.available
+        self.link_credit = credit - count if credit > count else 0
+        self.available = available - count if available > count else 0
 
     def advanced_to(self, delivery_count: int) -> int:
         """The credit left if the sender's count moves to this value; changes nothing.
@@ -252,17 +254,19 @@ class SessionFlow:
     def send_transfer(self, count: int = 1) -> None:
         """Transfer frames go out."""
         self.next_outgoing_id = serial.add(self.next_outgoing_id, count)
-        if self.remote_incoming_window is not None:
-            self.remote_incoming_window = max(0, self.remote_incoming_window - count)
+        window = self.remote_incoming_window
+        if window is not None:
+            self.remote_incoming_window = window - count if window > count else 0
 
     def take_transfer(self, count: int = 1) -> None:
         """Transfer frames have arrived."""
         if self.next_incoming_id is not None:
             self.next_incoming_id = serial.add(self.next_incoming_id, count)
         self.frames_in += count
-        self.incoming_window = max(0, self.incoming_window - count)
-        if self.remote_outgoing_window is not None:
-            self.remote_outgoing_window = max(0, self.remote_outgoing_window - count)
+        window, remote = self.incoming_window, self.remote_outgoing_window
+        self.incoming_window = window - count if window > count else 0
+        if remote is not None:
+            self.remote_outgoing_window = remote - count if remote > count else 0
 
     def ledger(self) -> Ledger:
         """The counters by name; what only the peer's begin can tell is left out until then."""

@@ -182,8 +182,21 @@ def _answered(whole: DataFrame) -> DataFrame:
             "credit_needed": needed.cast("long"),
         }
     )
+    filled = filled.withColumn("arithmetic", _arithmetic())
     enough = (F.col("zero_us") == 0) | (F.col("granted") >= F.col("credit_needed"))
     raised = F.col("granted") < F.col("credit_needed")
     told = F.when(enough, "enough").when(raised, "raise")
     advice = F.when(F.col("known") & (F.col("grants") > 0), told)
     return filled.withColumn("advice", F.coalesce(advice, F.lit("unknown")))
+
+
+def _arithmetic() -> Column:
+    """How the credit that is needed was worked out; null where it was not."""
+    tenths = F.floor(F.col("rate") * 10 + F.lit(0.5)).cast("long")
+    told = F.concat(
+        F.floor(tenths / 10).cast("long").cast("string"), F.lit("."), F.pmod(tenths, F.lit(10)),
+        F.lit("/s x ("), F.col("round_trip_us"), F.lit(" + "),
+        F.coalesce("interval_us", F.lit(0).cast("long")), F.lit(" us), rounded up: "),
+        F.col("credit_needed"),
+    )  # fmt: skip
+    return F.when(F.col("credit_needed").isNotNull(), told)

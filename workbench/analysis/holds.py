@@ -1,156 +1,333 @@
-"""What holds the sender of each link, row by row: the material of `stalls`.
+"""What holds the sender of each link, from the fields on the wire: the material of `stalls`.
 
-Only the sender's rows are taken: those its end logged, or a capture. Their `ledger` and `brakes`
-are the sender's own view, and `credit` shows that they follow from the wire. A window is the
-session's: when another link's transfer closes it, or a flow about no link opens it, that concerns
-every link of the session that sends the same way, so such edges are dealt to them.
+Only the rows that tell what a link's sender knows are taken ("An end's rows" in `data/README.md`),
+and of transfers only its own, which is half of a trace of both ends. Names are left behind at once:
+a row is numbers, and is told by hashes of its link and session. Credit and window are followed in
+two passes over the same cells, by session and by link; then only those rows go on at which a brake,
+or what is known of waiting messages, may change.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN, RECEIVED, SENT
+from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN, SENT
 
-from .chunks import Chunks, latest
+from . import serials
+from .chunks import Chunks, in_cells
+from .seen import other
+from .sweep import alone, settled, sweep
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FREE", "LINK", "holds"]
+__all__ = [
+    "LINK", "NONE", "SOME", "STATED", "SURE", "UNKNOWN", "link_keys", "peer_of", "session_edges",
+    "session_key", "turns", "viewed", "watched",
+]  # fmt: skip
 
-FREE = ""
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
-_SESSION = ("run", "connection", "session", "owner")
-_WINDOW_BRAKES = ("alarm", "session-window", "tcp", "no-message")
-_KINDS = ("attach", "flow", "transfer", "detach")
+NONE, UNKNOWN, STATED, SOME = 0, 1, 2, 3
+"""No message waits; nobody knows; the sender said that some do; its own counter says so."""
+SURE = -1
+"""Instead of the row in which a window of 0 was stated: it is an alarm's."""
+_KINDS = ("begin", "flow", "attach", "transfer", "detach", "end")
 
 
-def holds(trace: DataFrame, chunks: Chunks) -> DataFrame:
-    """Rows of links with what each tells: brake, window, messages waiting; null where it does not.
-
-    Columns besides the link's key: `seq`, `tie`, `t_us`, `frame_id`, `is_transfer`, `held` (a brake
-    other than the window, `FREE` if none), `closed` (the window), `alarm`, `waiting` (messages) and
-    `inside` (that number is the sender's own knowledge, so 0 means none).
-    """
-    rows = _sender_rows(trace)
-    links = rows.where(F.col("link").isNotNull()).select(
-        *LINK, "seq", F.lit(0).alias("tie"), "t_us", "frame_id", *_told()
-    )
-    edges = _with_alarms(_window_edges(rows, chunks), trace)
-    return links.unionByName(_dealt(edges, rows))
+def peer_of(vantage: Column) -> Column:
+    """The end that logs under this name; null for an actor inside the broker."""
+    return F.when(vantage == BROKER, BROKER).when(vantage.startswith("client:"), CLIENT)
 
 
-def _sender_rows(trace: DataFrame) -> DataFrame:
-    """The rows that the sender's end logged; `owner` is that end."""
-    other = F.when(F.col("from_peer") == CLIENT, BROKER).otherwise(CLIENT)
-    peer = F.when(F.col("vantage") == BROKER, BROKER).when(
-        F.col("vantage").startswith("client:"), CLIENT
-    )
-    owner = (
-        F.when(F.col("event") == SENT, F.col("from_peer"))
-        .when(F.col("event") == RECEIVED, other)
-        .when(F.col("event") == OBSERVED, F.coalesce(F.col("link_sender"), other))
-        .otherwise(peer)
-    )
-    frame = F.col("event").isin(*FRAME_EVENTS)
-    wanted = F.when(frame, F.col("kind").isin(*_KINDS, "begin")).otherwise(
-        F.col("link").isNotNull() & F.col("ledger").isNotNull()
-    )
-    ledger = F.col("ledger")
+def session_key(peer: str) -> Column:
+    """The direction of a session in which that peer sends."""
+    return F.xxhash64("run", "connection", "session", peer)
+
+
+def link_keys(trace: DataFrame) -> DataFrame:
+    """Each link once: its names and, as `lkey` and `skey`, the hashes that stand for it."""
     return (
-        trace.where(wanted & F.col("session").isNotNull())
-        .select(
-            *LINK, "seq", "t_us", "frame_id", "event", "kind", "brakes",
-            (F.col("ledger_source") == OWN).alias("inside"), owner.alias("owner"),
-            ledger["link_credit"].alias("credit"), ledger["available"].alias("available"),
-            ledger["remote_incoming_window"].alias("window"),
-        )
-        .where(F.col("link").isNull() | (F.col("link_sender") == F.col("owner")))
-    )  # fmt: skip
-
-
-def _told() -> tuple[Column, ...]:
-    gone = F.col("kind") == "detach"
-    return (
-        (F.coalesce(F.col("kind") == "transfer", F.lit(False))).alias("is_transfer"),
-        F.when(gone, FREE)
-        .when(F.col("credit").isNotNull(), F.coalesce(F.try_element_at(
-            F.array_except(F.col("brakes"),
-                           F.array(*(F.lit(name) for name in _WINDOW_BRAKES))), F.lit(1)),
-            F.lit(FREE)))
-        .alias("held"),
-        F.when(gone, False).otherwise(F.col("window") <= 0).alias("closed"),
-        F.when(
-            F.col("window").isNotNull(),
-            F.coalesce(F.array_contains(F.col("brakes"), "alarm"), F.lit(False)),
-        ).alias("alarm"),
-        F.when(gone, 0).otherwise(F.col("available")).cast("long").alias("waiting"),
-        (gone | F.col("inside")).alias("inside"),
-    )  # fmt: skip
-
-
-def _window_edges(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """The rows of a session at which its window closes or opens.
-
-    A transfer can close it and only a flow or begin can open it, so most rows drop out at once.
-    """
-    told = rows.where(
-        F.col("window").isNotNull() & ((F.col("window") <= 0) | F.col("kind").isin("flow", "begin"))
-    ).select(
-        *_SESSION, "seq", "t_us", "frame_id", F.col("link").alias("by_link"),
-        (F.col("window") <= 0).alias("closed"), F.xxhash64(*_SESSION).alias("key"),
-    )  # fmt: skip
-    known = latest(told, chunks, {"closed": F.col("closed")})
-    return known.where(F.col("closed") != F.coalesce("before_closed", F.lit(False)))
-
-
-def _with_alarms(edges: DataFrame, trace: DataFrame) -> DataFrame:
-    """Adds `alarm`: a resource alarm is on, and this window is one that it closes: a client's."""
-    alarms = (
-        trace.where(F.col("event").isin("alarm-set", "alarm-clear"))
-        .groupBy("run")
-        .agg(
-            F.collect_list(F.struct("seq", (F.col("event") == "alarm-set").alias("on"))).alias(
-                "alarms"
-            )
-        )
-    )
-    passed = F.filter("alarms", lambda one: one["seq"] < F.col("seq"))
-    sets = F.size(F.filter(passed, lambda one: one["on"]))
-    clears = F.size(F.filter(passed, lambda one: ~one["on"]))
-    on = F.col("alarms").isNotNull() & (sets > clears) & (F.col("owner") == CLIENT)
-    return (
-        edges.join(F.broadcast(alarms), "run", "left")
-        .withColumn("alarm", F.coalesce(on, F.lit(False)))
-        .drop("alarms")
-    )
-
-
-def _dealt(edges: DataFrame, rows: DataFrame) -> DataFrame:
-    """The edges of a session's window as rows of its links, without the one that made it."""
-    links = (
-        rows.where(F.col("link").isNotNull())
+        trace.where("link is not null and link_sender is not null and session is not null")
         .groupBy(*LINK)
-        .agg(F.min("seq").alias("since"), F.max("seq").alias("until"))
+        .agg(F.lit(1).alias("one"))
+        .select(*LINK, F.xxhash64(*LINK).alias("lkey"), session_key("link_sender").alias("skey"))
     )
-    joined = links.withColumnRenamed("link_sender", "owner").join(
-        F.broadcast(edges.drop("key", "cell", "chunk", "before_closed")), list(_SESSION), "inner"
-    )  # an edge for each link of the session
-    return joined.where(
-        ~F.col("by_link").eqNullSafe(F.col("link")) & (F.col("seq") > F.col("since"))
-    ).select(
-        *(F.col("owner").alias(name) if name == "link_sender" else F.col(name) for name in LINK),
-        "seq",
-        F.lit(1).alias("tie"),
-        "t_us",
-        "frame_id",
-        F.lit(False).alias("is_transfer"),
-        F.lit(None).cast("string").alias("held"),
-        "closed",
-        "alarm",
-        F.lit(None).cast("long").alias("waiting"),
-        F.lit(False).alias("inside"),
+
+
+def present(trace: DataFrame) -> DataFrame:
+    """Whose rows each connection has; a handful of rows."""
+    logger = F.when(F.col("event") == SENT, F.col("from_peer")).when(
+        F.col("event") != OBSERVED, other(F.col("from_peer"))
+    )
+    frames = trace.where(
+        (F.col("protocol") == AMQP_1_0)
+        & F.col("event").isin(*FRAME_EVENTS)
+        & F.col("connection").isNotNull()
+    )
+    return frames.groupBy("run", "connection").agg(
+        F.coalesce(F.max(logger == CLIENT), F.lit(False)).alias("has_client"),
+        F.coalesce(F.max(logger == BROKER), F.lit(False)).alias("has_broker"),
+        F.max(F.col("event") == OBSERVED).alias("has_observed"),
+    )
+
+
+def viewed(trace: DataFrame, kinds: tuple[str, ...], inner: Column | None = None) -> DataFrame:
+    """Frames of these kinds, once for each end of which they tell what it knows.
+
+    Args:
+        trace: the trace.
+        kinds: of frames. A transfer tells of the end alone that sent it.
+        inner: internal rows that are wanted too; they tell of their link's sender.
+
+    Returns:
+        The rows with `frame` for `is_frame`, `view`, `said` (that end sent it) and `own` (the end's
+        own row, no other stands in).
+    """
+    inner = F.lit(False) if inner is None else inner
+    is_frame = (F.col("protocol") == AMQP_1_0) & F.col("event").isin(*FRAME_EVENTS)
+    rows = trace.where(
+        F.col("connection").isNotNull() & ((is_frame & F.col("kind").isin(*kinds)) | inner)
+    ).withColumn("is_frame", is_frame)
+    rows = rows.join(F.broadcast(present(trace)), ["run", "connection"], "left")
+    author = F.col("from_peer")
+    logger = F.when(F.col("event") == SENT, author).when(F.col("event") != OBSERVED, other(author))
+    stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")
+
+    def tells(peer: Column) -> Column:
+        has = F.when(peer == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
+        return F.when(has, F.coalesce(logger == peer, F.lit(False))).otherwise(stands_in)
+
+    hears = tells(other(author)) & (F.col("kind") != "transfer")
+    views = F.when(~F.col("is_frame"), F.array(F.lit(False))).otherwise(
+        F.array_compact(F.array(F.when(tells(author), True), F.when(hears, False)))
+    )
+    rows = rows.withColumn("said", F.explode(views))
+    view = F.when(~F.col("is_frame"), F.col("link_sender")).when(F.col("said"), author)
+    rows = rows.withColumn("view", view.otherwise(other(author)))
+    own = F.when(F.col("view") == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
+    return rows.withColumn("own", own).drop("has_client", "has_broker", "has_observed")
+
+
+def _rows(trace: DataFrame) -> DataFrame:
+    """What flow control lives on, as numbers; a column is null where its row says nothing."""
+    frame, ledger = F.col("frame"), F.col("ledger")
+    available = F.when(F.col("ledger_source") == OWN, ledger["available"])
+    by_sender = peer_of(F.col("vantage")) == F.col("link_sender")
+    gate = F.col("event").isin("block", "unblock") & (F.col("kind") == "unconfirmed")
+    inner = (
+        ~F.col("event").isin(*FRAME_EVENTS)
+        & F.col("session").isNotNull() & F.col("link").isNotNull()
+        & F.col("link_sender").isin(CLIENT, BROKER)
+        & (F.coalesce(available.isNotNull() & by_sender, F.lit(False)) | gate)
+    )  # fmt: skip
+    rows = viewed(trace, _KINDS, inner).where("session is not null")
+    rows = rows.withColumns(
+        {
+            "skey": session_key("view"),
+            "lkey": F.when(
+                F.col("link").isNotNull() & (F.col("link_sender") == F.col("view")),
+                F.xxhash64(*LINK),
+            ),
+            "what": F.when(F.col("is_frame"), F.col("kind")).otherwise(""),
+        }
+    )
+    said, heard = F.col("said") & F.col("is_frame"), ~F.col("said") & F.col("is_frame")
+    flow, attach, begin = (F.col("what") == name for name in ("flow", "attach", "begin"))
+    mine, nothing = F.col("lkey").isNotNull(), F.lit(None).cast("long")
+    sends = said & (F.col("what") == "transfer")
+    last = ~F.coalesce(frame["more"], F.lit(False)) | F.coalesce(frame["aborted"], F.lit(False))
+    window = frame["incoming_window"]
+    word = F.when(
+        (window == 0) & (F.col("view") == CLIENT),
+        F.when(F.col("event") == OBSERVED, F.lit(SURE).cast("long")).otherwise(F.col("seq")),
+    )
+    begins_with = F.struct(frame["initial_delivery_count"].alias("value"))
+    stated = F.when(said & flow, frame["available"])
+    inside = available.isNotNull() & F.when(F.col("is_frame"), F.col("own")).otherwise(by_sender)
+    return rows.select(
+        F.xxhash64("run").alias("run"), "seq", "t_us", "frame_id", "skey", "lkey",
+        sends.alias("sends"),
+        F.when(said & begin, F.struct(frame["next_outgoing_id"].alias("value")))
+        .alias("s_start"),
+        F.when(
+            said & (begin | (flow & frame["next_outgoing_id"].isNotNull())),
+            F.struct(frame["next_outgoing_id"].alias("value")),
+        ).alias("s_base"),
+        F.when(
+            heard & (begin | flow) & window.isNotNull(),
+            F.struct(frame["next_incoming_id"].alias("at"), window.alias("more"),
+                     word.alias("word")),
+        ).alias("s_grant"),
+        (mine & sends & last).alias("ends"),
+        F.when(mine & sends, last).alias("l_state"),
+        F.when(mine & said & attach, begins_with).alias("l_start"),
+        F.when(mine & said & attach, begins_with).when(
+            mine & said & flow & frame["delivery_count"].isNotNull(),
+            F.struct(frame["delivery_count"].alias("value")),
+        ).alias("l_base"),
+        F.when(
+            mine & heard & flow & frame["link_credit"].isNotNull(),
+            F.struct(frame["delivery_count"].alias("at"), frame["link_credit"].alias("more")),
+        ).alias("l_grant"),
+        F.when(mine & attach, F.lit(True)).alias("l_on"),
+        F.when(mine & sends, F.col("t_us")).alias("l_us"),
+        F.when(
+            mine & inside,
+            F.struct(F.lit(True).alias("inside"), available.alias("number"),
+                     nothing.alias("none")),
+        ).when(
+            mine & stated.isNotNull(),
+            F.struct(F.lit(False).alias("inside"), stated.alias("number"),
+                     F.when(stated == 0, F.col("seq")).alias("none")),
+        ).alias("l_told"),
+        F.when(
+            ~F.col("is_frame") & gate,
+            F.struct((F.col("event") == "block").alias("on"), "seq",
+                     serials.steps(ledger["delivery_count"], -ledger["link_credit"])
+                     .alias("limit")),
+        ).alias("gate"),
+        (mine & (F.col("what") == "detach")).alias("gone"),
+    )  # fmt: skip
+
+
+def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Rows of sessions with the window that their sender has after each.
+
+    Returns:
+        The rows of `_rows` with `closed` (the window is 0), `word` (the row in which the peer said
+        so itself, null if it did not) and `is_edge` (that may have changed with the row).
+    """
+    rows = _rows(trace)
+    cells = settled(rows) if chunks.whole else in_cells(rows, chunks)
+    read = sweep(
+        cells, "skey", chunks, count="sends", lasts=("s_grant", "s_start"), marks=("s_base",)
+    )
+    base, grant = F.col("s_base"), F.col("s_grant")
+    number = serials.add(base["it"]["value"], F.col("n") - base["n"])
+    at = F.coalesce(grant["at"], F.col("s_start")["value"])
+    left = grant["more"] - serials.used(grant["more"], at, number)
+    read = read.withColumns(
+        {"closed": F.coalesce(left <= 0, F.lit(False)), "word": grant["word"]}
+    ).drop("n", "s_base", "s_grant", "s_start")
+    shut = F.struct("closed", F.col("word").isNotNull())
+    was = F.lag(shut).over(alone("skey", chunks))
+    return read.withColumn("is_edge", was.isNull() | (shut != was))
+
+
+def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
+    """The rows of links at which a hold, or what is known of waiting messages, may turn.
+
+    Also the first transfer after a hold, and the first that comes late after another.
+
+    Args:
+        seen: of `watched`.
+        chunks: how the trace is cut.
+        prompt_us: later than this a transfer is late.
+
+    Returns:
+        `lkey`, `run`, `seq`, `t_us`, `frame_id`, `closed`, `word`, `sends`, `gate`, `gone`, `here`:
+        struct of what holds for the link after the row, and `prev_us` and `prev_begun` (the time of
+        the transfer before, and the messages begun before; null at the beginning of a cell).
+    """
+    edge = F.last(F.when(F.col("is_edge"), F.col("seq")), ignorenulls=True).over(
+        alone("skey", chunks).rowsBetween(Window.unboundedPreceding, 0)
+    )
+    rows = seen.withColumn("edge", edge).where("lkey is not null")
+    rows = rows.withColumns(
+        {"told": F.col("l_told.inside"), "granted": F.col("l_grant").isNotNull()}
+    )
+    read = sweep(
+        rows, "lkey", chunks, count="ends",
+        lasts=("l_state", "l_start", "l_grant", "l_on", "l_us"), marks=("l_base", "l_told"),
+        state="l_state",
+    )  # fmt: skip
+    read = _with_counters(read)
+    place = alone("lkey", chunks)
+    code = (
+        F.col("zero").cast("int") + F.col("closed").cast("int") * 2
+        + F.col("word").isNotNull().cast("int") * 4 + F.col("knows") * 8
+    )  # fmt: skip
+    read = read.withColumns(
+        {
+            "same": F.lag(code).over(place) == code,
+            "before": F.lag("seq").over(place),
+            "after": F.lead("edge").over(place),
+            "prev_us": F.lag("l_us").over(place),
+            "prev_begun": F.lag("begun").over(place),
+        }
+    )
+    held = F.col("zero") | F.col("closed")
+    stirred = held | F.coalesce(F.col("edge") > F.col("before"), F.lit(False))
+    gap = F.col("sends") & (F.col("t_us") - F.col("prev_us") > prompt_us)
+    mark = F.when(stirred, 2).when(gap, 1).when(F.col("sends"), 0)
+    earlier = place.rowsBetween(Window.unboundedPreceding, -1)
+    read = read.withColumn("mark", F.last(mark, ignorenulls=True).over(earlier))
+    wanted = (
+        F.col("before").isNull()
+        | F.coalesce(F.col("after") > F.col("seq"), F.lit(True))
+        | ~F.col("same")
+        | (F.col("told").isNotNull() & (held | ~F.col("told")))
+        | (F.col("granted") & F.col("zero"))
+        | F.col("gate").isNotNull()
+        | F.col("gone")
+        | (F.col("sends") & (F.col("edge") > F.col("before")))
+        | (F.col("sends") & (F.coalesce("mark", F.lit(2)) == 2))
+        | (gap & (F.col("mark") == 0))
+    )
+    return read.where(wanted).select(
+        "lkey", "run", "seq", "t_us", "frame_id", "closed", "word", "sends", "gate", "gone",
+        F.struct("zero", "knows", "none", "waiting", "limit", "begun", "middle", "l_us").alias(
+            "here"
+        ),
+        "prev_us", "prev_begun",
+    )  # fmt: skip
+
+
+def _with_counters(read: DataFrame) -> DataFrame:
+    """What a link's sender may send, and what is known of its messages, after each row."""
+    read = read.withColumn("middle", ~F.coalesce("l_state", F.lit(True)))
+    read = read.withColumn("begun", F.col("n") + F.col("middle").cast("long"))
+    base, grant, told = F.col("l_base"), F.col("l_grant"), F.col("l_told")
+    count = serials.add(base["it"]["value"], _begun_since(base))
+    at = F.coalesce(grant["at"], F.col("l_start")["value"])
+    left = grant["more"] - serials.used(grant["more"], at, count)
+    inside, number = told["it"]["inside"], told["it"]["number"]
+    read = read.withColumns(
+        {
+            "zero": ~F.col("middle")
+            & F.when(grant.isNull(), F.col("l_on").isNotNull()).otherwise(
+                F.coalesce(left <= 0, F.lit(False))
+            ),
+            "limit": serials.add(at, grant["more"]),
+            "waiting": F.when(inside, number)
+            .when(told.isNotNull(), F.greatest(number - _begun_since(told), F.lit(0)))
+            .otherwise(0),
+        }
+    )
+    knows = (
+        F.when(F.col("waiting") > 0, F.when(inside, SOME).otherwise(STATED))
+        .when(F.coalesce(inside, F.lit(False)) & ~F.col("middle"), NONE)
+        .otherwise(UNKNOWN)
+    )
+    read = read.withColumn("knows", knows)
+    return read.withColumn("none", F.when(F.col("knows") == UNKNOWN, told["it"]["none"]))
+
+
+def _begun_since(mark: Column) -> Column:
+    """Messages begun since; one may have been in the middle then."""
+    open_then = (~F.coalesce(mark["state"], F.lit(True))).cast("long")
+    return F.col("begun") - mark["n"] - open_then
+
+
+def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:
+    """The rows of `watched` at which a window closes or opens, for all links but the row's own."""
+    changed = F.col("is_edge")
+    if chunks.whole:  # before the first row it was open
+        changed = changed & (F.col("closed") | F.col("word").isNotNull() | F.col("earlier"))
+        seen = seen.withColumn("earlier", F.lag("seq").over(alone("skey", chunks)).isNotNull())
+    return seen.where(changed).select(
+        "skey", "seq", "t_us", "frame_id", "closed", "word", F.col("lkey").alias("by")
     )

@@ -1,29 +1,35 @@
 """Captures into one trace, many at a time: `spark.read.format("amqp")`.
 
 One task for each file; it decodes with the importer that `workbench import` uses for a single
-capture, so the rows are the same, and hands them over as Arrow batches. A file that is no good is
-told by name and skipped. A capture's run is named by its stem and its content, and its part of the
-trace by its run: what is there already is not decoded again, so an import that was stopped goes on
-where it was.
+capture, so the rows are the same, and hands them over as Arrow batches, so that no capture need fit
+into memory. Spark writes them, each capture its own Parquet file, and only names pass through the
+driver: files and target may lie wherever the cluster reaches them.
+
+A capture's run is named by its stem and its content, and its part of the trace by its run: what is
+there already is not decoded again, so an import that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
-import glob
+import atexit
 import json
-import os
 import shutil
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from workbench.trace.schema import arrow_schema
+from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
 from .errors import AnalysisError
+from .places import Target, captures, fetched, is_url, part_name, spark_path, target_at
 from .reading import told
+from .watching import Watched
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,48 +37,52 @@ if TYPE_CHECKING:
 
 __all__ = ["AmqpSource", "Ingested", "captures", "ingest", "register"]
 
-BATCH_ROWS = 20_000
-SUFFIXES = (".pcap", ".pcapng", ".cap", ".txt", ".log", ".gz")
+UNREADABLE = "unreadable"
+"""Kind of the row that stands for a capture that is not good."""
+STEPS = 20
+"""An import is done in so many steps at most: what a step has done is safe from a stop."""
+GROUP_OCTETS = 4 << 20
+"""Size of a row group: Spark reads each by a task of its own."""
+
+_SHIPPED = "spark.workbench.shipped"
 
 Progress = Callable[[int, int], None]
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `spark.read.format("amqp").load(PATH)` known to a session."""
+    """Makes `spark.read.format("amqp").load(PATH)` known to a session.
+
+    The machines of a cluster get this package with it; what it imports they must have themselves.
+    """
+    context = spark.sparkContext
+    if not context.master.startswith("local[") and context.master != "local":
+        _ship(spark)
     spark.dataSource.register(AmqpSource)
 
 
-def captures(paths: str | Path | Iterable[str | Path]) -> list[Path]:
-    """The capture files that paths stand for: files, folders of them, or patterns with `*`.
-
-    Raises:
-        AnalysisError: a path stands for none.
-    """
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: list[Path] = []
-    for each in given:
-        place = Path(each)
-        if place.is_dir():
-            some = sorted(
-                file
-                for file in place.rglob("*")
-                if file.is_file() and file.suffix in SUFFIXES and not file.name.startswith(".")
-            )
-        elif any(sign in str(each) for sign in "*?["):
-            some = sorted(Path(name) for name in glob.glob(str(each), recursive=True))
-        else:
-            some = [place]
-        if not some:
-            raise AnalysisError(f"{each}: no capture there ({', '.join(SUFFIXES)})")
-        found += [file for file in some if file not in found]
-    return found
+def _ship(spark: SparkSession) -> None:
+    """Give this package to every machine of a cluster, once for each session."""
+    if spark.conf.get(_SHIPPED, ""):
+        return
+    package = Path(__file__).parent.parent
+    # Executors fetch it when they begin, and one may begin late: it stays until this process ends.
+    folder = tempfile.mkdtemp(prefix="workbench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    whole = f"{folder}/workbench.zip"
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(package.rglob("*.py")):
+            packed.write(file, file.relative_to(package.parent))
+    spark.sparkContext.addPyFile(whole)
+    spark.conf.set(_SHIPPED, "true")
 
 
 class AmqpSource(DataSource):
     """Captures as a table of Spark's, with the columns of a trace.
 
-    Options: `path` (file, folder, pattern, or a JSON list of them), `port`, `redact` (`true`),
-    `problems` (a folder in which each bad file leaves a line; without it a bad file stops the job).
+    Options: `path` (file, folder, pattern or URL, or a JSON list of them), `port`, `redact`
+    (`true`), `bad` (`stop`: a capture that is not good ends the job; `skip`: it has no rows; `row`:
+    one row of event `error` and kind `unreadable` tells its name and why), `known` (a JSON list of
+    parts of a trace that are there, whose captures are not read again).
     """
 
     @classmethod
@@ -100,41 +110,54 @@ class _File(InputPartition):
 
 
 class _Reader(DataSourceReader):
+    BAD = ("stop", "skip", "row")
+
     def __init__(self, options: dict[str, str]) -> None:
         lowered = {name.lower(): value for name, value in options.items()}
-        path = lowered.get("path", "")
+        path = lowered.get("paths") or lowered.get("path", "")
         if not path:
             raise AnalysisError("format amqp needs a path: a capture, a folder or a pattern")
-        named = json.loads(path) if path.startswith("[") else path
-        self.files = [str(file) for file in captures(named)]
-        self.port = int(lowered["port"]) if lowered.get("port") else None
+        self.files = captures(json.loads(path) if path.startswith("[") else path)
         self.redact = lowered.get("redact", "").lower() == "true"
-        self.problems = lowered.get("problems")
+        self.bad = lowered.get("bad", "stop")
+        if self.bad not in self.BAD:
+            raise AnalysisError(f"option bad is {self.bad!r}; legal: {', '.join(self.BAD)}")
+        port = lowered.get("port", "")
+        if port and not (port.isdigit() and 1 <= int(port) <= 65535):
+            raise AnalysisError(f"option port is {port!r}; legal: 1 to 65535")
+        self.port = int(port) if port else None
+        self.known = frozenset(json.loads(lowered.get("known", "[]")))
 
     def partitions(self) -> Sequence[InputPartition]:
         return [_File(file) for file in self.files]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         from workbench.trace.files import to_table
-        from workbench.trace.importer import CaptureError, import_capture
+        from workbench.trace.importer import CaptureError, read_capture, run_name
 
         assert isinstance(partition, _File)
         try:
-            result = import_capture(partition.path, port=self.port, redact=self.redact)
-        except CaptureError as error:
-            if self.problems is None:
-                raise
-            _note(self.problems, partition.path, str(error))
-            return
-        rows = result.rows
-        for start in range(0, len(rows), BATCH_ROWS):
-            yield from to_table(rows[start : start + BATCH_ROWS]).to_batches()
+            with fetched(partition.path) as file:
+                run = run_name(file)
+                if part_name(run) in self.known:
+                    return
+                for rows in read_capture(file, run, port=self.port, redact=self.redact):
+                    yield from to_table(rows).to_batches()
+        except (AnalysisError, CaptureError, OSError) as error:
+            text = str(error)
+            if isinstance(error, OSError):
+                text = f"{Path(partition.path).name}: {error.strerror or error}"
+            if self.bad == "stop":
+                raise CaptureError(text) from None
+            if self.bad == "row":
+                yield from to_table([_unreadable(partition.path, text)]).to_batches()
 
 
-def _note(folder: str, path: str, text: str) -> None:
-    """Leave a line where the driver finds it; a task that is tried again writes the same."""
-    name = f"{Path(path).name}.{abs(hash(path))}"
-    (Path(folder) / name).write_text(text, encoding="utf-8")
+def _unreadable(path: str, text: str) -> Row:
+    return Row(
+        run=Path(path).name, seq=0, t_us=0, vantage=WIRE_VANTAGE, event="error", protocol=INTERNAL,
+        kind=UNREADABLE, frame={"extra_json": json.dumps({"text": text}, ensure_ascii=False)},
+    )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,103 +184,119 @@ def ingest(
     *,
     port: int | None = None,
     redact: bool = False,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Imports captures into a folder of Parquet files, one or more for each capture, in parallel.
+    """Imports captures into a folder of Parquet files, one for each capture, in parallel.
 
     Args:
         spark: the session.
-        paths: captures, folders of them, patterns.
+        paths: captures, folders of them, patterns; local ones or URLs.
         folder: where the trace is to be; made if it is missing. Parts that are there stay.
         port: the broker's port, where it is not found by itself.
         redact: replace SASL responses and message bodies by zeros.
+        strict: if one capture is not good, keep none of those read now.
         progress: told how many captures of how many are done.
 
     Raises:
         AnalysisError: no capture was good, or the disk is full; parts that are whole stay.
     """
-    from workbench.trace.importer import CaptureError, run_name
-
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    result, waiting, seen = Ingested(), [], set()
-    for file in captures(paths):
-        try:
-            run = run_name(file)
-        except CaptureError as error:
-            result.failures.append(str(error))
-            continue
-        if run in seen:
-            result.failures.append(f"{file.name}: the same capture was given twice")
-        elif _part(target, run).exists():
-            result.kept += 1
-        else:
-            waiting.append(file)
-        seen.add(run)
-    register(spark)
-    done, total = 0, len(waiting)
-    step = max(1, 4 * spark.sparkContext.defaultParallelism)
-    for start in range(0, total, step):
-        if progress is not None:
-            progress(done, total)
-        _some(spark, waiting[start : start + step], target, port, redact, result)
-        done = min(total, start + step)
-    if progress is not None:
-        progress(total, total)
-    if not result.files and not result.kept:
-        raise AnalysisError("; ".join(result.failures) or "no capture was given")
-    return result
-
-
-def _part(folder: Path, run: str) -> Path:
-    return folder / f"{run}.parquet"
-
-
-def _some(
-    spark: SparkSession,
-    files: list[Path],
-    target: Path,
-    port: int | None,
-    redact: bool,
-    result: Ingested,
-) -> None:
-    """Import a few captures at once; each part appears whole."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    aside = target / f".import.{os.getpid()}"
-    problems = aside / "problems"
-    problems.mkdir(parents=True, exist_ok=True)
-    options = {"problems": str(problems), "redact": str(redact).lower()}
-    if port is not None:
-        options["port"] = str(port)
+    files = captures(paths)
+    target = target_at(spark, folder)
     try:
-        with told():
-            frame = (
-                spark.read.format("amqp")
-                .options(**options)
-                .load(json.dumps([str(file) for file in files]))
-            )
-            frame.write.mode("overwrite").option("maxRecordsPerFile", 0).parquet(
-                str(aside / "rows")
-            )
-        for written in sorted((aside / "rows").glob("*.parquet")):
-            with pq.ParquetFile(written) as parquet:
-                if not parquet.metadata.num_rows:
-                    continue
-                head = next(parquet.iter_batches(batch_size=1, columns=["run"]))
-                run = head.column(0)[0].as_py()
-                whole = aside / f"{run}.parquet"
-                # Spark does not keep what our schema says beside the columns: its version.
-                with pq.ParquetWriter(whole, arrow_schema(), compression="zstd") as writer:
-                    for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
-                        table = pa.Table.from_batches([batch]).cast(arrow_schema())
-                        writer.write_table(table)
-                        result.rows += batch.num_rows
-            whole.rename(_part(target, run))
-            result.files += 1
-        result.failures += [note.read_text(encoding="utf-8") for note in sorted(problems.iterdir())]
+        register(spark)
+        job = _Job(spark=spark, target=target, port=port, redact=redact, there=target.names())
+        total = len(files)
+        step = max(4 * spark.sparkContext.defaultParallelism, -(-total // STEPS))
+        for start in range(0, total, step):
+            some = files[start : start + step]
+            watch = None if progress is None else _counted(progress, start, len(some), total)
+            with Watched(spark, watch):
+                job.decode(some)
+            if not strict:
+                job.keep()
+            if progress is not None:
+                progress(min(total, start + step), total)
+        if strict and job.result.failures:
+            job.result.files = job.result.rows = 0
+            return job.result
+        job.keep()
+    except AnalysisError as error:
+        raise AnalysisError(f"{folder}: {error}") from None
     except OSError as error:
-        raise AnalysisError(f"{target}: cannot write there: {error.strerror or error}") from None
+        raise AnalysisError(f"{folder}: cannot write there: {error.strerror or error}") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        target.clear()
+    if not job.result.files and not job.result.kept:
+        raise AnalysisError("; ".join(job.result.failures) or "no capture was given")
+    return job.result
+
+
+def _counted(progress: Progress, start: int, most: int, total: int) -> Callable[[int, int], None]:
+    """Tasks of a step as captures; its last one is done when all is in its place."""
+    return lambda done, _: progress(start + min(done, most - 1), total)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Job:
+    """An import on its way.
+
+    Attributes:
+        there: names of the parts that were there before.
+        waiting: what is decoded and not in its place yet: where it lies aside, and its name.
+    """
+
+    spark: SparkSession
+    target: Target
+    port: int | None
+    redact: bool
+    there: set[str]
+    steps: int = 0
+    waiting: dict[str, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    result: Ingested = field(default_factory=Ingested)
+
+    def decode(self, files: Sequence[str]) -> None:
+        """Decode some captures at once, aside."""
+        options = {
+            "bad": "row",
+            "redact": str(self.redact).lower(),
+            "known": json.dumps(sorted(self.there)),
+        } | ({} if self.port is None else {"port": str(self.port)})
+        place = f"{self.target.aside}/{self.steps}"
+        with told():
+            rows = self.spark.read.format("amqp").options(**options).load(json.dumps(list(files)))
+            rows.write.option("parquet.block.size", str(GROUP_OCTETS)).parquet(place)
+            found = self._written(place)
+        self.result.kept += len(files) - len(found)
+        for name, run, count, problem in found:
+            part = part_name(run)
+            if problem is not None:
+                self.result.failures.append(json.loads(problem)["text"])
+            elif part in self.seen:
+                self.result.failures.append(f"{run}: the same capture was given twice")
+            else:
+                self.seen.add(part)
+                self.waiting[f"{self.steps}/{name}"] = part
+                self.result.files += 1
+                self.result.rows += count
+        self.steps += 1
+
+    def keep(self) -> None:
+        """Put what is decoded into its place."""
+        while self.waiting:
+            written, name = next(iter(self.waiting.items()))
+            self.target.keep(written, name)
+            del self.waiting[written]
+
+    def _written(self, place: str) -> list[tuple[str, str, int, str | None]]:
+        """What Spark wrote: file, run, rows, and what was wrong; one row for each capture."""
+        from .schemas import TRACE
+
+        path = place if is_url(place) else spark_path(place)
+        rows = self.spark.read.schema(TRACE).parquet(path)
+        told_of = F.when(F.col("kind") == UNREADABLE, F.col("frame.extra_json"))
+        by_file = rows.groupBy(F.col("_metadata.file_name").alias("name")).agg(
+            F.first("run"), F.count("*"), F.max(told_of)
+        )
+        return [tuple(row) for row in by_file.orderBy("name").collect()]

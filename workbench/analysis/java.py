@@ -6,6 +6,7 @@ linear algebra uses. A folder with a `bin/java` of three lines leaves that one f
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .errors import AnalysisError
@@ -23,7 +25,7 @@ __all__ = ["JAVA_FROM", "Java", "find_java"]
 JAVA_FROM = 17
 """The oldest Java that Spark 4 runs on."""
 CHOICE = "WORKBENCH_JAVA"
-"""Set to `bundled`: take the wheel's Java even if another is there."""
+"""Set to `bundled`: take the wheel's Java even if another is there. Set to `none`: take none."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _SHIM = """\
@@ -60,6 +62,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """
     variables = os.environ if environment is None else environment
     tried: list[str] = []
+    if variables.get(CHOICE) == "none":
+        raise AnalysisError(f"{CHOICE}=none: Spark is not to be started; unset it to have Spark")
     if variables.get(CHOICE) != "bundled":
         for home in _installed(variables):
             number = _version(home / "bin" / _program())
@@ -111,9 +115,14 @@ def _version(program: Path) -> int | None:
     return int(match[1]) if match else None
 
 
+@cache
 def _shim(java: Path) -> Path:
-    """A folder that serves as JAVA_HOME; made once per user and real Java."""
+    """A folder that serves as JAVA_HOME; made once, and gone when this process ends.
+
+    Nobody else can put a program there: its name cannot be guessed.
+    """
     home = Path(tempfile.mkdtemp(prefix="workbench-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
     program = home / "bin" / "java"
     program.parent.mkdir()
     program.write_text(_SHIM.format(java=java), encoding="utf-8")

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY, arrow_schema
+from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, arrow_schema, version_in
 
 from .chunks import Chunks
 from .errors import AnalysisError
+from .places import is_url, spark_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "count_rows", "open_trace", "told", "trace_files"]
 
 _REQUIRED = tuple(column.name for column in COLUMNS if not column.nullable)
+_CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
 _FILE = re.compile(r"(?:file:/*)?(/[^\s'\"]+?\.parquet)")
 
 
@@ -56,16 +58,20 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
     """
     from .schemas import TRACE
 
-    if "://" in str(path):
-        frame = spark.read.schema(TRACE).parquet(str(path))
-        return Trace(frame=frame, rows=-1, chunks=Chunks())
+    if is_url(path):
+        with told():
+            frame = spark.read.schema(TRACE).parquet(str(path))
+            rows = frame.count()
+        if not rows:
+            raise AnalysisError(f"{path}: holds no rows: an empty trace")
+        return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
     files = trace_files(path)
     rows = sum(_checked(file) for file in files)
     if not rows:
         raise AnalysisError(f"{path}: holds no rows: an empty trace")
     if check:
         _check_order(files)
-    frame = spark.read.schema(TRACE).parquet(*(str(file) for file in files))
+    frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in files))
     return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
 
 
@@ -109,6 +115,9 @@ def told() -> Iterator[None]:
         raise
     except Exception as error:
         text = str(error)
+        bad = _CAPTURE.search(text)
+        if bad is not None:
+            raise AnalysisError(bad[1].strip()) from None
         file = _FILE.search(text)
         where = file[1] if file else "the trace"
         if "FileNotFound" in text or "FILE_NOT_EXIST" in text or "does not exist" in text:
@@ -144,8 +153,7 @@ def _checked(file: Path) -> int:
 
 
 def _check_schema(file: Path, schema: Any) -> None:
-    metadata = {name.decode(): text.decode() for name, text in (schema.metadata or {}).items()}
-    version = metadata.get(VERSION_KEY)
+    version = version_in(schema.metadata)
     if version is not None and version != SCHEMA_VERSION:
         raise AnalysisError(
             f"{file}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"

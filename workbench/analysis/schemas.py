@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import types as T
 
-from workbench.trace.schema import COLUMNS
+from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, VERSION_KEY
 
 if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
 __all__ = [
-    "COMPARE", "CREDIT", "GRANTS", "KEY", "LATENCY", "STALLS", "SUMMARY", "THROUGHPUT", "TRACE",
-    "VIOLATIONS", "WINDOWS", "spark_type",
+    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LOST", "RATES", "STALLS",
+    "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
 
 _WORDS: dict[str, T.DataType] = {
@@ -37,11 +37,16 @@ def spark_type(column: Field) -> T.DataType:
 
 TRACE = T.StructType(
     [
-        T.StructField(column.name, spark_type(column), column.nullable, {"doc": column.doc})
-        for column in COLUMNS
+        T.StructField(
+            column.name,
+            spark_type(column),
+            column.nullable,
+            {"doc": column.doc} | ({} if number else {VERSION_KEY: SCHEMA_VERSION}),
+        )
+        for number, column in enumerate(COLUMNS)
     ]
 )
-"""A trace: `data/README.md` field by field."""
+"""A trace: `data/README.md` field by field. What Spark writes keeps the version with `run`."""
 
 
 def _answer(*columns: tuple[str, T.DataType, str]) -> T.StructType:
@@ -124,6 +129,7 @@ GRANTS = _answer(
     ("rate", _REAL, "messages per second while there was credit"),
     ("round_trip_us", _LONG, "typical time from a grant at credit 0 to the next message"),
     ("credit_needed", _LONG, "rate times round trip and interval, rounded up"),
+    ("arithmetic", _TEXT, "how credit_needed was worked out, in words of numbers"),
     ("advice", _TEXT, "unknown, enough or raise"),
     ("known", _BOOL, "the delivery-count was known from the link's beginning"),
 )
@@ -145,6 +151,8 @@ THROUGHPUT = _answer(
     ("frames", _LONG, "transfer frames of the sender in it"),
     ("body_bytes", _LONG, "octets of bodies in those"),
     ("rate", _REAL, "messages per second"),
+    ("queue_rate", _REAL, "the same of all links of this sender's side with this queue"),
+    ("connection_rate", _REAL, "the same of all links of this sender on this connection"),
     ("share", _REAL, "of what this peer sent on this connection in the window"),
     ("jain", _REAL, "Jain's index of fairness between those links"),
     ("blocked_us", _LONG, "time with credit behind a closed session window"),
@@ -166,4 +174,26 @@ COMPARE = _answer(
     ("difference", _REAL, "right less left"),
     ("ratio", _REAL, "right by left; null if left is 0"),
     ("effect", _REAL, "Cohen's d; null for totals"),
+)
+RATES = _answer(
+    ("window_start_us", _LONG, "where the window begins"),
+    ("messages", _LONG, "that begin in it, over all links"),
+)
+HELD = _answer(
+    ("window_start_us", _LONG, "where the window begins"),
+    ("brake", _TEXT, "what held senders"),
+    ("links", _LONG, "how many links it held at some moment of the window"),
+)
+BY_BRAKE = _answer(
+    ("brake", _TEXT, "what held senders"),
+    ("stalls", _LONG, "how often"),
+    ("links", _LONG, "how many links"),
+    ("lost_us", _LONG, "all of it together"),
+    ("longest_us", _LONG, "the longest"),
+)
+LOST = _answer(
+    ("run", _TEXT, "which run"),
+    ("link", _TEXT, "the link's name"),
+    ("brake", _TEXT, "what held its sender"),
+    ("lost_us", _LONG, "all of it together"),
 )

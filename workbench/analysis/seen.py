@@ -18,7 +18,7 @@ __all__ = ["VIEW", "frames_once", "other", "seen"]
 
 VIEW = "view"
 _FIELDS = (
-    "next_outgoing_id", "incoming_window", "next_incoming_id", "handle", "role",
+    "next_outgoing_id", "incoming_window", "next_incoming_id", "handle", "handle_max", "role",
     "initial_delivery_count", "delivery_count", "link_credit", "drain", "echo", "delivery_id",
     "settled", "more", "aborted", "first", "last",
 )  # fmt: skip

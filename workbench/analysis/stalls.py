@@ -1,18 +1,15 @@
 """When did a sender have something to send while a brake was on, and which brake was it?
 
-A stall begins when both are true and ends at the frame that lets go, or when nothing waits any
-more. That messages waited is known in one of three ways:
+`stalls` of `data/README.md`: from the fields on the wire, and from internal rows where there are
+any. Three steps:
 
-* `internal`: the sender's own counter in the trace;
-* `available`: the sender stated it on the wire, less what it has sent since;
-* `later-frames`: nobody stated it, but as soon as the brake was off a transfer followed, within
-  `prompt_us`. When the message came cannot be known then: the stall is counted from the brake on.
-
-A sender that is known to have nothing, whose queue is empty or which gave its credit back, has no
-stall, whatever the brakes. A stall that nothing ended runs to the end of its session, connection or
-run. Where brakes change, each has its own row.
-
-Rows are cut by chunk (`chunks`); of each chunk only the rows go on at which something changes.
+1. `holds` reads credit and window of every row and lets those rows through at which something may
+   turn: of a trace without stalls, next to none;
+2. here they are put in order with what concerns several links (windows, the end of sessions, TCP,
+   alarms), and each *hold*, from the row that puts a brake on to the row after which none is, gets
+   its number;
+3. rows are dealt by link and hold, so that a busy link is many small groups, and each group tells
+   its stalls: what was known of messages that wait, and what followed the release.
 """
 
 from __future__ import annotations
@@ -22,10 +19,27 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from .chunks import CELL, Chunks, in_cells, latest
+from workbench.trace.schema import BROKER, CLIENT
+
+from .chunks import Chunks
 from .compose import Transformer, typed
-from .holds import FREE, LINK, holds
+from .holds import (
+    LINK,
+    SOME,
+    STATED,
+    SURE,
+    UNKNOWN,
+    link_keys,
+    peer_of,
+    session_edges,
+    session_key,
+    turns,
+    viewed,
+    watched,
+)
+from .running import running
 from .schemas import STALLS, TRACE
+from .sweep import settled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,7 +49,7 @@ __all__ = ["PROMPT_US", "stalls"]
 PROMPT_US = 20_000
 """A sender that waited answers a grant at once: a round trip and its machine's time."""
 ORDER = ("seq", "tie")
-_UNKNOWN, _NONE, _SOME = 1, 0, 2
+_HOLD = ("lkey", "hold")
 
 
 @typed(TRACE, STALLS)
@@ -53,168 +67,232 @@ def stalls(
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = holds(trace, chunks).withColumn("key", F.xxhash64(*LINK))
-        turns = _turns(in_cells(rows, chunks), chunks)
-        ended = _by_knowledge(turns).unionByName(_by_what_followed(turns, prompt_us))
-        found = ended.unionByName(_not_ended(turns, trace))
-        return found.where(F.col("end_us") - F.col("start_us") >= min_us).withColumn(
-            "end", F.lit("sender")
-        )
+        seen = watched(trace, chunks)
+        few = settled(turns(seen, chunks, prompt_us))
+        links = settled(link_keys(trace))
+        dealt = _dealt(seen, few, links, trace, chunks)
+        held = _numbered(_own(few).unionByName(dealt, allowMissingColumns=True), trace, chunks)
+        found = _told(_grouped(held, chunks, prompt_us), prompt_us)
+        return _named(found, links, trace).where(F.col("end_us") - F.col("start_us") >= min_us)
 
     return transform
 
 
-def _class(waiting: Column, inside: Column) -> Column:
-    """Messages wait, none waits, or that is not known: what was stated may be out of date."""
-    return F.when(waiting > 0, _SOME).when(inside & (waiting == 0), _NONE).otherwise(_UNKNOWN)
-
-
-def _turns(cells: DataFrame, chunks: Chunks) -> DataFrame:
-    """The rows at which a link's brake, or what is known of its messages, changes.
-
-    And the transfers that may be the first after a brake. `was`: the place where the state began
-    that the row ends.
-    """
-    window = Window.partitionBy(CELL, "key").orderBy(*ORDER)
-    earlier = window.rowsBetween(Window.unboundedPreceding, -1)
-    told = {
-        "held": F.col("held"),
-        "closed": F.col("closed"),
-        "alarm": F.col("alarm"),
-        "knows": F.when(F.col("waiting").isNotNull(), _class(F.col("waiting"), F.col("inside"))),
-    }
-    rows = cells.withColumns(told).withColumns(
-        {f"old_{name}": F.last(name, ignorenulls=True).over(earlier) for name in told}
-        | {"after_transfer": F.lag("is_transfer").over(window)}
-    )
-    changed = F.lit(False)
-    for name in told:
-        new, old = F.col(name), F.col(f"old_{name}")
-        changed = changed | (new.isNotNull() & (old.isNull() | (new != old)))
-    first = F.col("is_transfer") & ~F.coalesce("after_transfer", F.lit(False))
-    few = rows.where(changed | first).select(
-        *LINK, "key", *ORDER, "t_us", "frame_id", "is_transfer", "waiting", "inside", *told
-    )
-    # From here on it is few rows, used several times: they are worked out once and kept.
-    few = few.localCheckpoint(eager=False)
-    few = latest(few, chunks, {name: F.col(name) for name in told}, order=ORDER, both=True)
-    few = few.withColumns(
-        {
-            "brake": _brake(""),
-            "knows": F.coalesce(F.col("knows"), F.lit(_UNKNOWN)),
-            "state": _state(""),
-            "is_turn": ~_state("").eqNullSafe(_state("before_")),
-        }
-    ).localCheckpoint(eager=False)
-    place = F.struct("brake", "knows", "seq", "frame_id", "t_us", "waiting", "inside")
-    few = latest(few, chunks, {"was": F.when(F.col("is_turn"), place)}, order=ORDER)
-    few = few.withColumnRenamed("before_was", "was").localCheckpoint(eager=False)
-    # What comes right before a transfer: another one, or the end of a state.
-    step = F.struct("is_transfer", "is_turn", "brake", "was", "t_us", "frame_id")
-    return latest(
-        few, chunks, {"step": F.when(F.col("is_turn") | F.col("is_transfer"), step)}, order=ORDER
-    ).localCheckpoint(eager=False)
-
-
-def _brake(which: str) -> Column:
-    """The brake that a row's parts make: a brake of the link first, then its session's window."""
-    held = F.col(f"{which}held")
-    return F.when(held != FREE, held).when(
-        F.col(f"{which}closed"),
-        F.when(F.col(f"{which}alarm"), "alarm").otherwise("session-window"),
-    )
-
-
-def _state(which: str) -> Column:
-    """Brake and what is known of messages, in one word; empty without a brake."""
-    knows = F.coalesce(F.col(f"{which}knows"), F.lit(_UNKNOWN))
-    return F.when(
-        _brake(which).isNotNull(), F.concat_ws("/", _brake(which), knows.cast("string"))
-    ).otherwise(FREE)
-
-
-def _by_knowledge(turns: DataFrame) -> DataFrame:
-    """Stalls of which it is known that messages waited."""
-    was = F.col("was")
-    return turns.where(
-        F.col("is_turn") & was["brake"].isNotNull() & (was["knows"] == _SOME)
-    ).select(
-        *LINK,
-        was["seq"].alias("seq"),
-        was["frame_id"].alias("frame_id"),
-        was["brake"].alias("brake"),
-        was["t_us"].alias("start_us"),
-        F.col("t_us").alias("end_us"),
-        F.greatest(was["waiting"], F.col("waiting")).alias("messages_waiting"),
-        F.col("frame_id").alias("release_frame_id"),
-        F.when(was["inside"], "internal").otherwise("available").alias("evidence"),
-    )
-
-
-def _by_what_followed(turns: DataFrame, prompt_us: int) -> DataFrame:
-    """Stalls of which the first transfer after them is the proof."""
-    released = F.col("before_step")
-    was = released["was"]
-    proof = (
-        F.col("is_transfer")
-        & released["is_turn"]
-        & released["brake"].isNull()
-        & was["brake"].isNotNull()
-        & (was["knows"] == _UNKNOWN)
-        & (F.col("t_us") - released["t_us"] <= prompt_us)
-    )
-    return turns.where(proof).select(
-        *LINK,
-        was["seq"].alias("seq"),
-        was["frame_id"].alias("frame_id"),
-        was["brake"].alias("brake"),
-        was["t_us"].alias("start_us"),
-        released["t_us"].alias("end_us"),
-        F.lit(1).cast("long").alias("messages_waiting"),
-        released["frame_id"].alias("release_frame_id"),
-        F.lit("later-frames").alias("evidence"),
-    )
-
-
-def _not_ended(turns: DataFrame, trace: DataFrame) -> DataFrame:
-    """Stalls that last as long as their session, connection or run."""
-    last = (
-        turns.where("is_turn")
-        .groupBy(*LINK)
-        .agg(
-            F.max_by(
-                F.struct("brake", "knows", "seq", "frame_id", "t_us", "waiting", "inside"),
-                F.struct(*ORDER),
-            ).alias("it")
-        )
-        .where(F.col("it.brake").isNotNull() & (F.col("it.knows") == _SOME))
-    )
-    runs = trace.groupBy("run").agg(F.max("t_us").alias("run_us"))
-    gone = trace.where(
-        F.col("kind").isin("close", "end") | (F.col("event") == "disconnect")
-    ).select("run", "connection", "session", "kind", "t_us")
-    closed = (
-        gone.where(F.col("kind").isNull() | (F.col("kind") != "end"))
-        .groupBy("run", "connection").agg(F.min("t_us").alias("closed_us"))
+def _own(few: DataFrame) -> DataFrame:
+    """Rows of the links themselves."""
+    return few.select(
+        "lkey", "run", "seq", F.lit(0).alias("tie"), "t_us", "frame_id", "sends", "here",
+        F.struct("closed", "word").alias("shut"), "gate", "prev_us", "prev_begun",
+        F.when(F.col("gone"), F.lit(True)).alias("over"),
     )  # fmt: skip
-    ended = (
-        gone.where(F.col("kind") == "end")
-        .groupBy("run", "connection", "session").agg(F.min("t_us").alias("ended_us"))
+
+
+def _dealt(
+    seen: DataFrame, few: DataFrame, links: DataFrame, trace: DataFrame, chunks: Chunks
+) -> DataFrame:
+    """What concerns all links of a session or connection, as a row of each of them."""
+    since = few.groupBy("lkey").agg(F.min("seq").alias("since"))
+    peers = F.xxhash64("run", "connection", "link_sender")
+    lean = links.select(
+        "lkey", F.explode(F.array("skey", peers)).alias("dkey"), F.xxhash64("run").alias("run")
+    ).join(since, "lkey")
+    windows = session_edges(seen, chunks).select(
+        F.col("skey").alias("dkey"), "seq", "t_us", "frame_id", "by",
+        F.struct("closed", "word").alias("shut"),
     )  # fmt: skip
-    it = F.col("it")
+    events = windows.unionByName(_events(trace), allowMissingColumns=True)
+    there = F.col("seq") > F.col("since")
     return (
-        last.join(F.broadcast(runs), "run", "inner")
-        .join(F.broadcast(closed), ["run", "connection"], "left")
-        .join(F.broadcast(ended), ["run", "connection", "session"], "left")
+        events.join(F.broadcast(lean), "dkey")  # each event meets the links of its session
+        .where(there & ~F.col("by").eqNullSafe(F.col("lkey")))
         .select(
-            *LINK,
-            it["seq"].alias("seq"),
-            it["frame_id"].alias("frame_id"),
-            it["brake"].alias("brake"),
-            it["t_us"].alias("start_us"),
-            F.greatest(it["t_us"], F.least("run_us", "closed_us", "ended_us")).alias("end_us"),
-            it["waiting"].alias("messages_waiting"),
-            F.lit(None).cast("long").alias("release_frame_id"),
-            F.when(it["inside"], "internal").otherwise("available").alias("evidence"),
+            "lkey", "run", "seq", F.lit(1).alias("tie"), "t_us", "frame_id",
+            F.lit(False).alias("sends"), "shut", "tcp", "over",
         )
+    )  # fmt: skip
+
+
+def _events(trace: DataFrame) -> DataFrame:
+    """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
+    place = ("seq", "t_us", "frame_id")
+    ends = viewed(trace, ("end", "close")).select(
+        F.when(F.col("kind") == "end", session_key("view"))
+        .otherwise(F.xxhash64("run", "connection", "view")).alias("dkey"),
+        *place, F.lit(True).alias("over"),
+    )  # fmt: skip
+    tcp = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
+    gone = F.col("event") == "disconnect"
+    both = F.array(F.lit(CLIENT), F.lit(BROKER))
+    others = trace.where((tcp | gone) & F.col("connection").isNotNull()).withColumn(
+        "peer", F.explode(F.when(gone, both).otherwise(F.array(peer_of(F.col("vantage")))))
     )
+    others = others.select(
+        F.xxhash64("run", "connection", "peer").alias("dkey"), *place,
+        F.when(gone, F.lit(True)).alias("over"),
+        F.when(tcp, F.col("event") == "block").alias("tcp"),
+    )  # fmt: skip
+    return ends.unionByName(others, allowMissingColumns=True)
+
+
+def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Adds brake and what is known after each row, and `hold`, the number of the link's hold."""
+    alarms = (
+        trace.where("event = 'alarm-set'")
+        .groupBy(F.xxhash64("run").alias("run"))
+        .agg(F.min("seq").alias("alarm"))
+    )
+    rows = rows.join(F.broadcast(alarms), "run", "left").withColumnRenamed("lkey", "key")
+    word = F.col("shut.word")
+    alarm = (word == SURE) | F.coalesce(word > F.col("alarm"), F.lit(False))
+    gate, here = F.col("gate"), F.col("here")
+    remembered = {
+        "here": here,
+        "shut": F.when(
+            F.col("shut").isNotNull(),
+            F.struct(F.col("shut.closed").alias("closed"),
+                     F.coalesce(alarm, F.lit(False)).alias("alarm")),
+        ),
+        "tcp": F.col("tcp"),
+        "over": F.col("over"),
+        "free": F.when(~here["zero"], F.col("seq")),
+        "on": F.when(gate["on"], gate),
+        "off": F.when(~gate["on"], gate["seq"]),
+    }  # fmt: skip
+    read = running(rows, chunks, remembered, order=ORDER).where("was_over is null")
+    known = {name: F.col(f"now_here.it.{name}") for name in ("knows", "none", "begun", "middle")}
+    own = F.col("tie") == 0
+    read = read.withColumns(
+        {
+            "brake": _brake("now"),
+            "before": _brake("was"),
+            **known,
+            "waiting": F.when(own, F.col("here.waiting")).otherwise(0),
+            "prev_us": F.coalesce("prev_us", F.col("was_here.it.l_us")),
+            "prev_begun": F.coalesce("prev_begun", F.col("was_here.it.begun"), F.lit(0)),
+            "over": F.col("over").isNotNull(),
+        }
+    )
+    was = F.struct(F.col("was_here.it.knows"), F.col("was_here.it.none"))
+    same = F.col("brake").eqNullSafe(F.col("before")) & (
+        F.col("brake").isNull() | F.struct("knows", "none").eqNullSafe(was)
+    )
+    read = read.withColumns(
+        {"turn": ~same, "starts": F.col("brake").isNotNull() & F.col("before").isNull()}
+    ).select(
+        "key", "run", *ORDER, "t_us", "frame_id", "sends", "brake", "before", "knows", "none",
+        "begun", "middle", "waiting", "prev_us", "prev_begun", "over", "turn", "starts",
+    )  # fmt: skip
+    count = running(read, chunks, {}, count=F.col("starts"), order=ORDER)
+    return count.withColumnRenamed("n", "hold").withColumnRenamed("key", "lkey")
+
+
+def _brake(when: str) -> Column:
+    """What holds the sender, from what is remembered; null if nothing does."""
+    it = {
+        name: F.col(f"{when}_{name}.it")
+        for name in ("here", "shut", "tcp", "over", "free", "on", "off")
+    }
+    on, off = it["on"], it["off"]
+    blocked = on.isNotNull() & (
+        off.isNull() | (off < on["seq"]) | (off > F.coalesce(it["free"], F.lit(-1)))
+    )
+    # If the limit is another, a grant of before the block is still on its way.
+    withheld = blocked & (on["limit"].isNull() | on["limit"].eqNullSafe(it["here"]["limit"]))
+    credit = F.when(withheld, "unconfirmed").otherwise("link-credit")
+    window = F.when(it["shut"]["alarm"], "alarm").otherwise("session-window")
+    brake = (
+        F.when(it["here"]["zero"], credit)
+        .when(it["shut"]["closed"], window)
+        .when(it["tcp"], "tcp")
+    )  # fmt: skip
+    return F.when(it["over"].isNull(), brake)
+
+
+def _grouped(held: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
+    """The rows of each hold with its release, and how many messages followed that.
+
+    The row with which the next hold begins belongs to both: it may be the transfer that proves.
+    """
+    again = F.when(F.col("starts") & (F.col("hold") > 1), F.array(F.col("hold") - 1, "hold"))
+    rows = held.where("hold > 0").withColumn(
+        "number", F.explode(F.coalesce(again, F.array("hold")))
+    )
+    rows = rows.withColumn("closing", F.col("number") < F.col("hold")).drop("hold")
+    rows = rows.withColumnRenamed("number", "hold")
+    # Dealt by hand: Spark would put what looks small to it into one task.
+    rows = rows.repartition(4 if chunks.whole else chunks.tasks, *_HOLD)
+    group = Window.partitionBy(*_HOLD)
+    free, was_free = F.col("brake").isNull(), F.col("before").isNull()
+    after = F.col("closing") | (free & was_free)
+    release = F.struct(*ORDER, "t_us", "begun", "middle", "over")
+    rows = rows.withColumns(
+        {
+            "release": F.min(F.when(~F.col("closing") & free & ~was_free, release)).over(group),
+            "first": F.min(F.when(after & F.col("sends"), F.struct("seq", "t_us"))).over(group),
+        }
+    )
+    late = (
+        F.col("sends")
+        & after
+        & (F.col("seq") > F.col("first.seq"))
+        & (F.col("t_us") - F.col("prev_us") > prompt_us)
+    )
+    rows = rows.withColumn(
+        "upto",
+        F.coalesce(
+            F.min(F.when(late, F.struct("seq", "prev_begun"))).over(group)["prev_begun"],
+            F.max("begun").over(group),
+        ),
+    )
+    turn = (F.col("turn") & ~F.col("closing")).cast("int")
+    rows = rows.where("not closing").withColumn("part", F.sum(turn).over(group.orderBy(*ORDER)))
+    return rows.withColumn("most", F.max("waiting").over(Window.partitionBy(*_HOLD, "part"))).where(
+        "turn"
+    )
+
+
+def _told(rows: DataFrame, prompt_us: int) -> DataFrame:
+    """The parts of holds that are stalls."""
+    group = Window.partitionBy(*_HOLD)
+    place = group.orderBy(*ORDER)
+    said = (F.col("knows") != UNKNOWN) | (F.col("none") == F.col("seq"))
+    parts = rows.withColumns(
+        {
+            "said": F.max(F.when(F.col("brake").isNotNull() & said, F.col("seq"))).over(group),
+            "end_us": F.lead("t_us").over(place),
+            "end_frame": F.lead(F.when(~F.col("over"), F.col("frame_id"))).over(place),
+            "end_waiting": F.lead("waiting").over(place),
+        }
+    ).where("brake is not null")
+    release, first = F.col("release"), F.col("first")
+    proven = (
+        (F.col("knows") == UNKNOWN)
+        & (F.col("brake") != "tcp")
+        & (F.col("seq") >= F.coalesce("said", F.lit(0)))
+        & ~release["over"]
+        & (first["t_us"] - release["t_us"] <= prompt_us)
+    )
+    burst = F.col("upto") - release["begun"] + release["middle"].cast("long")
+    known = F.greatest("most", "end_waiting")
+    evidence = (
+        F.when(F.col("knows") == SOME, "internal")
+        .when(F.col("knows") == STATED, "available")
+        .when(proven, "later-frames")
+    )
+    return parts.select(
+        "lkey", "run", "seq", "frame_id", "brake", F.col("t_us").alias("start_us"), "end_us",
+        F.greatest(F.when(proven, burst).otherwise(known), F.lit(1)).alias("messages_waiting"),
+        F.col("end_frame").alias("release_frame_id"), evidence.alias("evidence"),
+    ).where("evidence is not null")  # fmt: skip
+
+
+def _named(found: DataFrame, links: DataFrame, trace: DataFrame) -> DataFrame:
+    """With the names of links; what nothing ended lasts to the run's last row."""
+    last = trace.groupBy(F.xxhash64("run").alias("run_key")).agg(F.max("t_us").alias("last_us"))
+    names = links.select("lkey", *LINK)
+    named = (
+        found.withColumnRenamed("run", "run_key")
+        .join(F.broadcast(names), "lkey")
+        .join(F.broadcast(last), "run_key")
+    )
+    return named.withColumns({"end": F.lit("sender"), "end_us": F.coalesce("end_us", "last_us")})

@@ -142,11 +142,13 @@ def _shared(found: DataFrame, window_us: int) -> DataFrame:
     """What needs all links of a sender in a window."""
     messages = F.col("messages").cast("double")
     here = Window.partitionBy("run", "connection", "link_sender", "k")
+    queue = Window.partitionBy("run", "queue", "link_sender", "k")
     found = found.where("frames is not null").withColumns(
         {
             "total": F.sum(messages).over(here),
             "squares": F.sum(messages * messages).over(here),
             "links": F.count("*").over(here),
+            "queued": F.when(F.col("queue").isNotNull(), F.sum(messages).over(queue)),
         }
     )
     total, squares = F.col("total"), F.col("squares")
@@ -154,6 +156,8 @@ def _shared(found: DataFrame, window_us: int) -> DataFrame:
         {
             "window_start_us": F.col("k") * window_us,
             "rate": messages * F.lit(1e6) / F.lit(window_us),
+            "queue_rate": F.col("queued") * F.lit(1e6) / F.lit(window_us),
+            "connection_rate": total * F.lit(1e6) / F.lit(window_us),
             "share": F.when(total > 0, messages / total),
             "jain": F.when(squares > 0, total * total / (F.col("links") * squares)),
             "blocked_us": F.coalesce("blocked_us", F.lit(0).cast("long")),

@@ -30,6 +30,9 @@ CLAUSES = {
     "delivery-id-order": "2.6.12",
     "id-never-sent": "2.5.6",
     "handle-unknown": "2.6.2",
+    "handle-in-use": "2.6.2",
+    "handle-too-high": "2.7.2",
+    "delivery-id-changed": "2.7.5",
     "no-answer": "2.7.4",
 }
 
@@ -58,7 +61,7 @@ def violations_of(
         _beyond(sessions, F.col("sends"), "beyond-window", chunks),
         *_numbers(links, chunks),
         _never_sent(sessions),
-        _handles(rows, chunks),
+        *_handles(rows, chunks),
         _unanswered(rows, chunks),
     ]
     return reduce(lambda one, more: one.unionByName(more), found)
@@ -100,9 +103,22 @@ def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     read = running(
         kept, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct(F.col("id").alias("id")))}
     )
+    # Of a message of several frames, each that names an id names the first one's.
+    goes_on = senders(links).where("sends")
+    first = F.when(F.col("begins"), F.struct(number.alias("id")))
+    going = running(
+        goes_on.select(
+            "run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"), "begins",
+            first.alias("first_id"),
+        ),
+        chunks, {"first": F.col("first_id")},
+    )  # fmt: skip
+    moved = serials.signed(F.col("id"), F.col("was_first.it.id"))
+    changed = going.where(~F.col("begins")).withColumn("off", moved).where("off <> 0")
     off = serials.signed(F.col("id"), serials.add(F.col("was_id.it.id"), F.lit(1)))
     return [
         _breach(begun.where(number.isNull()), "delivery-id-missing"),
+        _breach(changed, "delivery-id-changed", F.col("off")),
         _breach(read.withColumn("off", off).where("off <> 0"), "delivery-id-order", F.col("off")),
     ]
 
@@ -116,8 +132,8 @@ def _never_sent(sessions: DataFrame) -> DataFrame:
     return _breach(rows, "id-never-sent", F.col("ahead"))
 
 
-def _handles(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """Frames whose handle stands for no link of their author's."""
+def _handles(rows: DataFrame, chunks: Chunks) -> list[DataFrame]:
+    """Frames whose handle stands for no link of their author's, or for another one."""
     begin, attach = F.col("kind") == "begin", F.col("kind") == "attach"
     said = rows.where(F.col("said") & F.col("session").isNotNull())
     # Only what changes, or needs, a handle; a session's begin is looked up.
@@ -131,8 +147,28 @@ def _handles(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )
     stands = F.when(attach, True).when(F.col("kind") == "detach", False)
     read = running(named, chunks, {"stands": stands})
-    unknown = ~F.coalesce("was_stands.it", F.lit(False))
-    return _breach(read.where(uses & unknown), "handle-unknown")
+    there = F.coalesce("was_stands.it", F.lit(False))
+    return [
+        _breach(read.where(uses & ~there), "handle-unknown"),
+        _breach(read.where(attach & there), "handle-in-use"),
+        _too_high(rows, said, chunks),
+    ]
+
+
+def _too_high(rows: DataFrame, said: DataFrame, chunks: Chunks) -> DataFrame:
+    """Attaches with a handle beyond what the other end takes."""
+    begun = (
+        ~F.col("said") & (F.col("kind") == "begin") & F.col("from_peer").isNotNull()
+        & F.col("handle_max").isNotNull() & F.col("session").isNotNull()
+    )  # fmt: skip
+    attached = said.where((F.col("kind") == "attach") & F.col("handle").isNotNull())
+    both = rows.where(begun).unionByName(attached).withColumn("key", F.xxhash64(*SESSION))
+    most = F.when(~F.col("said"), F.struct(F.col("handle_max").alias("most")))
+    over = F.col("handle") - F.col("was_most.it.most")
+    read = running(both, chunks, {"most": most}).withColumn("over", over)
+    return _breach(
+        read.where(F.col("said") & (F.col("over") > 0)), "handle-too-high", F.col("over")
+    )
 
 
 def _unanswered(rows: DataFrame, chunks: Chunks) -> DataFrame:

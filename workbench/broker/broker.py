@@ -40,6 +40,10 @@ class Broker:
         connections: by name, in order of opening.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
+        tap: observer of what happens inside.
+        unseen: nobody observes: rows need not be made.
+        prompt: a queue that needs no time takes a message in the event in which it comes; set
+            before queues are declared. See `workbench.sim.Wire`.
         credit_rule: how links on which the broker sends work out their credit from a flow, in
             place of the specification's way; for showing what a wrong one leads to.
     """
@@ -60,9 +64,11 @@ class Broker:
         self.credit_rule: Callable[[int, int, int, int], int] | None = None
         self.cluster: QuorumCluster | None = None
         self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
-        self._clock = clock
-        self._tap: Tap = tap if tap is not None else NoTap()
-        self._dead_letters = DeadLetters(self.nodes, clock, self._tap)
+        self.clock = clock
+        self.tap: Tap = tap if tap is not None else NoTap()
+        self.unseen = type(self.tap) is NoTap
+        self.prompt = False
+        self._dead_letters = DeadLetters(self.nodes, clock, self.tap)
         self._users = dict(users)
         self._anonymous = anonymous
 
@@ -116,11 +122,12 @@ class Broker:
             process = self._quorum(name, arguments)
         else:
             process = QueueProcess(
-                self._clock,
-                make_queue(name, arguments, self._clock.now_us),
+                self.clock,
+                make_queue(name, arguments, self.clock.now_us),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
-                tap=self._tap,
+                tap=self.tap,
+                prompt=self.prompt,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.nodes.expired(process)
@@ -140,7 +147,7 @@ class Broker:
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call a function when what is due now has been done."""
-        self._clock.call_soon(call)
+        self.clock.call_soon(call)
 
     def make_cluster(self, nodes: int, **numbers: Any) -> QuorumCluster:
         """The cluster for this broker's quorum queues, before the first of them is declared.
@@ -166,7 +173,7 @@ class Broker:
             "latency_us": preset.node_latency_us,
             **numbers,
         }
-        self.cluster = QuorumCluster(self._clock, self._tap, nodes=nodes, **numbers)
+        self.cluster = QuorumCluster(self.clock, self.tap, nodes=nodes, **numbers)
         return self.cluster
 
     def _quorum(self, name: str, arguments: QueueArguments) -> QuorumProcess:
@@ -185,17 +192,17 @@ class Broker:
             command_us=self.preset.quorum_command_us,
         )
         return QuorumProcess(
-            self._clock,
+            self.clock,
             group,
             arguments,
             place=FRONT,
             soft_limit=self.preset.quorum_soft_limit,
-            tap=self._tap,
+            tap=self.tap,
         )
 
     def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
         """A process of the broker's that does what is posted to it, each after so long."""
-        return Actor(self._clock, name, service_us=service_us, handle=lambda task: task())
+        return Actor(self.clock, name, service_us=service_us, handle=lambda task: task())
 
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every session's incoming-window closes.
@@ -221,12 +228,12 @@ class Broker:
                 connection.open_windows()
 
     def _note_alarm(self, event: str, resource: str) -> None:
-        self._tap.internal(t_us=self._clock.now_us, event=event, vantage="broker", kind=resource)
+        self.tap.internal(t_us=self.clock.now_us, event=event, vantage="broker", kind=resource)
 
     def note_link(self, kind: str, **columns: Any) -> None:
         """A row about a link on which the broker sends, for what no frame tells."""
-        self._tap.internal(
-            t_us=self._clock.now_us,
+        self.tap.internal(
+            t_us=self.clock.now_us,
             event="note",
             kind=kind,
             vantage="broker",
@@ -236,8 +243,8 @@ class Broker:
 
     def note_publisher(self, event: str, kind: str, **columns: Any) -> None:
         """A row about a link on which the broker receives: what confirms do, or their want."""
-        self._tap.internal(
-            t_us=self._clock.now_us,
+        self.tap.internal(
+            t_us=self.clock.now_us,
             event=event,
             kind=kind,
             vantage="broker",
@@ -247,16 +254,16 @@ class Broker:
 
     def note_process(self, vantage: str, event: str, kind: str, **columns: Any) -> None:
         """A row about a process at work: what waits for it, or that it stops."""
-        self._tap.internal(
-            t_us=self._clock.now_us, event=event, kind=kind, vantage=vantage, **columns
+        self.tap.internal(
+            t_us=self.clock.now_us, event=event, kind=kind, vantage=vantage, **columns
         )
 
     def note_session(
         self, *, connection: str, session: int, buffered: int, credit: int, **link: Any
     ) -> None:
         """A row about a session at work: its credit to a queue, and what it holds for the link."""
-        self._tap.internal(
-            t_us=self._clock.now_us,
+        self.tap.internal(
+            t_us=self.clock.now_us,
             event="grant",
             kind="queue-credit",
             vantage=f"session:{connection}/{session}",

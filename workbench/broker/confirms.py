@@ -10,17 +10,21 @@ that the confirms made legal (`rabbit_amqp_session.erl:noreply_coalesce`,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.messaging import Accepted
 from workbench.amqp.session import Session
 from workbench.amqp.settlement import settle_ranges
 
+from .session_inbox import SessionInbox
+
 if TYPE_CHECKING:
     from workbench.amqp.receiver import ReceiverLink
 
 Soon = Callable[[Callable[[], None]], object]
+Confirm: TypeAlias = "tuple[Publisher, IncomingDelivery, object]"
+"""Whose message, which, and its outcome."""
 
 
 class Publisher(Protocol):
@@ -41,12 +45,16 @@ class Confirms:
     Args:
         session: whose publishers are told.
         soon: calls a function when the session has done what waits for it now.
+        inbox: the session's mailbox, in which confirms wait their turn; None: it has none.
     """
 
-    def __init__(self, session: Session, soon: Soon) -> None:
+    def __init__(self, session: Session, soon: Soon, inbox: SessionInbox | None = None) -> None:
         self._session = session
         self._soon = soon
-        self._waiting: list[tuple[Publisher, IncomingDelivery, object]] = []
+        self._inbox = inbox
+        self._waiting: list[Confirm] = []
+        if inbox is not None:
+            inbox.tell = self._tell
 
     @property
     def waiting(self) -> int:
@@ -55,13 +63,28 @@ class Confirms:
 
     def add(self, publisher: Publisher, delivery: IncomingDelivery, outcome: object) -> None:
         """The queues have decided on a message."""
+        if self._inbox is not None:
+            self._inbox.confirm((publisher, delivery, outcome))
+            return
         if not self._waiting:
             self._soon(self.flush)
         self._waiting.append((publisher, delivery, outcome))
 
     def flush(self) -> None:
-        """Tell what has come: outcomes first, then credit."""
+        """Tell all that was decided, now."""
+        if self._inbox is not None:
+            self._inbox.hear_all()
         waiting, self._waiting = self._waiting, []
+        self._tell(waiting)
+
+    def _tell(self, waiting: list[Confirm]) -> None:
+        """Outcomes first, then credit."""
+        if len(waiting) == 1 and waiting[0][1].settled:
+            publisher, delivery, _ = waiting[0]
+            if publisher.link.attached:
+                publisher.confirmed([delivery], told=False)
+                publisher.maybe_grant()
+            return
         alive = [item for item in waiting if item[0].link.attached]
         by_publisher: dict[Publisher, list[IncomingDelivery]] = {}
         for publisher, delivery, _ in alive:
@@ -80,7 +103,7 @@ class Confirms:
 
 
 def _by_outcome(
-    told: list[tuple[Publisher, IncomingDelivery, object]],
+    told: list[Confirm],
 ) -> list[tuple[object, list[IncomingDelivery]]]:
     """Unsettled deliveries by outcome: what was refused is told before what was accepted."""
     found: list[tuple[object, list[IncomingDelivery]]] = []

@@ -34,7 +34,7 @@ from workbench.amqp.scope import ItemScope
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.presets import RABBITMQ, Preset
-from workbench.sim import Actor, Wire
+from workbench.sim import Actor, Tap, VirtualClock, Wire
 
 from .attaching import Attaching, leads_to
 from .conduct import Conduct, RabbitConduct
@@ -130,18 +130,21 @@ class BrokerConnection(ConnectionNotes):
         if type(item) is Frame and type(item.performative) in _ENDING:
             self._some_gone = True
         for event in events:
-            if isinstance(event, ProtocolViolation) and isinstance(item, Frame):
-                self._faulty[id(event)] = item
-            elif isinstance(event, DeliveryReceived):
+            if type(event) is DeliveryReceived:
                 host = self._hosts.get(event.link)
                 if isinstance(host, PublisherLink):
                     host.arrived()
+            elif isinstance(event, ProtocolViolation) and isinstance(item, Frame):
+                self._faulty[id(event)] = item
         return events
 
     def react(self, events: Iterable[Event]) -> None:
         """Do what the frame asks for."""
         for event in events:
-            self._handle(event)
+            if type(event) is DeliveryReceived:
+                self._delivery(event)
+            else:
+                self._handle(event)
         if self._some_gone:
             self._forget_gone()
         if self.amqp.ended:
@@ -184,17 +187,6 @@ class BrokerConnection(ConnectionNotes):
                 self.amqp.answer(event)
             case FlowReceived():
                 self._flow(event)
-            case DeliveryReceived(link=link, delivery=delivery):
-                host = self._hosts.get(link)
-                # RabbitMQ tells of the link first, and then of the window; both flows have it.
-                opened = self._conduct.opens_early and link.session.reopen()
-                if isinstance(host, PublisherLink):
-                    host.delivery_received(delivery)
-                elif isinstance(host, Requests):
-                    self._request(host, delivery)
-                if opened and link.session.can_emit():
-                    link.session.flow()
-                self.amqp.answer(event)
             case DeliveryAborted(link=link):
                 host = self._hosts.get(link)
                 if isinstance(host, PublisherLink):
@@ -211,6 +203,22 @@ class BrokerConnection(ConnectionNotes):
                     self.amqp.answer(named)
             case _:
                 self.amqp.answer(event)
+
+    def _delivery(self, event: DeliveryReceived) -> None:
+        """A message has come."""
+        link, delivery = event.link, event.delivery
+        host = self._hosts.get(link)
+        early = self._conduct.opens_early
+        # RabbitMQ tells of the link first, and then of the window; both flows have it.
+        opened = early and link.session.reopen()
+        if isinstance(host, PublisherLink):
+            host.delivery_received(delivery)
+        elif isinstance(host, Requests):
+            self._request(host, delivery)
+        if opened and link.session.can_emit():
+            link.session.flow()
+        if not early:
+            self.amqp.answer(event)
 
     def publisher(self, link: ReceiverLink, destination: Destination) -> PublisherLink:
         """The host for a publisher's link."""
@@ -239,7 +247,9 @@ class BrokerConnection(ConnectionNotes):
         if not self._preset.gathers_confirms:
             return None
         if session not in self._confirms:
-            self._confirms[session] = Confirms(session, self._broker.soon)
+            self._confirms[session] = Confirms(
+                session, self._broker.soon, self.processes.inbox(session)
+            )
         return self._confirms[session]
 
     def _flow(self, event: FlowReceived) -> None:
@@ -275,6 +285,21 @@ class BrokerConnection(ConnectionNotes):
         """The last resource alarm is over."""
         for session in list(self.amqp.sessions):
             self._windows.reopen(session)
+
+    @property
+    def clock(self) -> VirtualClock:
+        """The run's clock."""
+        return self._broker.clock
+
+    @property
+    def tap(self) -> Tap:
+        """Observer of what happens inside."""
+        return self._broker.tap
+
+    @property
+    def unseen(self) -> bool:
+        """Nobody observes: rows need not be made."""
+        return self._broker.unseen
 
     def actor(self, name: str, service_us: int) -> Actor[Task]:
         """A process of the broker's on behalf of this connection."""

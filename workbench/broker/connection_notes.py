@@ -42,6 +42,8 @@ class ConnectionNotes:
         link: SenderLink | None = None,
     ) -> None:
         """A row that tells how much waits in a process."""
+        if self._broker.unseen:
+            return
         self._broker.note_process(
             vantage,
             "note",
@@ -74,6 +76,8 @@ class ConnectionNotes:
         self._note_publisher(link, "confirm", "confirmed", extra={"count": count})
 
     def _note_publisher(self, link: ReceiverLink, event: str, kind: str, **columns: Any) -> None:
+        if self._broker.unseen:
+            return
         self._broker.note_publisher(
             event,
             kind,

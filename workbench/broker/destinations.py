@@ -103,6 +103,9 @@ class ExchangeDestination:
         self._queue = queue
         # The default exchange with a key of the address leads to one queue, the same each time.
         self._straight = self._exchange == DEFAULT and bool(self._key)
+        # Who publishes the same octets again need not have them read again.
+        self._came: bytes | None = None
+        self._goes = b""
         self._origin = Origin(exchange=self._exchange, routing_keys=(self._key or "",))
 
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
@@ -112,7 +115,10 @@ class ExchangeDestination:
             queue = self._nodes.queues.get(key)
             if queue is not None:
                 message_format = delivery.message_format or 0
-                payload = routed(payload, message_format, DEFAULT, key)
+                if payload is not self._came or message_format:
+                    self._came = None if message_format else payload
+                    self._goes = routed(payload, message_format, DEFAULT, key)
+                payload = self._goes
                 self._nodes.publish([queue], payload, message_format, self._origin, done)
                 return
         _publish(self._nodes, self._exchange, self._key, _Message(delivery), done, by_message=False)

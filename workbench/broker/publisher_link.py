@@ -109,6 +109,8 @@ class PublisherLink:
 
     def maybe_grant(self) -> None:
         """Grant again when little is left, unless too many wait for their confirm."""
+        if self.link.counters.link_credit > self._regrant_at and not self._held:
+            return  # what most often is the case
         if not self.link.attached:
             return
         due = self.link.credit <= self._regrant_at

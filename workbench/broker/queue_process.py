@@ -16,6 +16,7 @@ from contextlib import suppress
 from workbench.queues import (
     Activated,
     Checkout,
+    ClassicQueue,
     Command,
     Confirm,
     Count,
@@ -47,6 +48,7 @@ from workbench.queues import (
     Start,
     Touch,
 )
+from workbench.queues.drafts import draft_of
 from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .payload import time_to_live_ms
@@ -54,6 +56,7 @@ from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
 from .queue_timer import QueueTimer
 
 _NOBODY: frozenset[str] = frozenset()
+_publish = draft_of(Publish)
 
 
 class QueueProcess:
@@ -66,6 +69,7 @@ class QueueProcess:
         tap: observer of what happens inside.
         dead_letter: publishes a dead letter to its exchange; None: it is gone.
         gone: deletes the queue, which nobody has used for so long; None: it stays.
+        prompt: what takes no time is done in the event that brings it; see `Wire`.
     """
 
     def __init__(
@@ -78,12 +82,14 @@ class QueueProcess:
         tap: Tap,
         dead_letter: Callable[[DeadLettered], None] | None = None,
         gone: Callable[[], None] | None = None,
+        prompt: bool = False,
     ) -> None:
         self.dead_letter = dead_letter
         self.gone = gone
         self._looks_first = queue.arguments.limits_what_waits
         self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
+        self._plain = queue if isinstance(queue, ClassicQueue) and queue.unlimited else None
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
         self._clock = clock
@@ -94,7 +100,11 @@ class QueueProcess:
         self._requests: list[Credit] = []  # that came while it was stalled
         self._owed: dict[str, None] = {}  # consumers whose request has not been answered
         self._actor: Actor[Publish | HandOut] = Actor(
-            clock, f"queue:{queue.name}", service_us=self._service_us, handle=self._handle
+            clock,
+            f"queue:{queue.name}",
+            service_us=self._service_us,
+            handle=self._handle,
+            prompt=prompt,
         )
         self._timer = QueueTimer(clock, self._time_is_up)
         self._set_timer()
@@ -137,9 +147,11 @@ class QueueProcess:
         """
         # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
         ttl_ms = None if origin and origin.deaths else time_to_live_ms(payload, message_format)
-        self._actor.post(
-            Publish(payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected)
+        message = _publish(
+            payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected
         )
+        message.__class__ = Publish
+        self._actor.post(message)
 
     def fill(self, payloads: list[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -263,6 +275,8 @@ class QueueProcess:
 
     def _handle(self, message: Publish | HandOut) -> None:
         if isinstance(message, Publish):
+            if not self._consumers and self._taken_plainly(message):
+                return
             unable = _NOBODY
             if self._looks_first or message.ttl_ms == 0:
                 self._refuses()
@@ -272,6 +286,18 @@ class QueueProcess:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
                 self._command(Dispatch(unable=self._unable()))
+
+    def _taken_plainly(self, message: Publish) -> bool:
+        """Take in a message of which nothing can come but that it is there; False if more can."""
+        if self._plain is None or message.ttl_ms is not None:
+            return False
+        now_us = self._clock.now_us
+        if not self._plain.append(message.payload, message.message_format, message.origin, now_us):
+            return False
+        self._log("enqueue")
+        if message.confirmed is not None:
+            message.confirmed()
+        return True
 
     def _command(self, command: Command) -> Reply:
         reply, effects = self.queue.apply(command, self._meta())

@@ -2,17 +2,20 @@
 
 The rules are elsewhere: `workbench.queues.raft` for a replica, `quorum_fifo` for the queue,
 `quorum_client` for a client. Here their effects are carried out: messages go over the ways between
-nodes, entries to the node's log, timers to the clock, and every step leaves a row.
+nodes, entries to the node's log, timers to the clock, and every step leaves a row. How commands
+wait for the leader is in `quorum_intake`, what is committed in `quorum_applying`, who is told what
+in `quorum_ports`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.queues import Enqueue
-from workbench.queues.quorum_commands import Full, Logged, QuorumEffect
+from workbench.queues.quorum_commands import Logged
 from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import QuorumTerms
 from workbench.queues.raft import ENTRIES_PER_APPEND, Replica
@@ -30,13 +33,16 @@ from workbench.queues.raft_messages import (
 from workbench.queues.raft_rules import RIGHT, RaftRules
 from workbench.queues.raft_vote import LEADER
 
-from .quorum_roles import Answers, Member, Port, Watcher, message_runs
+from .quorum_applying import Applying
+from .quorum_intake import Commands, Intake
+from .quorum_ports import Ports
+from .quorum_roles import Member, Port, Watcher, message_runs
 
 if TYPE_CHECKING:
     from .quorum_cluster import QuorumCluster
 
-COMMANDS_PER_TURN = 16  # ra_server_proc.erl: FLUSH_COMMANDS_SIZE
 QUIET_ROUNDS = 8  # elections in vain after which a retry no longer keeps a run awake
+BEFORE = "before"  # the client that filled the queue, when nothing had happened
 
 
 class QuorumGroup:
@@ -75,14 +81,17 @@ class QuorumGroup:
         self.rules = rules
         self.suspended = False
         self.members: dict[str, Member] = {}
-        self.ports: dict[str, Port] = {}
         self.watchers: list[Watcher] = []
         self._cluster = cluster
         self._clock = cluster.clock
+        self._ports = Ports(cluster.links)
+        self._applying = Applying(
+            cluster.clock, self._ports, self.watchers, self._log, self._propose
+        )
         self._persisted: dict[str, tuple[int, str | None]] = dict.fromkeys(nodes, (0, None))
         self._at_once: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         for node in nodes:
-            self.members[node] = Member(self._replica(node), self._machine())
+            self._live(node, self._replica(node))
         self._pump(lambda: self._carry(nodes[0], self.members[nodes[0]].replica.timer_expired()))
 
     # -- reading ----------------------------------------------------------------------------
@@ -127,14 +136,14 @@ class QuorumGroup:
 
     def join(self, port: Port) -> None:
         """A client begins to use the queue; it is told who leads."""
-        self.ports[port.client.name] = port
+        self._ports.join(port)
         leader = self.leader
         if leader is not None:
             port.leader_is(leader, self.members[leader].replica.term)
 
     def leave(self, name: str) -> None:
         """A client is no more."""
-        self.ports.pop(name, None)
+        self._ports.leave(name)
 
     def submit(self, place: str, leader: str, commands: tuple[Logged, ...]) -> None:
         """Send commands from a place to the replica that is believed to lead."""
@@ -145,61 +154,46 @@ class QuorumGroup:
         leader = self.leader
         assert leader is not None, "a queue is filled before anything happens to it"
         logged = [
-            Logged("before", number, number, command) for number, command in enumerate(commands, 1)
+            Logged(BEFORE, number, number, command) for number, command in enumerate(commands, 1)
         ]
         if logged:
             self._pump(lambda: self._carry(leader, self.members[leader].replica.propose(logged)))
 
-    def _arrived(self, node: str, commands: tuple[Logged, ...]) -> None:
+    def _arrived(self, node: str, commands: Commands) -> None:
         member = self.members.get(node)
         if member is None:
             return
-        if member.replica.role != LEADER:
-            for name in {logged.client for logged in commands}:
-                port = self.ports.get(name)
-                if port is not None:
-                    self._cluster.links.send(node, port.place, port.not_leader, node)
-            return
-        member.inbox.extend(commands)
-        self._take(node, member)
+        if member.replica.role == LEADER:
+            member.intake.post(commands)
+        else:
+            self._ports.refuse(node, commands)
+
+    def _taken(self, node: str, commands: Commands) -> None:
+        member = self.members[node]
+        if member.replica.role == LEADER:
+            self._carry(node, member.replica.propose(commands))
+        else:
+            self._ports.refuse(node, commands + member.intake.withdraw())
 
     def suspend(self) -> None:
         """The leader's process takes no commands; they wait in its mailbox."""
         self.suspended = True
+        for member in self.members.values():
+            member.intake.suspended = True
 
     def resume(self) -> None:
         """It goes on with them."""
         self.suspended = False
-        for node, member in self.members.items():
-            self._take(node, member)
-
-    def _take(self, node: str, member: Member) -> None:
-        """The leader's process takes some commands at a time; each costs it `command_us`."""
-        if not member.taking and member.inbox and not self.suspended:
-            member.taking = True
-            wait_us = min(len(member.inbox), COMMANDS_PER_TURN) * self.command_us
-            self._clock.call_later(wait_us, self._taken, node, member)
-
-    def _taken(self, node: str, member: Member) -> None:
-        member.taking = False
-        if self.members.get(node) is not member:
-            return
-        # Where commands cost nothing, all that come at one instant go into the log together.
-        most = COMMANDS_PER_TURN if self.command_us else len(member.inbox)
-        count = min(len(member.inbox), most)
-        commands = tuple(member.inbox.popleft() for _ in range(count))
-        if member.replica.role == LEADER:
-            self._carry(node, member.replica.propose(commands))
-            self._take(node, member)
-        else:
-            self._arrived(node, commands + tuple(member.inbox))
-            member.inbox.clear()
+        for member in self.members.values():
+            member.intake.suspended = False
+            member.intake.go_on()
 
     def end(self) -> None:
         """The queue is deleted: its replicas stop, their disks forget it."""
         for node in tuple(self.members):
             self.crashed(node)
-        self.ports.clear()
+        self._applying.stop()
+        self._ports.clear()
         self._cluster.forget(self.name, self.writer)
 
     # -- what happens to nodes ----------------------------------------------------------------
@@ -207,14 +201,17 @@ class QuorumGroup:
     def crashed(self, node: str) -> None:
         """The node's replica is gone; its disk and its vote remain."""
         member = self.members.pop(node, None)
-        if member is not None and member.timer is not None:
+        if member is None:
+            return
+        member.intake.closed = True
+        if member.timer is not None:
             member.timer.cancel()
 
     def restarted(self, node: str, log: RaftLog) -> None:
         """A replica begins with what its disk holds."""
         replica = self._replica(node, log)
         replica.down = frozenset(replica.peers)
-        self.members[node] = Member(replica, self._machine())
+        self._live(node, replica)
         for watcher in self.watchers:
             watcher.appended(node, log, log.entries())
         self._carry(node, replica.start())
@@ -238,7 +235,7 @@ class QuorumGroup:
         if node in self.nodes:
             self._carry(at, member.replica.peer_up(node))
         if member.replica.role == LEADER:
-            self._announce(at, member, lambda port: port.place == node)
+            self._ports.lead_by(at, member.replica.term, at=node)
 
     # -- carrying effects out -----------------------------------------------------------------
 
@@ -251,7 +248,7 @@ class QuorumGroup:
                 case Write(entries=entries, generation=generation):
                     self._write(node, member, entries, generation)
                 case Committed(index=index):
-                    self._committed(node, member, index)
+                    self._applying.up_to(node, member, index)
                 case ElectionTimer(on=on):
                     self._set_timer(node, member, on=on)
                 case Persist(term=term, voted_for=voted_for):
@@ -287,49 +284,10 @@ class QuorumGroup:
         owner.wal.put(self.writer, entries)
         self._at_once.append((self.written, (node, entries[-1].index, generation)))
 
-    def _committed(self, node: str, member: Member, index: int) -> None:
-        replica = member.replica
-        log = replica.log
-        for watcher in self.watchers:
-            watcher.committed_up_to(node, log, replica.term, index)
-        self._log("commit", node, extra={"index": index, "term": replica.term})
-        leads = replica.role == LEADER
-        answers: dict[str, Answers] = {}
-        effects: dict[str, list[QuorumEffect]] = {}
-        apply = member.machine.apply
-        count = index - member.applied
-        while member.applied < index:
-            member.applied += 1
-            entry = log[member.applied]
-            logged = entry.command
-            if logged is not None:
-                reply, caused = apply(logged)
-                if leads:
-                    answers.setdefault(logged.client, []).append((logged.seq, reply))
-                    for effect in caused:
-                        self._sort(effect, effects)
-            for watcher in self.watchers:
-                watcher.applied(node, entry, member.machine)
-        self._log("apply", node, extra={"index": index, "count": count})
-        if leads:
-            for watcher in self.watchers:
-                watcher.answering(node, index)
-            for name in {**effects, **answers}:
-                port = self.ports.get(name)
-                if port is not None:
-                    given = (answers.get(name, []), effects.get(name, []))
-                    self._cluster.links.send(node, port.place, port.heard, *given)
-
-    def _sort(self, effect: QuorumEffect, effects: dict[str, list[QuorumEffect]]) -> None:
-        """Find out whom an effect is for."""
-        client = getattr(effect, "client", None)
-        if client is not None:
-            effects.setdefault(client, []).append(effect)
-            return
-        # A full queue concerns every publisher; what was dropped, whoever tells of it: one of them.
-        names = list(self.ports) if isinstance(effect, Full) else list(self.ports)[:1]
-        for name in names:
-            effects.setdefault(name, []).append(effect)
+    def _propose(self, logged: Logged) -> None:
+        leader = self.leader
+        if leader is not None:
+            self._carry(leader, self.members[leader].replica.propose((logged,)))
 
     def _became(self, node: str, member: Member, effect: Became) -> None:
         replica = member.replica
@@ -344,15 +302,7 @@ class QuorumGroup:
         if effect.role == LEADER:
             for watcher in self.watchers:
                 watcher.led(node, replica.term, replica.log)
-            self._announce(node, member, lambda port: True)
-
-    def _announce(self, node: str, member: Member, to: Callable[[Port], bool]) -> None:
-        """The leader tells clients that it leads; they send again what is pending."""
-        for port in tuple(self.ports.values()):
-            if to(port):
-                self._cluster.links.send(
-                    node, port.place, port.leader_is, node, member.replica.term
-                )
+            self._ports.lead_by(node, replica.term)
 
     def _set_timer(self, node: str, member: Member, *, on: bool) -> None:
         if member.timer is not None:
@@ -373,6 +323,11 @@ class QuorumGroup:
         self._carry(node, member.replica.timer_expired())
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _live(self, node: str, replica: Replica) -> None:
+        intake = Intake(self._clock, self.command_us, partial(self._taken, node))
+        intake.suspended = self.suspended
+        self.members[node] = Member(replica, self._machine(), intake)
 
     def _replica(self, node: str, log: RaftLog | None = None) -> Replica:
         term, voted_for = self._persisted[node]

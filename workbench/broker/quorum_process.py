@@ -32,6 +32,7 @@ from workbench.queues import (
     Reply,
     Settle,
 )
+from workbench.queues.limits import EXPIRED, MAXLEN, PURGED, US_PER_MS
 from workbench.queues.quorum_commands import (
     Active,
     Answered,
@@ -46,15 +47,16 @@ from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import FAILED, QuorumTerms
 from workbench.sim import Tap, VirtualClock
 
+from .payload import time_to_live_ms
 from .queue_mail import Consumer
 from .queue_process import QueueProcess
+from .queue_timer import QueueTimer
 from .quorum_port import QueuePort
 
 if TYPE_CHECKING:
     from .quorum_group import QuorumGroup
 
 NO_LIMIT = -1
-PURGED = "purged"
 DEFAULT_DELIVERY_LIMIT = 20  # rabbit_fifo.hrl: DEFAULT_DELIVERY_LIMIT
 
 
@@ -64,6 +66,8 @@ def terms_of(arguments: QueueArguments, limit_counts: str = FAILED) -> QuorumTer
     return QuorumTerms(
         single_active=arguments.single_active_consumer,
         max_length=arguments.max_length,
+        max_length_bytes=arguments.max_length_bytes,
+        message_ttl_ms=arguments.message_ttl_ms,
         overflow=arguments.overflow,
         delivery_limit=DEFAULT_DELIVERY_LIMIT if limit is None else None if limit < 0 else limit,
         limit_counts=limit_counts,
@@ -107,7 +111,9 @@ class QuorumProcess(QueueProcess):
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
         self._full = False
         self.dead_letter = None
-        self.gone = None
+        self.gone: Callable[[], None] | None = None
+        self._unused = QueueTimer(clock, self._nobody_came)
+        self.touch()
         self.port = QueuePort(
             group, clock, f"session@{group.name}", place=place, owner=self, soft_limit=soft_limit
         )
@@ -145,20 +151,26 @@ class QuorumProcess(QueueProcess):
     ) -> None:
         """Send a message to the leader; see `QueueProcess.publish`."""
         if self._full:
-            self._log("drop", kind="publish", extra={"reason": "maxlen"})
+            self._log("drop", kind="publish", extra={"reason": MAXLEN})
             if rejected is not None:
-                rejected("maxlen")
+                rejected(MAXLEN)
             elif confirmed is not None:
                 confirmed()
             return
         came = origin or Origin(routing_keys=(self.name,))
+        # A dead letter does not die of the same age twice.
+        ttl_ms = None if came.deaths else time_to_live_ms(payload, message_format)
         seq = self.port.client.sent + 1
         self._told[seq] = (confirmed, rejected)
-        self.port.send(Enqueue(payload=payload, message_format=message_format, origin=came))
+        self.port.send(
+            Enqueue(payload=payload, message_format=message_format, ttl_ms=ttl_ms, origin=came)
+        )
 
     def fill(self, payloads: Sequence[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
-        self.group.fill([Enqueue(payload=payload) for payload in payloads])
+        self.group.fill(
+            [Enqueue(payload=payload, ttl_ms=time_to_live_ms(payload)) for payload in payloads]
+        )
         self._tell_available()
         if payloads:
             self._log("enqueue", extra={"count": len(payloads)})
@@ -177,6 +189,7 @@ class QuorumProcess(QueueProcess):
     ) -> Credited:
         """Attach a consumer; the queue knows of it when the command is applied."""
         self._links[name] = _Link(consumer)
+        self._unused.set(None)
         self.port.consume(name)
         self.port.send(
             QuorumCheckout(
@@ -192,6 +205,7 @@ class QuorumProcess(QueueProcess):
         machine: QuorumFifo = self.queue
         held = len(machine.unsettled_ids(name)) if name in machine.consumers() else 0
         self.port.send(DetachConsumer(consumer=name))
+        self.touch()
         return held
 
     def command(self, command: Command) -> Reply:
@@ -206,7 +220,15 @@ class QuorumProcess(QueueProcess):
         self.port.send(credit)
 
     def touch(self) -> None:
-        """Somebody has declared the queue again: it is used."""
+        """Somebody has declared the queue again, or has left it: from now on it is unused."""
+        expires_ms = self._arguments.expires_ms
+        if expires_ms is not None and not self._links:
+            self._unused.set(self._clock.now_us + expires_ms * US_PER_MS)
+
+    def _nobody_came(self) -> None:
+        self._log("note", kind="gone", extra={"reason": EXPIRED})
+        if self.gone is not None:
+            self.gone()
 
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
@@ -230,6 +252,7 @@ class QuorumProcess(QueueProcess):
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
         self._log("note", kind="deleted")
+        self._unused.stop()
         self.port.close()
         self._told.clear()
         self.group.end()

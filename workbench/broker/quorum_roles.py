@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Protocol
 
 from workbench.queues.quorum_client import QuorumClient
-from workbench.queues.quorum_commands import Logged, QuorumEffect, QuorumReply
+from workbench.queues.quorum_commands import QuorumEffect, QuorumReply
 from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.raft import Replica
 from workbench.queues.raft_log import Entry, RaftLog
 from workbench.sim import Timer
+
+from .quorum_intake import Intake
 
 Answers = list[tuple[int, QuorumReply]]
 
@@ -51,18 +52,19 @@ class Watcher(Protocol):
 
 
 class Member:
-    """A replica that lives: its Raft state, its copy of the queue, its timer."""
+    """A replica that lives: its Raft state, its copy of the queue, its mailbox, its timer."""
 
-    __slots__ = ("applied", "inbox", "machine", "replica", "taking", "timer", "vain")
+    __slots__ = ("applied", "intake", "looks", "machine", "replica", "timer", "vain")
 
-    def __init__(self, replica: Replica, machine: QuorumFifo) -> None:
+    def __init__(self, replica: Replica, machine: QuorumFifo, intake: Intake) -> None:
         self.replica = replica
         self.machine = machine
         self.applied = 0
         self.timer: Timer | None = None
         self.vain = 0  # rounds of elections without a leader
-        self.inbox: deque[Logged] = deque()
-        self.taking = False
+        self.intake = intake
+        # When it will look for messages that are too old, as the leader of which term.
+        self.looks: tuple[int, int | None] = (0, None)
 
 
 def message_runs(entries: tuple[Entry, ...]) -> list[list[int]]:

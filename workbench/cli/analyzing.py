@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import importlib
 import json
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,25 +31,31 @@ Ask a trace of any size a question. The answer goes to stdout.
   throughput  per second and link: rate, share, fairness, time behind a closed window
   violations  frames that break a rule, with the clause
   compare     two traces side by side, with effect sizes
+  unknowns    what this trace cannot tell, per connection and link, and why
 
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
   workbench analyze week.parquet credit --format csv > credit.csv
+  workbench analyze week.parquet throughput --window 0.1
 
 Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
-to 200,000 rows needs none. WORKBENCH_SPARK_MEMORY=512m makes do with little memory.
+to 200,000 rows needs none, and unknowns never does. WORKBENCH_SPARK_MEMORY=512m makes do with
+little memory. With WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works them out, of hdfs://
+and s3a:// too.
 """
 
 QUESTIONS: tuple[str, ...] = (
     "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
-    "compare",
+    "compare", "unknowns",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv")
 WITHOUT_JAVA = 200_000
 """Rows up to which a summary is worked out without Spark."""
 QUICK_ROWS = 1_000_000
 """Rows up to which Java's quick compiler answers sooner."""
+BEYOND = QUICK_ROWS + 1
+"""Rows of a trace that nobody has counted yet."""
 SMALL_ROWS = 100_000
 SMALL = {
     # Of a small trace the rows cost little, and compiling each step for them costs most.
@@ -71,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMATS, default="table", help="for people or for programs"
     )
     parser.add_argument(
+        "--window", type=float, metavar="SECONDS", help="throughput only: length of a window"
+    )
+    parser.add_argument(
         "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
     )
 
@@ -78,72 +89,130 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Ask and print."""
     from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.reading import count_rows
 
-    if arguments.question == "compare" and arguments.other is None:
-        raise CommandError(
-            "compare takes two traces: workbench analyze TRACE compare OTHER", WRONG_USAGE
-        )
-    if arguments.question != "compare" and arguments.other is not None:
-        raise CommandError(
-            f"{arguments.question} takes one trace, and there is {arguments.other} too",
-            WRONG_USAGE,
-        )
-    path = Path(arguments.trace)
-    for each in (path, *([Path(arguments.other)] if arguments.other else [])):
-        if is_capture(each):
-            raise CommandError(
-                f"{each}: is a capture, not a trace; first: workbench import {each} -o"
-                f" {each.with_suffix('.parquet').name}"
-            )
+    _check_usage(arguments)
     try:
-        count = count_rows(path)
-        count += count_rows(arguments.other) if arguments.other else 0
-        if arguments.question == "summary" and count <= WITHOUT_JAVA:
-            rows: Iterable[dict[str, Any]] = _summary_without_java(arguments.trace)
+        if arguments.question == "unknowns":
+            return _unknowns(arguments)
+        count = sum(_rows_of(each) for each in (arguments.trace, arguments.other) if each)
+        if arguments.question == "summary" and 0 < count <= WITHOUT_JAVA:
+            names, rows = _summary_without_java(arguments.trace)
         else:
-            rows = _asked(arguments, count)
-        _print(rows, arguments)
+            names, rows = _asked(arguments, count)
+        _print(names, rows, arguments)
     except AnalysisError as error:
         raise CommandError(str(error)) from None
     return DONE
 
 
-def _summary_without_java(trace: str) -> list[dict[str, Any]]:
+def _check_usage(arguments: argparse.Namespace) -> None:
+    question = arguments.question
+    if question == "compare" and arguments.other is None:
+        raise CommandError(
+            "compare takes two traces: workbench analyze TRACE compare OTHER", WRONG_USAGE
+        )
+    if question != "compare" and arguments.other is not None:
+        raise CommandError(
+            f"{question} takes one trace, and there is {arguments.other} too", WRONG_USAGE
+        )
+    if arguments.window is not None and question != "throughput":
+        raise CommandError(f"--window is for throughput, and not for {question}", WRONG_USAGE)
+    if arguments.window is not None and not 1e-6 <= arguments.window < 1e12:
+        raise CommandError(
+            f"a window of {arguments.window} s; legal: 0.000001 or more", WRONG_USAGE
+        )
+
+
+def _rows_of(trace: str) -> int:
+    """Rows of a trace, from its footers; of what lies at a URL Spark will tell them."""
+    from workbench.analysis.places import is_url
+    from workbench.analysis.reading import count_rows
+
+    if is_url(trace):
+        return BEYOND
+    path = Path(trace)
+    if is_capture(path):
+        raise CommandError(
+            f"{path}: is a capture, not a trace; first: workbench import {path} -o"
+            f" {path.with_suffix('.parquet').name}"
+        )
+    return count_rows(path)
+
+
+def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    from workbench.folds.summary import LinkSummary, summarise
     from workbench.trace import files
-    from workbench.trace.summary import summarise
 
     try:
         with Progress("reading") as progress:
             rows = list(progress.over(files.iter_rows(trace)))
     except files.TraceFileError as error:
         raise CommandError(str(error)) from None
-    return [each.as_dict() for each in summarise(rows)]
+    names = [one.name for one in dataclasses.fields(LinkSummary)]
+    return names, (each.as_dict() for each in summarise(rows))
 
 
-def _asked(arguments: argparse.Namespace, count: int) -> Iterator[dict[str, Any]]:
-    """The rows of an answer, in order, a partition at a time in memory."""
+def _unknowns(arguments: argparse.Namespace) -> int:
+    """Sentences, so the table is a page; the other formats have a row for each."""
+    from workbench.trace import files
+    from workbench.trace.unknowns import Unknown, unknowns_report
+
+    try:
+        with Progress("reading") as progress:
+            report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
+    except files.TraceFileError as error:
+        raise CommandError(str(error)) from None
+    if arguments.format == "table":
+        print(report)
+    else:
+        names = [one.name for one in dataclasses.fields(Unknown)]
+        _print(names, (one.as_dict() for one in report), arguments)
+    return DONE
+
+
+def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """The columns of an answer, and its rows in order, a partition at a time in memory."""
+    from workbench.analysis.chunks import Chunks
     from workbench.analysis.reading import open_trace, told
     from workbench.analysis.session import get_spark
 
     spark = get_spark(say=say, quick=count <= QUICK_ROWS, more=SMALL if count <= SMALL_ROWS else {})
     trace = open_trace(spark, arguments.trace)
     module = importlib.import_module(f"workbench.analysis.{arguments.question}")
-    question = getattr(module, arguments.question)
-    chunks, more = trace.chunks, ()
+    more: dict[str, Any] = {"chunks": trace.chunks}
     if arguments.other is not None:
         other = open_trace(spark, arguments.other)
-        chunks, more = max(chunks, other.chunks, key=lambda each: each.rows), (other.frame,)
+        more = {"right": other.frame, "chunks": Chunks.of(max(trace.rows, other.rows))}
+    if arguments.window is not None:
+        more["window_us"] = round(arguments.window * 1_000_000)
     with told():
-        answer = question(*more, chunks=chunks)(trace.frame)
-        names = [name for name in ORDER if name in answer.columns]
-        ordered = answer.orderBy(*names) if names else answer
-        for row in ordered.toLocalIterator():
-            yield _advised(row.asDict()) if arguments.question == "summary" else row.asDict()
+        answer = getattr(module, arguments.question)(**more)(trace.frame)
+    names = list(answer.columns)
+    if arguments.question == "summary":
+        return [*names, "advice"], (_advised(row) for row in _rows(spark, answer))
+    return names, _rows(spark, answer)
+
+
+def _rows(spark: Any, answer: Any) -> Iterator[dict[str, Any]]:
+    from workbench.analysis.reading import told
+    from workbench.analysis.watching import Watched
+
+    names = [name for name in ORDER if name in answer.columns]
+    ordered = answer.orderBy(*names) if names else answer
+    with told(), Progress("Spark works", unit="tasks") as progress:
+        # What takes the time is over when the first row is there.
+        with Watched(spark, progress.at):
+            rows = ordered.toLocalIterator()
+            first = next(rows, None)
+        progress.clear()
+        if first is not None:
+            yield first.asDict()
+        for row in rows:
+            yield row.asDict()
 
 
 def _advised(row: dict[str, Any]) -> dict[str, Any]:
-    from workbench.trace.summary import advice
+    from workbench.folds.summary import advice
 
     row["advice"] = advice(
         longest_us=row["longest_us"],
@@ -155,19 +224,19 @@ def _advised(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _print(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
+def _print(names: list[str], rows: Iterator[dict[str, Any]], arguments: argparse.Namespace) -> None:
+    # Nothing is printed before the first row is there: an answer that fails leaves no half a one.
+    first = next(rows, None)
+    rows = chain([] if first is None else [first], rows)
     if arguments.format == "json":
         print("[", end="")
         for number, row in enumerate(rows):
             print(("," if number else "") + "\n " + json.dumps(row, ensure_ascii=False), end="")
         print("\n]")
     elif arguments.format == "csv":
-        writer = None
-        for row in rows:
-            if writer is None:
-                writer = csv.DictWriter(sys.stdout, fieldnames=list(row), lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(row)
+        writer = csv.DictWriter(sys.stdout, fieldnames=names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     else:
         _table(rows, arguments)
 

@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Read, report, write."""
+    from workbench.analysis.places import part_name
     from workbench.trace import files
 
     if arguments.port is not None and not 1 <= arguments.port <= 65535:
@@ -84,7 +85,7 @@ def command(arguments: argparse.Namespace) -> int:
             say(f"{target}: {files.write(target, _watched(rows)):,} rows")
         else:
             for name, run in groupby(rows, key=lambda row: row.run):
-                path = folder / f"{name}.parquet"
+                path = folder / part_name(name)
                 say(f"{path}: {files.write(path, run):,} rows")
     except files.TraceFileError as error:
         raise CommandError(str(error)) from None

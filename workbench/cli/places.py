@@ -39,17 +39,26 @@ def trace_runs(text: str) -> Iterator[tuple[str, Iterator[Any]]]:
     """
     from workbench.trace import files
 
-    path = Path(text)
+    refuse_capture(text)
     try:
-        if is_capture(path):
-            raise CommandError(
-                f"{text}: is a capture, not a trace; first: workbench import {text} -o"
-                f" {path.with_suffix('.parquet').name}"
-            )
-        rows = files.iter_rows(path)
+        rows = files.iter_rows(text)
         yield from groupby(rows, key=lambda row: row.run)
     except files.TraceFileError as error:
         raise CommandError(str(error)) from None
+
+
+def refuse_capture(text: str) -> None:
+    """Tell whoever gives a capture for a trace how it becomes one.
+
+    Raises:
+        CommandError: it is a capture.
+    """
+    path = Path(text)
+    if is_capture(path):
+        raise CommandError(
+            f"{text}: is a capture, not a trace; first: workbench import {text} -o"
+            f" {path.with_suffix('.parquet').name}"
+        )
 
 
 def is_capture(path: Path) -> bool:

@@ -12,7 +12,6 @@ from .console import WRONG_USAGE, CommandError, Progress, say, suggestion
 from .places import output_file
 
 NAME = "run"
-STANDARD_PRESET = "spec"
 HELP = "play a scenario and keep its trace"
 TEXT = """\
 Play a scenario on the virtual clock until it rests, and write its trace.
@@ -23,6 +22,7 @@ trace, on every machine. `workbench scenarios` lists parameters and acts.
   workbench run credit -o credit.parquet
   workbench run credit --set messages=25 --set policy=one-at-a-time -o credit.parquet
   workbench run credit --act grant:link_credit=3 -o credit.parquet
+  workbench run two_senders --set run_ms=1000 -o two_senders.parquet
   workbench run credit --act grant:link_credit=50 --act 40:grant:link_credit=0 -o stop.parquet
 
 An act happens when the row of that number has just happened, or, without a number, when the run
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario", metavar="SCENARIO", nargs="?", help="what to play, such as credit"
     )
-    parser.add_argument("--preset", metavar="P", help=f"default numbers ({STANDARD_PRESET})")
+    parser.add_argument("--preset", metavar="P", help="default numbers (the scenario's own)")
     add_config(parser)
     parser.add_argument(
         "--set",
@@ -80,6 +80,10 @@ def command(arguments: argparse.Namespace) -> int:
             WRONG_USAGE,
         )
     target = None if arguments.output is None else output_file(arguments.output, (".parquet",))
+    if arguments.code is None and arguments.scenario is not None:
+        scenario = scenario_named(arguments.scenario)
+        if scenario.long:
+            return streamed(arguments, scenario, target)
     if arguments.code is None:
         played, cursor = as_said(arguments), None
     else:
@@ -107,7 +111,7 @@ def as_said(arguments: argparse.Namespace) -> Any:
     if arguments.strict:
         raise CommandError("--strict is for --code", WRONG_USAGE)
     scenario = scenario_named(arguments.scenario)
-    preset = preset_configured(arguments.preset or STANDARD_PRESET, arguments.config)
+    preset = preset_configured(arguments.preset or scenario.preset, arguments.config)
     values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
     with Progress(f"playing {scenario.name}"):
         try:
@@ -119,6 +123,41 @@ def as_said(arguments: argparse.Namespace) -> Any:
         except (ParameterError, ActionError) as error:
             raise CommandError(str(error), WRONG_USAGE) from None
     return played
+
+
+def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) -> int:
+    """Play a long run and write its trace as it is made; says what came of it.
+
+    Raises:
+        CommandError: if it is not legal, or the trace cannot be written.
+    """
+    from workbench.scenarios import ParameterError
+    from workbench.scenarios.streaming import stream
+    from workbench.trace.files import TraceFileError, TraceWriter
+
+    if arguments.acts or arguments.share or arguments.strict or target is None:
+        raise CommandError(
+            f"{scenario.name} is a long run, written as it is made: give -o, and neither --act nor"
+            " --share nor --strict",
+            WRONG_USAGE,
+        )
+    preset = preset_configured(arguments.preset or scenario.preset, arguments.config)
+    values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
+    try:
+        with (
+            TraceWriter(target, raw=False) as writer,
+            Progress(f"playing {scenario.name}", unit="us of virtual time") as progress,
+        ):
+            done = stream(scenario, preset, values, take=writer.write_table, told=progress.at)
+    except ParameterError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    except TraceFileError as error:
+        raise CommandError(str(error)) from None
+    now_us = done.world.clock.now_us
+    say(f"{target}: {done.rows:,} rows without octets, {now_us:,} us of virtual time")
+    for line in (*done.problems, *scenario.told(done.world)):
+        say(line)
+    return 0
 
 
 def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:

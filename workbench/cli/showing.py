@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .console import WRONG_USAGE, CommandError
-from .places import one_run, trace_runs
+from .places import refuse_capture, trace_runs
+
+if TYPE_CHECKING:
+    from workbench.trace.cut import Cut
 
 NAME = "show"
 HELP = "print a trace in words"
 TEXT = """\
 Print a trace in words, one line a step: what happened, what it means, which counters it moved.
 With --at, one step in full: both ends' counters, what is on the wire, the formula with its
-numbers, the clause, and the frame's fields.
+numbers, the clause, and the frame's fields. It is found at once in a trace of any size; what came
+before it is in the counters. --around tells the steps before and after it too.
 
   workbench show credit.parquet
   workbench show credit.parquet --at 24
+  workbench show credit.parquet --at 24 --around 10
   workbench show rabbit.parquet | grep transfer
 """
 
-# Rows of a trace that are worked through for one step; a longer trace is cut before it.
 FIELD_WIDTH = 24
+MANY_LEDGERS = 60
+"""Of more than so many, only those of the step's connection are told."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `show` takes."""
     parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
     parser.add_argument("--at", type=int, metavar="SEQ", help="one step in full, by its number")
+    parser.add_argument(
+        "--around", type=int, metavar="N", default=0, help="with --at: so many steps more each way"
+    )
     parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
 
 
@@ -36,15 +45,10 @@ def command(arguments: argparse.Namespace) -> int:
     """Print."""
     from workbench.trace.transcript import transcript
 
+    if arguments.around < 0:
+        raise CommandError(f"--around {arguments.around}: legal: 0 or more", WRONG_USAGE)
     if arguments.at is not None:
-        rows = one_run(arguments.trace, arguments.run)
-        last = rows[-1].seq
-        if not rows[0].seq <= arguments.at <= last:
-            raise CommandError(
-                f"step {arguments.at} is not in this trace; legal: {rows[0].seq} to {last}",
-                WRONG_USAGE,
-            )
-        for line in step(rows, arguments.at):
+        for line in step(cut_at(arguments)):
             print(line)
         return 0
     found = []
@@ -62,25 +66,44 @@ def command(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def step(rows: list[Any], seq: int) -> Iterator[str]:
-    """One step in full, line by line."""
-    from workbench.trace.explain import explain
-    from workbench.trace.fold import fold
+def cut_at(arguments: argparse.Namespace) -> Cut:
+    """The rows round the step that is asked for.
+
+    Raises:
+        CommandError: it is no trace, or the run or the step is not in it.
+    """
+    from workbench.trace.cut import StepError, cut
+    from workbench.trace.files import TraceFileError
+
+    refuse_capture(arguments.trace)
+    try:
+        return cut(arguments.trace, arguments.at, arguments.run, around=arguments.around)
+    except StepError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    except TraceFileError as error:
+        raise CommandError(str(error)) from None
+
+
+def step(cut: Cut) -> Iterator[str]:
+    """One step in full, line by line, between those before and after it."""
+    from workbench.trace.fold import Fold
     from workbench.trace.transcript import line
 
-    upto = rows[: seq - rows[0].seq + 1]
-    *_, explanation = explain(upto)
-    row = upto[-1]
-    yield line(row, explanation)
-    for formula in explanation.formulas:
-        yield f"  formula  {formula.symbolic}"
-        yield f"           {formula.numbers}"
-    if explanation.clause:
-        yield f"  clause   {explanation.clause} {explanation.clause_title or ''}".rstrip()
-    if explanation.reasons:
-        yield f"  note     {', '.join(explanation.reasons)}"
-    yield from fields(row)
-    yield from ledgers(fold(upto))
+    folding = Fold(cut.start)
+    for row, explanation in zip(cut.rows, cut.explanations, strict=True):
+        folding.apply(row)
+        yield line(row, explanation)
+        if row.seq != cut.seq:
+            continue
+        for formula in explanation.formulas:
+            yield f"  formula  {formula.symbolic}"
+            yield f"           {formula.numbers}"
+        if explanation.clause:
+            yield f"  clause   {explanation.clause} {explanation.clause_title or ''}".rstrip()
+        if explanation.reasons:
+            yield f"  note     {', '.join(explanation.reasons)}"
+        yield from fields(row)
+        yield from ledgers(folding.state(), row.connection)
 
 
 def fields(row: Any) -> Iterator[str]:
@@ -101,11 +124,21 @@ def fields(row: Any) -> Iterator[str]:
         yield f"    {'frame':<{FIELD_WIDTH}} {row.frame_bytes} octets, body {row.body_bytes or 0}"
 
 
-def ledgers(state: Any) -> Iterator[str]:
-    """Every end's counters after the step, and what is in flight."""
+def ledgers(state: Any, connection: str | None) -> Iterator[str]:
+    """Every end's counters after the step, and what is in flight.
+
+    Args:
+        state: after the step.
+        connection: the step's: of very many counters only those of it are told.
+    """
     from workbench.trace.words import spec_name, value_text
 
-    for (vantage, scope), counters in state.ledgers.items():
+    told = state.ledgers.items()
+    if len(told) > MANY_LEDGERS and connection is not None:
+        here = [one for one in told if one[0][1].connection in (connection, None)]
+        yield f"  counters of {connection}; {len(told) - len(here):,} of others are not shown"
+        told = here
+    for (vantage, scope), counters in told:
         about = {
             "link": f"link {scope.link}",
             "session": f"session {scope.session}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import quorum_check as check
 from . import quorum_predict as predict
 from .quorum_desk import sync_desk
-from .quorum_real import real_chart, real_table
+from .quorum_real import real_chart, real_table, senders_table
 from .quorum_runs import (
     confirm_table,
     crash_table,
@@ -21,6 +21,7 @@ from .quorum_runs import (
     targets_table,
     then,
 )
+from .table import tables
 
 __all__ = [
     "check",
@@ -35,10 +36,12 @@ __all__ = [
     "race_table",
     "real_chart",
     "real_table",
+    "senders_table",
     "slowed",
     "soft_limit_run",
     "soft_limit_table",
     "sync_desk",
+    "tables",
     "targets_table",
     "then",
 ]

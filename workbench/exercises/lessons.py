@@ -167,6 +167,11 @@ LESSONS: tuple[Lesson, ...] = (
             "04",
         ),
         java=True,
+        able=(
+            "tell a sender that is held from one that has nothing to send",
+            "get from a large trace to the frame where a stall begins, and name its brake",
+            "say of any capture what it cannot tell, and why",
+        ),
     ),
     _lesson(
         "11",

@@ -24,6 +24,7 @@ MODULES = {
     "04": "windows_recall",
     "05": "publish_recall",
     "07": "quorum_recall",
+    "10": "spark_recall",
 }
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.

@@ -47,6 +47,26 @@ class Table:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Several tables, one under the other."""
+
+    tables: Sequence[Table]
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.tables))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(table._repr_html_() for table in self.tables)
+
+
+def tables(*several: Table) -> Tables:
+    """Tables for the end of a cell."""
+    return Tables(several)
+
+
 def _cell(text: str) -> str:
     """Numbers stand on the right, as everywhere in notebooks, and words on the left."""
     words = any(character.isalpha() for character in text)

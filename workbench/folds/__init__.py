@@ -5,10 +5,16 @@ the definitions in `data/README.md`, and neither from the other.
 """
 
 from .compare import compare
+from .credit import CreditRow, credit_rows
 from .grants import grants
 from .latency import latency
+from .stalls import Stall, stalls
+from .summary import LinkSummary, advice, summarise
 from .throughput import throughput
 from .violations import violations
 from .windows import windows
 
-__all__ = ["compare", "grants", "latency", "throughput", "violations", "windows"]
+__all__ = [
+    "CreditRow", "LinkSummary", "Stall", "advice", "compare", "credit_rows", "grants", "latency",
+    "stalls", "summarise", "throughput", "violations", "windows",
+]  # fmt: skip

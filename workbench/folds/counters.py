@@ -89,6 +89,11 @@ class Limit:
         return self._upper
 
     @property
+    def upper_number(self) -> int | None:
+        """The limit as a serial number; None if it is not known."""
+        return None if self._upper is None else serial.steps(self._upper, 0)
+
+    @property
     def over(self) -> int | None:
         """How many beyond the limit the next one would be, 1 or more; None if it is allowed."""
         return _beyond(self._at, self._upper)
@@ -194,9 +199,10 @@ class Counters:
     def steps(self) -> Iterator[Step]:
         """Every row of the end with what it does; `sessions` and `links` are as after it."""
         for row in self.end.rows:
-            yield self._step(row)
+            yield self.step(row)
 
-    def _step(self, row: Row) -> Step:
+    def step(self, row: Row) -> Step:
+        """The next of the end's rows, with what it does."""
         session = None
         if row.session is not None:
             session = self.sessions.setdefault(row.session, Limit())

@@ -150,9 +150,15 @@ class _Grants:
             "rate": rate,
             "round_trip_us": trip,
             "credit_needed": needed,
+            "arithmetic": None if needed is None else _arithmetic(rate, trip, interval, needed),
             "advice": advice,
             "known": self.known,
         }
+
+
+def _arithmetic(rate: float | None, trip: int | None, interval: int | None, needed: int) -> str:
+    tenths = math.floor((rate or 0) * 10 + 0.5)
+    return f"{tenths // 10}.{tenths % 10}/s x ({trip} + {interval or 0} us), rounded up: {needed}"
 
 
 def _fits(agree: Sequence[bool]) -> bool:

@@ -36,10 +36,14 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
         key = link_key(row)
         if key is not None and row.queue is not None:
             queues.setdefault(key, row.queue)
+    queued: dict[tuple[str, str, str | None, int], int] = {}
     together: dict[tuple[_Connection, int], list[int]] = {}
     for key, counts in links.items():
         for window, (messages, _, _) in counts.items():
             together.setdefault((_connection(key), window), []).append(messages)
+            if key in queues:
+                place = key.run, queues[key], key.link_sender, window
+                queued[place] = queued.get(place, 0) + messages
     found = []
     for key, counts in links.items():
         for window, (messages, frames, octets) in sorted(counts.items()):
@@ -48,15 +52,19 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
             squares = sum(one * one for one in all_messages)
             start = window * window_us
             spells = blocked.get(key)
+            queue = queues.get(key)
+            there = None if queue is None else queued[key.run, queue, key.link_sender, window]
             found.append(
                 {
                     "window_start_us": start,
                     **key._asdict(),
-                    "queue": queues.get(key),
+                    "queue": queue,
                     "messages": messages,
                     "frames": frames,
                     "body_bytes": octets,
                     "rate": messages * 1e6 / window_us,
+                    "queue_rate": None if there is None else there * 1e6 / window_us,
+                    "connection_rate": total * 1e6 / window_us,
                     "share": messages / total if total else None,
                     "jain": total * total / (len(all_messages) * squares) if squares else None,
                     "blocked_us": spells.within(start, start + window_us) if spells else 0,

@@ -18,6 +18,9 @@ CLAUSES = {
     "delivery-id-order": "2.6.12",
     "id-never-sent": "2.5.6",
     "handle-unknown": "2.6.2",
+    "handle-in-use": "2.6.2",
+    "handle-too-high": "2.7.2",
+    "delivery-id-changed": "2.7.5",
     "no-answer": "2.7.4",
 }
 _NO_LINK = dict.fromkeys(LinkKey._fields[3:])
@@ -55,6 +58,7 @@ def _breach(row: Row, what: str, *, by: int | None = None, certain: bool = True)
 def _transfers(end: End) -> Iterator[dict[str, Any]]:
     """What the end's transfers overrun, and how they are numbered."""
     last_id: dict[int | None, int] = {}
+    current: dict[LinkKey, int | None] = {}
     for step in Counters(end).steps():
         row = step.row
         if row.kind != "transfer" or row.from_peer != end.peer:
@@ -63,11 +67,21 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
             sure = end.own or step.window_over_furthest is not None
             yield _breach(row, "beyond-window", by=step.window_over, certain=sure)
         if not step.begins:
+            number = value(row, "delivery_id")
+            if step.link is not None and number is not None:
+                yield from _changed(row, number, current.get(step.link.key))
             continue
+        if step.link is not None:
+            current[step.link.key] = value(row, "delivery_id")
         if step.over is not None:
             sure = end.own or step.over_furthest is not None
             yield _breach(row, "beyond-credit", by=step.over, certain=sure)
         yield from _numbered(row, last_id)
+
+
+def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any]]:
+    if first is not None and number != first:
+        yield _breach(row, "delivery-id-changed", by=serial.diff(number, first))
 
 
 def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:
@@ -92,15 +106,27 @@ def _ids(end: End) -> Iterator[dict[str, Any]]:
 def _handles(end: End) -> Iterator[dict[str, Any]]:
     """Frames of the end whose handle stands for no link."""
     standing: dict[int | None, set[int]] = {}
+    highest: dict[int | None, int] = {}
     for row in end.rows:
-        if row.from_peer != end.peer:
-            continue
         handle = value(row, "handle")
+        if row.from_peer != end.peer:
+            most = value(row, "handle_max")
+            if row.kind == "begin" and most is not None and row.session is not None:
+                highest[row.session] = most
+            continue
+        if (
+            row.kind == "attach"
+            and handle is not None
+            and handle > highest.get(row.session, handle)
+        ):
+            yield _breach(row, "handle-too-high", by=handle - highest[row.session])
         if row.kind == "begin":
             standing[row.session] = set()
         elif row.session in standing and handle is not None:
             there = standing[row.session]
             if row.kind == "attach":
+                if handle in there:
+                    yield _breach(row, "handle-in-use")
                 there.add(handle)
             elif row.kind in ("flow", "transfer", "detach"):
                 if handle not in there:

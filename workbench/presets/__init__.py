@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, settings_of
 from .rabbitmq import RabbitMq40, RabbitMq43
 from .specification import INT_MAX, RABBITMQ, SPEC, UINT_MAX, Preset
@@ -25,6 +26,7 @@ __all__ = [
     "SETTINGS",
     "SPEC",
     "UINT_MAX",
+    "Blog2024",
     "Number",
     "Preset",
     "RabbitMq40",
@@ -58,7 +60,7 @@ class Number:
 
 
 _PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40())
+    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40(), Blog2024())
 }
 
 

@@ -10,7 +10,7 @@ from .specification import INT_MAX, RABBITMQ, UINT_MAX, Preset
 _DECLARED = {item.name: item for item in fields(Preset)}
 
 
-def _other(name: str, default: Any, source: str) -> Any:
+def other(name: str, default: Any, source: str) -> Any:
     """A field of `Preset` with another default, from another source."""
     return field(default=default, metadata={**_DECLARED[name].metadata, "source": source})
 
@@ -26,74 +26,74 @@ class RabbitMq43(Preset):
     version: str = "4.3.6"
     offered_capabilities: tuple[str, ...] = ("LINK_PAIR_V1_0", "ANONYMOUS-RELAY")
 
-    max_frame_size: int = _other("max_frame_size", 131072, "RabbitMQ frame_max; capture rmq43_a")
-    channel_max: int = _other(
+    max_frame_size: int = other("max_frame_size", 131072, "RabbitMQ frame_max; capture rmq43_a")
+    channel_max: int = other(
         "channel_max", 63, "RabbitMQ session_max_per_connection, 64; capture rmq43_a"
     )
-    handle_max: int = _other(
+    handle_max: int = other(
         "handle_max", 255, "RabbitMQ link_max_per_session, 256; capture rmq43_a"
     )
-    idle_time_out_ms: int = _other(
+    idle_time_out_ms: int = other(
         "idle_time_out_ms", 30000, "RabbitMQ heartbeat, 60 s, halved; capture rmq43_a"
     )
-    max_message_size: int = _other(
+    max_message_size: int = other(
         "max_message_size", 16777216, "RabbitMQ max_message_size; capture rmq43_a"
     )
-    writes_defaults: bool = _other(
+    writes_defaults: bool = other(
         "writes_defaults", True, "capture rmq43_b: since 4.2 or 4.3; 4.0 leaves them out"
     )
-    outgoing_window: int = _other(
+    outgoing_window: int = other(
         "outgoing_window", UINT_MAX, "rabbit_amqp_session.erl; capture rmq43_a: always this"
     )
-    incoming_window: int = _other(
+    incoming_window: int = other(
         "incoming_window", 400, "RabbitMQ max_incoming_window; capture rmq43_a"
     )
-    incoming_window_regrant_at: int | None = _other(
+    incoming_window_regrant_at: int | None = other(
         "incoming_window_regrant_at",
         None,
         "rabbit_amqp_session.erl: max_incoming_window div 2; capture rmq43_a: at 200",
     )
-    alarm_margin: int = _other(
+    alarm_margin: int = other(
         "alarm_margin",
         400,
         "rabbit_amqp_session.erl: max_incoming_window; measured: the 401st ends the session",
     )
-    largest_grant: int = _other(
+    largest_grant: int = other(
         "largest_grant",
         INT_MAX,
         "serial_number.erl: nothing larger can be added; measured with 4294967295",
     )
-    answers_every_echo: bool = _other(
+    answers_every_echo: bool = other(
         "answers_every_echo", False, "rabbit_amqp_session.erl:handle_control; measured"
     )
-    publisher_credit: int = _other(
+    publisher_credit: int = other(
         "publisher_credit",
         170,
         "RabbitMQ max_link_credit: one and a half times as many are below 256; capture rmq43_a",
     )
-    publisher_credit_regrant_at: int | None = _other(
+    publisher_credit_regrant_at: int | None = other(
         "publisher_credit_regrant_at",
         None,
         "rabbit_amqp_session.erl: max_link_credit div 2; capture rmq43_a: at 85",
     )
-    confirms_gate_credit: bool = _other(
+    confirms_gate_credit: bool = other(
         "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
     )
-    gathers_confirms: bool = _other(
+    gathers_confirms: bool = other(
         "gathers_confirms",
         True,
         "rabbit_amqp_session.erl:noreply_coalesce; capture rmq43_a: 170 outcomes in 8 frames",
     )
-    max_queue_credit: int = _other(
+    max_queue_credit: int = other(
         "max_queue_credit", 256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
     )
-    tells_activity: bool = _other(
+    tells_activity: bool = other(
         "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
     )
-    auto_declare: bool = _other(
+    auto_declare: bool = other(
         "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
     )
-    addresses_v1: bool = _other(
+    addresses_v1: bool = other(
         "addresses_v1", False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
     )
 
@@ -106,30 +106,30 @@ class RabbitMq40(RabbitMq43):
     title: str = "RabbitMQ 4.0"
     version: str = "4.0.5"
 
-    transfer_reserve: int = _other(
+    transfer_reserve: int = other(
         "transfer_reserve",
         5,
         "measured: 481 octets of a message in a frame of 512, where 4.3 has 486; capture rmq40_b"
         " shows the five fields written out as null",
     )
-    writes_defaults: bool = _other("writes_defaults", False, "capture rmq40_b")
-    refuses_links: bool = _other(
+    writes_defaults: bool = other("writes_defaults", False, "capture rmq40_b")
+    refuses_links: bool = other(
         "refuses_links", False, "rabbit_amqp_session.erl: 4.0 and 4.1 end the session"
     )
-    initial_delivery_count: int = _other(
+    initial_delivery_count: int = other(
         "initial_delivery_count",
         4294967291,
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_b",
     )
-    initial_next_outgoing_id: int = _other(
+    initial_next_outgoing_id: int = other(
         "initial_next_outgoing_id",
         4294967292,
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
-    tells_activity: bool = _other("tells_activity", False, "4.0 sends no flow properties")
-    quorum_limit_counts: str = _other(
+    tells_activity: bool = other("tells_activity", False, "4.0 sends no flow properties")
+    quorum_limit_counts: str = other(
         "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
     )
-    addresses_v1: bool = _other(
+    addresses_v1: bool = other(
         "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
     )

@@ -277,6 +277,12 @@ class Preset:
         source="ours; as reader_us",
         doc="service time of a session for one frame that came, or one message of a queue",
     )
+    session_ns: int = _number(
+        0,
+        unit="ns",
+        source="ours; as session_us",
+        doc="so much more than session_us; what is below a microsecond is carried over",
+    )
     writer_us: int = _number(
         0,
         unit="us",

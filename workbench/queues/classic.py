@@ -20,6 +20,7 @@ messages out before it drops or refuses one.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from .arguments import NO_ARGUMENTS, QueueArguments
 from .base import (
@@ -38,6 +39,7 @@ from .base import (
     Gone,
     Meta,
     Modify,
+    Origin,
     Purge,
     Reject,
     Rejected,
@@ -49,10 +51,14 @@ from .base import (
     Touch,
 )
 from .consumers import Consumer, Consumers
+from .drafts import draft_of
 from .limits import EXPIRED, MAXLEN, PURGED, REJECTED, US_PER_MS, Limits
 from .ready import Ready
 
 NO_META = Meta()
+_NO_ANNOTATIONS: dict[Any, Any] = {}
+_NOBODY: frozenset[str] = frozenset()
+_stored = draft_of(Stored)
 
 
 class ClassicQueue:
@@ -256,6 +262,32 @@ class ClassicQueue:
         ):
             effects += handed
         return effects + self._drop_heads()
+
+    @property
+    def unlimited(self) -> bool:
+        """Neither length nor age bounds it: a message that no consumer waits for just stays."""
+        arguments = self.arguments
+        return (
+            not self._limits.bounded
+            and arguments.message_ttl_ms is None
+            and arguments.expires_ms is None
+        )
+
+    def append(self, payload: bytes, message_format: int, origin: Origin, now_us: int) -> bool:
+        """As `apply(Enqueue(...))` for a message without ttl, into a queue that is `unlimited`.
+
+        False, and nothing done, if messages that grow old wait in it.
+        """
+        if self._ages:
+            return False
+        number = self._enqueued
+        message = _stored(
+            number, payload, message_format, 0, 0, _NO_ANNOTATIONS, _NOBODY, origin, now_us, None
+        )
+        message.__class__ = Stored
+        self._ready.append(message)
+        self._enqueued = number + 1
+        return True
 
     def _checkout(self, command: Checkout) -> tuple[Reply, list[Effect]]:
         consumer = self._consumers.attach(command)

@@ -10,11 +10,13 @@ Rules, checked by a property test after every command (`rabbit_fifo.erl` is the 
 4. A consumer gets no more than its credit. Deliveries that credit brings go out with the same
    command, then the answer; so consumer credit costs an entry in the log, hence an fsync.
 5. More returns than the delivery limit drop a message; which returns count depends on the version.
+6. No more is ready than the limits allow, save under `reject-publish` what was under way; nothing
+   is handed out that is too old by the time that the log tells.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench import serial
@@ -26,9 +28,9 @@ from .base import (
     Credited,
     Deliver,
     DetachConsumer,
-    Dispatch,
     Dropped,
     Enqueue,
+    Expire,
     Modify,
     Purge,
     QueueError,
@@ -37,11 +39,10 @@ from .base import (
     Settle,
     Stored,
 )
+from .limits import PURGED, REJECTED
 from .quorum_commands import (
-    Active,
     Answered,
     ClientDown,
-    Full,
     Handed,
     Logged,
     OutOfOrder,
@@ -51,8 +52,13 @@ from .quorum_commands import (
     Refused,
     Resume,
 )
-from .quorum_consumer import QuorumConsumer, next_active
-from .quorum_terms import ACQUIRED, REJECT_PUBLISH, QuorumTerms
+from .quorum_consumer import QuorumConsumer
+from .quorum_limits import QuorumLimits
+from .quorum_line import QuorumLine
+from .quorum_ready import QuorumReady
+from .quorum_terms import QuorumTerms
+
+DELIVERY_LIMIT = "delivery_limit"
 
 
 class QuorumFifo:
@@ -63,24 +69,21 @@ class QuorumFifo:
         terms: what it was declared with.
 
     Attributes:
-        active: the single active consumer; None if there is none, or every one is active.
-        full: publishers are refused.
         enqueued: messages ever taken in.
         terminal: messages that have left for good.
+        now_us: the latest time that a command has told.
     """
 
     def __init__(self, name: str, terms: QuorumTerms | None = None) -> None:
         self.name = name
         self.terms = terms or QuorumTerms()
-        self.active: str | None = None
-        self.full = False
-        self._fresh: deque[tuple[int, Enqueue]] = deque()
-        self._returns: deque[Stored] = deque()
-        self._consumers: dict[str, QuorumConsumer] = {}
-        self._turn: deque[str] = deque()
-        self._next_enqueue: dict[str, int] = {}
         self.enqueued = 0
         self.terminal = 0
+        self.now_us = 0
+        self._ready = QuorumReady()
+        self._limits = QuorumLimits(self.terms, self._ready)
+        self._line = QuorumLine(single_active=self.terms.single_active)
+        self._next_enqueue: dict[str, int] = {}
         self._unsettled = 0
 
     # -- reading ----------------------------------------------------------------------------
@@ -91,9 +94,24 @@ class QuorumFifo:
         return self.terms.single_active
 
     @property
+    def active(self) -> str | None:
+        """The single active consumer; None if there is none, or every one is active."""
+        return self._line.active
+
+    @property
+    def full(self) -> bool:
+        """Publishers are refused."""
+        return self._limits.full
+
+    @property
     def ready(self) -> int:
         """Messages that wait for a consumer."""
-        return len(self._fresh) + len(self._returns)
+        return len(self._ready)
+
+    @property
+    def ready_octets(self) -> int:
+        """Their sizes, added up."""
+        return self._ready.octets
 
     @property
     def unsettled(self) -> int:
@@ -102,7 +120,7 @@ class QuorumFifo:
 
     def available_to(self, consumer: str) -> int:
         """Ready messages that a consumer could get: none if it waits behind the active one."""
-        return self.ready if self._may_have(consumer) else 0
+        return self.ready if self._line.may_have(consumer) else 0
 
     def has_for(self, consumer: str) -> bool:
         """Whether a message is ready that this consumer could get."""
@@ -110,7 +128,7 @@ class QuorumFifo:
 
     def consumers(self) -> tuple[str, ...]:
         """Names of the attached consumers, in order of attaching."""
-        return tuple(self._consumers)
+        return self._line.names()
 
     def consumer(self, name: str) -> Credited:
         """Counters of one consumer.
@@ -118,20 +136,24 @@ class QuorumFifo:
         Raises:
             QueueError: if it is not attached.
         """
-        found = self._consumers.get(name)
+        found = self._line.get(name)
         if found is None:
-            attached = ", ".join(self._consumers) or "none"
+            attached = ", ".join(self._line.names()) or "none"
             raise QueueError(f"no consumer {name} on queue {self.name}; attached now: {attached}")
         return self._credited(found)
 
     def unsettled_ids(self, consumer: str) -> tuple[int, ...]:
-        """Numbers of the deliveries that the consumer holds, in order."""
-        return tuple(self._consumers[consumer].unsettled)
+        """Numbers of the deliveries that the consumer holds, in order; none if it is unknown."""
+        found = self._line.get(consumer)
+        return () if found is None else tuple(found.unsettled)
 
     def ready_messages(self) -> tuple[Stored, ...]:
         """What is ready, in the order in which it would be handed out."""
-        fresh = (_stored(number, command) for number, command in self._fresh)
-        return (*self._returns, *fresh)
+        return self._ready.listed()
+
+    def deadline_us(self) -> int | None:
+        """When the first message is too old, if nothing happens before; None is never."""
+        return self._ready.head_expires_us() if self._limits.ages else None
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture, with the names that a classic queue's has."""
@@ -141,7 +163,7 @@ class QuorumFifo:
             "unsettled": self._unsettled,
             "terminal": self.terminal,
             "enqueued": self.enqueued,
-            "consumers": len(self._consumers),
+            "consumers": len(self._line),
             **({"active": self.active or ""} if self.single_active else {}),
         }
 
@@ -151,6 +173,8 @@ class QuorumFifo:
         """Obey one command of the log. It never fails: a command that cannot be is `Refused`."""
         effects: list[QuorumEffect] = []
         reply: QuorumReply = None
+        if logged.t_us > self.now_us:  # what is sent again tells an earlier time
+            self.now_us = logged.t_us
         match logged.command:
             case Enqueue() as command:
                 reply = self._enqueue(logged, command, effects)
@@ -165,14 +189,16 @@ class QuorumFifo:
             case DetachConsumer(consumer=name):
                 reply = self._detach(name, effects, failed=False)
             case ClientDown():
-                for name, consumer in tuple(self._consumers.items()):
+                for consumer in self._line:
                     if consumer.client == logged.client:
-                        self._detach(name, effects, failed=True)
+                        self._detach(consumer.name, effects, failed=True)
             case Purge():
                 reply = self._purge(effects)
             case Resume() as command:
                 self._resume(logged.client, command, effects)
-            case Dispatch():  # a quorum queue hands out by itself
+            case Expire():
+                self._serve(effects)
+            case _:  # a quorum queue hands out by itself, and keeps no time of its own
                 pass
         return reply, effects
 
@@ -184,33 +210,16 @@ class QuorumFifo:
             # Taken in before: confirmed once more. From the future: something before it is lost.
             return None if logged.enqueue_seq < expected else OutOfOrder(expected)
         self._next_enqueue[logged.client] = expected + 1
-        self._fresh.append((self.enqueued, command))
+        expires_us = self._limits.expires_us(self.now_us, command.ttl_ms)
+        self._ready.append(self.enqueued, command, expires_us)
         self.enqueued += 1
-        if self._turn:
+        if self._line.turn or self._limits.ages or self._limits.bounded:
             self._serve(effects)
-        if self.terms.max_length is not None:
-            self._overflow(effects)
         return None
-
-    def _overflow(self, effects: list[QuorumEffect]) -> None:
-        most = self.terms.max_length
-        if most is None:
-            return
-        if self.terms.overflow == REJECT_PUBLISH:
-            if not self.full and self.ready > most:
-                self.full = True
-                effects.append(Full(True))
-            elif self.full and self.ready * 10 < most * 8:
-                self.full = False
-                effects.append(Full(False))
-            return
-        while self.ready > most:
-            self.terminal += 1
-            effects.append(Dropped(message=self._take(), reason="maxlen"))
 
     def _checkout(self, client: str, command: Checkout, effects: list[QuorumEffect]) -> QuorumReply:
         prefetch = command.prefetch if isinstance(command, QuorumCheckout) else None
-        consumer = self._consumers.get(command.consumer)
+        consumer = self._line.get(command.consumer)
         if consumer is not None and consumer.client != client:
             return Refused(
                 f"consumer {command.consumer} is attached to queue {self.name} already; legal now:"
@@ -226,23 +235,21 @@ class QuorumFifo:
                 priority=command.priority if isinstance(command, QuorumCheckout) else 0,
                 link_credit=prefetch or 0,
             )
-            self._consumers[consumer.name] = consumer
-            self._activate(effects)
-            self._in_line(consumer)
+            effects += self._line.attach(consumer, self.ready)
             self._serve(effects)
         return self._credited(consumer)
 
     def _credit(self, client: str, command: Credit, effects: list[QuorumEffect]) -> QuorumReply:
-        consumer = self._consumers.get(command.consumer)
+        consumer = self._line.get(command.consumer)
         if consumer is None:
             return Refused(f"no consumer {command.consumer} on queue {self.name}")
         ahead = serial.diff(consumer.delivery_count, command.delivery_count)
         consumer.link_credit = max(0, command.link_credit - ahead)
-        self._in_line(consumer)
+        self._line.place(consumer)
         self._serve(effects)
         if command.drain:
             consumer.give_credit_back()
-            self._in_line(consumer)
+            self._line.place(consumer)
         credited = replace(self._credited(consumer), drain=command.drain)
         effects.append(Answered(client, consumer.name, credited))
         return credited
@@ -251,7 +258,7 @@ class QuorumFifo:
         messages = self._from(command.consumer, command.message_ids)
         self.terminal += len(messages)
         if isinstance(command, Reject):
-            effects += [Dropped(message=message, reason="rejected") for message in messages]
+            effects += [Dropped(message=message, reason=REJECTED) for message in messages]
         self._settled(command.consumer, len(messages), effects)
         return Count(count=len(messages))
 
@@ -260,8 +267,7 @@ class QuorumFifo:
         undeliverable = isinstance(command, Modify) and command.undeliverable_here
         for message in messages:
             if undeliverable:
-                self.terminal += 1
-                effects.append(Dropped(message=message, reason="rejected"))
+                self._gone([Dropped(message=message, reason=REJECTED)], effects)
             else:
                 failed = isinstance(command, Modify) and command.delivery_failed
                 added = command.annotations if isinstance(command, Modify) else {}
@@ -274,54 +280,42 @@ class QuorumFifo:
         """A message comes back, unless it has done so too often."""
         if failed:
             message = replace(message, delivery_count=message.delivery_count + 1)
-        limit = self.terms.delivery_limit
-        acquired = self.terms.limit_counts == ACQUIRED
-        count = message.acquired_count if acquired else message.delivery_count
-        if limit is not None and count > limit:
-            self.terminal += 1
-            effects.append(Dropped(message=message, reason="delivery_limit"))
+        if self._limits.bears(message):
+            self._ready.put_back(message)
         else:
-            self._returns.append(message)
+            self._gone([Dropped(message=message, reason=DELIVERY_LIMIT)], effects)
 
     def _settled(self, name: str, count: int, effects: list[QuorumEffect]) -> None:
         """After a settlement: credit of a prefetching consumer comes back, others may be served."""
-        consumer = self._consumers.get(name)
+        consumer = self._line.get(name)
         if consumer is not None:
             if consumer.prefetch is not None:
                 consumer.link_credit += count
-                self._in_line(consumer)
+                self._line.place(consumer)
             if consumer.quiescing and not consumer.unsettled:
-                self._activate(effects)
+                effects += self._line.activate(self.ready)
         self._serve(effects)
-        self._overflow(effects)
 
     def _detach(self, name: str, effects: list[QuorumEffect], *, failed: bool) -> QuorumReply:
-        consumer = self._consumers.pop(name, None)
+        consumer = self._line.detach(name)
         if consumer is None:
             return Count(count=0)
-        if consumer.waits:
-            self._turn.remove(name)
         self._unsettled -= len(consumer.unsettled)
         for message in consumer.unsettled.values():
             self._return(message, failed, effects)
-        if name == self.active:
-            self.active = None
-        self._activate(effects)
+        effects += self._line.activate(self.ready)
         self._serve(effects)
         return Count(count=len(consumer.unsettled))
 
     def _purge(self, effects: list[QuorumEffect]) -> QuorumReply:
-        gone = self.ready_messages()
-        self._returns.clear()
-        self._fresh.clear()
-        self.terminal += len(gone)
-        effects += [Dropped(message=message, reason="purged") for message in gone]
-        self._overflow(effects)
+        gone = [Dropped(message=message, reason=PURGED) for message in self._ready.clear()]
+        self._gone(gone, effects)
+        self._serve(effects)  # who was refused may be let again
         return Count(count=len(gone))
 
     def _resume(self, client: str, command: Resume, effects: list[QuorumEffect]) -> None:
         """What a consumer was handed by a leader that is gone, once more."""
-        consumer = self._consumers.get(command.consumer)
+        consumer = self._line.get(command.consumer)
         if consumer is None:
             return
         for number, message in consumer.unsettled.items():
@@ -332,13 +326,13 @@ class QuorumFifo:
     # -- inside -----------------------------------------------------------------------------
 
     def _serve(self, effects: list[QuorumEffect]) -> None:
-        """Hand out while there is something to hand out and somebody to take it."""
-        turn = self._turn
-        while turn and (self._fresh or self._returns):
-            consumer = self._consumers[turn.popleft()]
-            consumer.waits = False
-            message = self._take()
-            message = replace(message, acquired_count=message.acquired_count + 1)
+        """Hand out while there is something and somebody to take it; then look at the limits."""
+        line, ready, limits = self._line, self._ready, self._limits
+        if limits.ages:
+            self._gone(limits.expired(self.now_us), effects)
+        while line.turn and len(ready):
+            consumer = line.serve_next()
+            message = ready.take().handed_out()
             number = consumer.hand(message)
             if consumer.settled:
                 self.terminal += 1
@@ -346,43 +340,22 @@ class QuorumFifo:
                 self._unsettled += 1
             deliver = Deliver(consumer=consumer.name, message=message, settled=consumer.settled)
             effects.append(Handed(consumer.client, number, deliver))
-            self._in_line(consumer)
+            line.place(consumer)
+            if limits.ages:
+                self._gone(limits.expired(self.now_us), effects)
+        if limits.bounded:
+            self._gone(limits.overflow(), effects)
+            if limits.ages:  # what stood behind a younger one may be the first now
+                self._gone(limits.expired(self.now_us), effects)
 
-    def _in_line(self, consumer: QuorumConsumer) -> None:
-        """Put a consumer in the line of those to be served, if it may have a message now."""
-        may = consumer.link_credit > 0 and self._may_have(consumer.name)
-        if may and not consumer.waits:
-            consumer.waits = True
-            self._turn.append(consumer.name)
-        elif consumer.waits and not may:
-            consumer.waits = False
-            self._turn.remove(consumer.name)
-
-    def _may_have(self, consumer: str) -> bool:
-        if not self.single_active:
-            return True
-        return consumer == self.active and not self._consumers[consumer].quiescing
-
-    def _activate(self, effects: list[QuorumEffect]) -> None:
-        """Choose the single active consumer: one with a higher priority takes over."""
-        if not self.single_active:
-            return
-        chosen, changed = next_active(self._consumers, self.active)
-        for consumer in changed:
-            self._in_line(consumer)  # it is quiescing now: nothing new for it
-        if chosen is not None and chosen.name != self.active:
-            self.active = chosen.name
-            effects.append(Active(chosen.client, chosen.name, self.ready))
-            self._in_line(chosen)
-
-    def _take(self) -> Stored:
-        if self._returns:
-            return self._returns.popleft()
-        return _stored(*self._fresh.popleft())
+    def _gone(self, caused: Sequence[QuorumEffect], effects: list[QuorumEffect]) -> None:
+        """Messages have left for good, and whatever else came of a limit."""
+        self.terminal += sum(isinstance(effect, Dropped) for effect in caused)
+        effects += caused
 
     def _from(self, name: str, numbers: tuple[int, ...]) -> list[Stored]:
         """Take deliveries off a consumer; those that it does not hold (any more) are left out."""
-        consumer = self._consumers.get(name)
+        consumer = self._line.get(name)
         if consumer is None:
             return []
         messages = consumer.take(numbers)
@@ -395,12 +368,3 @@ class QuorumFifo:
             link_credit=consumer.link_credit,
             available=self.available_to(consumer.name),
         )
-
-
-def _stored(message_id: int, command: Enqueue) -> Stored:
-    return Stored(
-        message_id=message_id,
-        payload=command.payload,
-        message_format=command.message_format,
-        origin=command.origin,
-    )

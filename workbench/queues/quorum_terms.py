@@ -17,8 +17,10 @@ class QuorumTerms:
     Attributes:
         single_active: one consumer at a time gets messages.
         max_length: messages ready at most; None: no limit.
+        max_length_bytes: octets ready at most; None: no limit.
+        message_ttl_ms: so long a message may wait; None: for ever.
         overflow: beyond it the oldest goes (`drop-head`), or publishers are refused
-            (`reject-publish`), who are let again when less than 80 % is there.
+            (`reject-publish`), who are let again when no more than 80 % is there.
         delivery_limit: so many returns are borne; None: any number.
         limit_counts: which returns: `acquired`, each (RabbitMQ 4.0 to 4.2), or `failed`, only
             modified with delivery-failed and lost consumers (4.3).
@@ -26,6 +28,8 @@ class QuorumTerms:
 
     single_active: bool = False
     max_length: int | None = None
+    max_length_bytes: int | None = None
+    message_ttl_ms: int | None = None
     overflow: str = DROP_HEAD
     delivery_limit: int | None = 20
     limit_counts: str = FAILED
@@ -36,7 +40,7 @@ class QuorumTerms:
                 f"overflow is {self.overflow!r}; a quorum queue knows {DROP_HEAD} and"
                 f" {REJECT_PUBLISH}"
             )
-        for name in ("max_length", "delivery_limit"):
+        for name in ("max_length", "max_length_bytes", "message_ttl_ms", "delivery_limit"):
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise QueueError(f"{name} is {value}; legal: 0 or more, or none at all")

@@ -12,6 +12,7 @@ from .race import RACE
 from .registry import get, names, register
 from .run import MAX_ROWS, Run, run
 from .two_queues import TWO_QUEUES
+from .two_senders import TWO_SENDERS
 from .two_targets import TWO_TARGETS
 from .windows import WINDOWS
 from .world import World
@@ -26,6 +27,7 @@ __all__ = [
     "QUORUM_CHAOS",
     "RACE",
     "TWO_QUEUES",
+    "TWO_SENDERS",
     "TWO_TARGETS",
     "WINDOWS",
     "Action",

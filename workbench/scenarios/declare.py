@@ -182,7 +182,13 @@ class ActionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A declared run: what can be set, what can be done, and how the world is built."""
+    """A declared run: what can be set, what can be done, and how the world is built.
+
+    Attributes:
+        preset: that it is meant for, and that a command takes if none is named.
+        long: too long to be kept; a command writes its trace as it is made.
+        told: what came of it, a line each; for whoever is not shown its rows.
+    """
 
     name: str
     title: str
@@ -190,6 +196,9 @@ class Scenario:
     parameters: tuple[Parameter, ...]
     actions: tuple[ActionSpec, ...]
     build: Callable[[World], None]
+    preset: str = "spec"
+    long: bool = False
+    told: Callable[[World], list[str]] = field(default=lambda world: [])
 
     def defaults(self, preset: Preset) -> dict[str, Value]:
         """Every parameter's default under a preset."""

@@ -75,7 +75,7 @@ class Run:
         self.max_rows = max_rows
         self.parent = parent
         self.code = dict(code or {})
-        self.name = f"{scenario.name}-{self._digest()}"
+        self.name = name_of(scenario, preset, self.parameters, actions, seed)
         self.world, self.rows, self.rested, self.note, _ = self._execute(stop_after=None)
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
@@ -95,21 +95,21 @@ class Run:
         kept = tuple(action for action in self.actions if action.after_seq <= after_seq)
         return self._with((*kept, Action(after_seq=after_seq, name=name, arguments=checked)))
 
-    def act_each(self, names: Iterable[str]) -> Run:
+    def act_each(self, names: Iterable[str | tuple[str, Mapping[str, Any]]]) -> Run:
         """Act at the end, again and again: each act when the one before has come to rest.
 
         The same run as by `act` after the last row each time, but played twice in all instead of
         once for every act.
 
         Args:
-            names: acts, each without arguments.
+            names: acts, each by its name, or by its name and its arguments.
 
         Raises:
             ActionError: an act is not legal when its turn comes; the text says which and why.
         """
         acts = [
-            Action(after_seq=-1, name=name, arguments=spec.arguments({}, self.preset))
-            for name in names
+            Action(after_seq=-1, name=name, arguments=spec.arguments(given, self.preset))
+            for name, given in ((one, {}) if isinstance(one, str) else one for one in names)
             for spec in [self.scenario.action(name)]
         ]
         if not acts:
@@ -122,7 +122,7 @@ class Run:
         # makes a difference, what happens after each act has to be seen first.
         played = self
         for act in acts:
-            played = played.act(len(played.rows) - 1, act.name)
+            played = played.act(len(played.rows) - 1, act.name, **act.arguments)
         return played
 
     def legal(self, after_seq: int) -> dict[str, str | None]:
@@ -232,29 +232,9 @@ class Run:
                 raise
             raise ActionError(f"act {len(acts)}, {acts[-1].name}: {error}") from None
 
-    def _digest(self) -> str:
-        """Eight hexadecimal digits that name the tuple this run is a function of."""
-        text = json.dumps(self.identity(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
-
     def identity(self) -> dict[str, Any]:
         """The tuple that this run is a function of, as plain JSON values."""
-        standard = presets.get(self.preset.name)
-        changed = {
-            number.name: number.value
-            for number in presets.describe(self.preset)
-            if number.value != getattr(standard, number.name)
-        }
-        return {
-            "scenario": self.scenario.name,
-            "preset": self.preset.name,
-            "preset_changes": changed,
-            "parameters": self.parameters,
-            "actions": [
-                [action.after_seq, action.name, dict(action.arguments)] for action in self.actions
-            ],
-            "seed": self.seed,
-        }
+        return identity_of(self.scenario, self.preset, self.parameters, self.actions, self.seed)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: name, rows, time, rest, note, and code that the name does not stand for."""
@@ -267,6 +247,43 @@ class Run:
             "actions": len(self.actions),
             "own_code": ", ".join(sorted(self.code)),
         }
+
+
+def identity_of(
+    scenario: Scenario,
+    preset: Preset,
+    parameters: Mapping[str, Value],
+    actions: Iterable[Action],
+    seed: int,
+) -> dict[str, Any]:
+    """The tuple that a run is a function of, as plain JSON values."""
+    standard = presets.get(preset.name)
+    changed = {
+        number.name: number.value
+        for number in presets.describe(preset)
+        if number.value != getattr(standard, number.name)
+    }
+    return {
+        "scenario": scenario.name,
+        "preset": preset.name,
+        "preset_changes": changed,
+        "parameters": dict(parameters),
+        "actions": [[action.after_seq, action.name, dict(action.arguments)] for action in actions],
+        "seed": seed,
+    }
+
+
+def name_of(
+    scenario: Scenario,
+    preset: Preset,
+    parameters: Mapping[str, Value],
+    actions: Iterable[Action],
+    seed: int,
+) -> str:
+    """A run's name: its scenario, and eight hexadecimal digits for what it is a function of."""
+    identity = identity_of(scenario, preset, parameters, actions, seed)
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return f"{scenario.name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _refusal(world: World, spec: ActionSpec) -> str | None:

@@ -94,6 +94,8 @@ class World:
         name: str,
         latency_us: tuple[int, int],
         capacity: int | None = None,
+        *,
+        prompt: bool = False,
     ) -> Wire:
         """Put a client and the broker on the two ends of a new wire; the client begins to talk.
 
@@ -102,6 +104,7 @@ class World:
             name: of the connection.
             latency_us: microseconds from client to broker and back.
             capacity: octets in flight that the wire takes in one direction; None is no limit.
+            prompt: one clock event for all that is due at one instant; see `Wire`.
         """
         end = self.broker.accept(name)
         wire = Wire(
@@ -114,6 +117,7 @@ class World:
             next_frame_id=lambda: next(self._frame_ids),
             capacity=capacity,
             size=item_size,
+            prompt=prompt,
         )
         self.wires[name] = wire
         end.connect(wire)

@@ -19,6 +19,9 @@ MessageT = TypeVar("MessageT")
 class Actor(Generic[MessageT]):
     """Handles the messages of its mailbox in order, each after its service time.
 
+    Args:
+        prompt: what takes no time is done within the event that brings it; see `Wire`.
+
     Attributes:
         name: who it is in a trace, such as `queue:q`.
         service_us: microseconds that one message takes; a function of the message may be given.
@@ -33,6 +36,7 @@ class Actor(Generic[MessageT]):
         *,
         service_us: int | Callable[[MessageT], int],
         handle: Callable[[MessageT], None],
+        prompt: bool = False,
     ) -> None:
         self.name = name
         self.service_us = service_us
@@ -43,6 +47,8 @@ class Actor(Generic[MessageT]):
         self._handled = 0
         self._deepest = 0
         self.stalled = False
+        self._prompt = prompt
+        self._promised = False  # to be served at the end of this event
 
     @property
     def depth(self) -> int:
@@ -52,7 +58,9 @@ class Actor(Generic[MessageT]):
     def post(self, message: MessageT) -> None:
         """Put a message into the mailbox; it is handled after those before it."""
         self._mailbox.append(message)
-        self._deepest = max(self._deepest, len(self._mailbox))
+        depth = len(self._mailbox)
+        if depth > self._deepest:
+            self._deepest = depth
         if self._timer is None and not self.stalled:
             self._serve()
 
@@ -92,8 +100,18 @@ class Actor(Generic[MessageT]):
     def _serve(self) -> None:
         service = self.service_us
         delay = service(self._mailbox[0]) if callable(service) else service
+        if delay == 0 and self._prompt:
+            if not self._promised:
+                self._promised = True
+                self._clock.at_once(self._serve_now)
+            return
         priority = Priority.REACT if delay == 0 else Priority.NORMAL
         self._timer = self._clock.call_later(delay, self._finish, priority=priority)
+
+    def _serve_now(self) -> None:
+        self._promised = False
+        if self._mailbox and not self.stalled:
+            self._finish()
 
     def _finish(self) -> None:
         self._timer = None

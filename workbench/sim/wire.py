@@ -127,6 +127,9 @@ class Wire:
         capacity: octets in flight in one direction from which on its sender is told to wait; None
             is no limit. The ends then need `writable` and `kick`.
         size: octets of a frame; wanted with a capacity.
+        prompt: what is due at one instant arrives in one clock event, and an end reacts to a frame
+            in the event in which it applies it. The same happens in the same order and at the same
+            time, but nobody can look or act in between: for runs that are counted, not stepped.
     """
 
     def __init__(
@@ -141,8 +144,10 @@ class Wire:
         next_frame_id: Callable[[], int] | None = None,
         capacity: int | None = None,
         size: Callable[[Any], int] | None = None,
+        prompt: bool = False,
     ) -> None:
         self.connection = connection
+        self.prompt = prompt
         self.capacity = capacity
         self._size = size
         self.tap: Tap = tap if tap is not None else NoTap()
@@ -385,6 +390,19 @@ class Wire:
 
     def _arrive(self, lane: _Lane) -> None:
         lane.timer = None
+        self._let_in(lane)
+        while self.prompt and self._next_is_due(lane):
+            self._let_in(lane)
+        if lane.flights:
+            self._schedule(lane)
+
+    def _next_is_due(self, lane: _Lane) -> bool:
+        if not lane.flights or lane.closed or lane.held:
+            return False
+        first = lane.flights[0]
+        return not first.parked and first.arrives_us <= self._clock.now_us
+
+    def _let_in(self, lane: _Lane) -> None:
         flight = lane.flights.popleft()
         if lane.closed:
             lane.passes -= 1
@@ -394,15 +412,15 @@ class Wire:
             self._take_in(lane, flight)
         else:
             intake(flight.item, lambda: self._take_in(lane, flight))
-        if lane.flights:
-            self._schedule(lane)
 
     def _take_in(self, lane: _Lane, flight: Flight) -> None:
         """The receiver works the frame in; only now is it read."""
         end = lane.receiver
         events = end.apply(flight.item)
         self.tap.received(end, flight)
-        if events:
+        if events and self.prompt:
+            end.react(events)
+        elif events:
             self._clock.call_soon(end.react, events, priority=Priority.REACT)
         if self.capacity is not None:
             self._weigh(lane, flight, -1)

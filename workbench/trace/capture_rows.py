@@ -74,16 +74,23 @@ class RowMaker:
         redact: take secrets out.
 
     Attributes:
-        rows: the rows so far.
+        rows: the rows so far that nobody has taken away.
     """
 
     def __init__(self, run: str, *, redact: bool = False) -> None:
         self.run = run
         self.redact = redact
         self.rows: list[Row] = []
+        self._taken = 0
         self._start_us = 0
         self._t_us = 0
         self._frames = 0
+
+    def take(self) -> list[Row]:
+        """The rows so far; they are no longer kept here."""
+        rows, self.rows = self.rows, []
+        self._taken += len(rows)
+        return rows
 
     def begin(self, t_us: int) -> None:
         """The run starts at this packet time, microseconds since the epoch."""
@@ -124,7 +131,7 @@ class RowMaker:
         rows.append(
             Row(
                 run=self.run,
-                seq=len(rows),
+                seq=self._taken + len(rows),
                 t_us=when,
                 vantage=WIRE_VANTAGE,
                 event=OBSERVED,
@@ -166,7 +173,7 @@ class RowMaker:
         self.rows.append(
             Row(
                 run=self.run,
-                seq=len(self.rows),
+                seq=self._taken + len(self.rows),
                 t_us=self.time(t_raw_us),
                 t_raw_us=t_raw_us,
                 vantage=WIRE_VANTAGE,

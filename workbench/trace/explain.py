@@ -14,7 +14,7 @@ from .fold import Change, Fold, Scope, State, Value, link_scope
 from .formulas import Formula
 from .schema import CLIENT, OBSERVED, RECEIVED, SENT, Row
 from .sentences import sentence
-from .story import FlowWord, Moment, Story
+from .story import FlowWord, Memory, Moment, Story
 
 # Why a step is worth stopping at; the most telling first.
 ACTION = "action"
@@ -80,14 +80,17 @@ class Explanation:
         return self.reasons[0] if self.reasons else None
 
 
-def explain(rows: Iterable[Row], start: State | None = None) -> Iterator[Explanation]:
+def explain(
+    rows: Iterable[Row], start: State | None = None, memory: Memory | None = None
+) -> Iterator[Explanation]:
     """Explain the rows of one run, one by one.
 
     Args:
         rows: in order of `seq`, without gaps.
         start: the state just before the first row; None if that is the first of the run.
+        memory: what else is known of the rows before; without it some words are fewer.
     """
-    explainer = Explainer(start)
+    explainer = Explainer(start, memory)
     for row in rows:
         yield explainer.explain(row)
 
@@ -97,11 +100,14 @@ class Explainer:
     """Explains row after row; for a run that is still going on."""
 
     start: State | None = None
+    memory: Memory | None = None
     _story: Story = field(init=False)
     _differs: dict[Scope, bool] = field(init=False)
 
     def __post_init__(self) -> None:
         self._story = Story(Fold(self.start))
+        if self.memory is not None:
+            self._story.recall(self.memory)
         self._differs = self._story.differing()
 
     def explain(self, row: Row) -> Explanation:

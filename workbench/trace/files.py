@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,9 +17,9 @@ from .schema import (
     COLUMN_NAMES,
     SCHEMA_VERSION,
     STRUCT_COLUMNS,
-    VERSION_KEY,
     Row,
     arrow_schema,
+    version_in,
 )
 
 BATCH_ROWS = 20_000
@@ -123,10 +124,12 @@ class TraceWriter:
         if self.path.is_dir():
             raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
         try:
-            self._writer = pq.ParquetWriter(self._part, arrow_schema(), compression="zstd")
+            self._writer = pq.ParquetWriter(
+                self._part, arrow_schema(), compression="zstd", use_dictionary=_words()
+            )
         except OSError as error:
             self._discard()
-            raise TraceFileError(f"{self.path}: cannot write there: {_reason(error)}") from error
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(error)}") from error
         return self
 
     def write(self, row: Row) -> None:
@@ -135,6 +138,12 @@ class TraceWriter:
         self.count += 1
         if len(self._waiting) >= self._batch_rows:
             self._flush()
+
+    def write_table(self, table: Any) -> None:
+        """Add a table of rows that has the schema of a trace."""
+        self._flush()
+        self._writer.write_table(table)
+        self.count += table.num_rows
 
     def __exit__(
         self,
@@ -148,9 +157,7 @@ class TraceWriter:
                 self._writer.close()
                 os.replace(self._part, self.path)
         except OSError as problem:
-            raise TraceFileError(
-                f"{self.path}: cannot write there: {_reason(problem)}"
-            ) from problem
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
         finally:
             self._discard()
 
@@ -184,6 +191,20 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True
     return writer.count
 
 
+@cache
+def _words() -> list[str]:
+    """The columns in which the same texts come again and again; numbers hardly do."""
+    schema = arrow_schema()
+    inner = [
+        (f"{field.name}.{leaf.name}", leaf.type)
+        for field in schema
+        if field.name in STRUCT_COLUMNS
+        for leaf in field.type
+    ]
+    leaves = [(field.name, field.type) for field in schema] + inner
+    return [name for name, type_ in leaves if str(type_) == "string"]
+
+
 # -- reading ------------------------------------------------------------------------------------
 
 
@@ -207,7 +228,7 @@ def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Ite
     files = trace_files(path)
     count = 0
     for file in files:
-        parquet = _open(file)
+        parquet = open_file(file)
         count += parquet.metadata.num_rows
         parquet.close()
     if not count:
@@ -219,12 +240,12 @@ def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
     import pyarrow as pa
 
     for file in files:
-        parquet = _open(file)
+        parquet = open_file(file)
         try:
             for batch in parquet.iter_batches(batch_size=batch_rows, columns=list(COLUMN_NAMES)):
                 yield from from_table(batch)
         except (pa.ArrowException, OSError) as error:
-            raise TraceFileError(f"{file}: is damaged: {_reason(error)}") from error
+            raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
         finally:
             parquet.close()
 
@@ -255,7 +276,12 @@ def _is_aside(file: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.parts)
 
 
-def _open(file: Path) -> Any:
+def open_file(file: Path) -> Any:
+    """The Parquet file behind a name, checked to be a trace.
+
+    Raises:
+        TraceFileError: it is none.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -266,7 +292,7 @@ def _open(file: Path) -> Any:
     except pa.ArrowInvalid as error:
         raise TraceFileError(f"{file}: is not a Parquet file, or only a part of one") from error
     except (pa.ArrowException, OSError) as error:
-        raise TraceFileError(f"{file}: cannot be read: {_reason(error)}") from error
+        raise TraceFileError(f"{file}: cannot be read: {reason(error)}") from error
     try:
         _check(file, parquet.schema_arrow)
     except TraceFileError:
@@ -277,8 +303,7 @@ def _open(file: Path) -> Any:
 
 def _check(file: Path, schema: Any) -> None:
     """Refuse a file whose columns are not those of a trace, and say how they differ."""
-    found = {name.decode(): value.decode() for name, value in (schema.metadata or {}).items()}
-    version = found.get(VERSION_KEY)
+    version = version_in(schema.metadata)
     differences = _differences(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise TraceFileError(
@@ -300,7 +325,7 @@ def _differences(schema: Any) -> str:
         ):
             other.append(name)
     parts = [
-        f"{word} {_few(names)}"
+        f"{word} {few(names)}"
         for word, names in (
             ("missing columns", missing),
             ("unknown columns", extra),
@@ -328,12 +353,13 @@ def _same_type(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _few(names: list[str], most: int = 6) -> str:
+def few(names: list[str], most: int = 6) -> str:
+    """The first of many names, and how many more there are."""
     shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """The first line of an error's text, without what the system adds around it."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0]

@@ -176,7 +176,7 @@ class Fold:
     def apply(self, row: Row) -> list[Change]:
         """Take in one row; returns the counters it moved, in the order of the schema."""
         self.seq, self.t_us = row.seq, row.t_us
-        self._fly(row)
+        self.fly(row)
         changes: list[Change] = []
         if row.ledger or row.unknown:
             values: dict[str, Value] = {**(row.ledger or {}), **dict.fromkeys(row.unknown)}
@@ -207,7 +207,8 @@ class Fold:
             changes.append(Change(row.vantage, scope, name, before, value))
             counters[name] = value
 
-    def _fly(self, row: Row) -> None:
+    def fly(self, row: Row) -> None:
+        """Take in what a row does to the frames in flight, and nothing else of it."""
         if row.frame_id is None:
             return
         if row.event == SENT:

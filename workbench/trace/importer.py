@@ -12,7 +12,7 @@ The counters come from `amqp.observer`, which sees the frames and nothing else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +26,16 @@ from workbench.trace.report import CaptureReport, ImportReport
 from workbench.trace.schema import Row
 from workbench.trace.tcp import Piece, Reassembler
 
-__all__ = ["CaptureError", "ImportResult", "Progress", "import_capture", "run_name"]
+__all__ = [
+    "CaptureError", "ImportResult", "Progress", "import_capture", "read_capture", "run_name",
+]  # fmt: skip
 
 Progress = Callable[[int, int], None]
 """Called now and then with the octets read so far and the size of all captures."""
 
 _PROGRESS_PACKETS = 2_000
 _HASH_DIGITS = 8
+_BATCH_ROWS = 20_000
 _SNIFFED = 1 << 16
 
 
@@ -85,8 +88,9 @@ def import_capture(
                 found, capture_report = _read_text(path, run, redact)
             else:
                 capture = _Capture(path, run, port, redact)
-                capture.read(progress, done, total)
-                found, capture_report = capture.maker.rows, capture.report
+                batches = capture.batches(progress, done, total)
+                found = [row for batch in batches for row in batch]
+                capture_report = capture.report
         except CaptureError as error:
             report.failures.append(str(error))
         else:
@@ -99,6 +103,28 @@ def import_capture(
     if not report.captures:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
     return ImportResult(rows=rows, report=report)
+
+
+def read_capture(
+    path: Path, run: str, *, port: int | None = None, redact: bool = False
+) -> Iterator[list[Row]]:
+    """The rows of one capture as `import_capture` gives them, a batch at a time in memory.
+
+    Args:
+        path: the capture.
+        run: name of its run; see `run_name`.
+        port: the broker's TCP port, if it is not found by itself.
+        redact: replace SASL responses and message bodies by zeros.
+
+    Raises:
+        CaptureError: the capture is not good; nothing was yielded then.
+    """
+    if _is_proton_log(path):
+        rows, _ = _read_text(path, run, redact)
+        for start in range(0, len(rows), _BATCH_ROWS):
+            yield rows[start : start + _BATCH_ROWS]
+    else:
+        yield from _Capture(path, run, port, redact).batches(None, 0, 0)
 
 
 def _size(path: Path) -> int:
@@ -146,7 +172,8 @@ class _Capture:
         self._reassembler = Reassembler()
         self._conversations: list[AmqpConversation] = []
 
-    def read(self, progress: Progress | None, done: int, total: int) -> None:
+    def batches(self, progress: Progress | None, done: int, total: int) -> Iterator[list[Row]]:
+        """Its rows, so many at a time; the report is whole behind the last."""
         report, feed, every = self.report, self._reassembler.feed, self.port is None
         packets = 0
         with self.path.open("rb", buffering=1 << 20) as stream:
@@ -164,6 +191,8 @@ class _Capture:
                     pieces = feed(segment, packet.t_us, packet.number)
                     if pieces:
                         self._take(pieces)
+                        if len(self.maker.rows) >= _BATCH_ROWS:
+                            yield self.maker.take()
                 if progress is not None and packets % _PROGRESS_PACKETS == 0:
                     progress(min(total, done + stream.tell()), total)
         report.packets = packets
@@ -172,6 +201,7 @@ class _Capture:
         for conversation in self._conversations:
             conversation.finish()
         self._summarise()
+        yield self.maker.take()
 
     def _wanted(self, source: bytes, destination: bytes) -> bool:
         return source[-2:] == self._port_octets or destination[-2:] == self._port_octets
@@ -191,7 +221,7 @@ class _Capture:
             found = self._reassembler.conversations[len(self._conversations)]
             self._conversations.append(AmqpConversation(found, self.maker, self.port))
         report.connections = [each.report() for each in self._conversations]
-        if not report.imported:
+        if not report.imported or not report.frames:
             raise CaptureError(f"{self.path.name}: no AMQP 1.0 in it: {self._contents()}")
 
     def _contents(self) -> str:

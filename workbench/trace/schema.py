@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = "1"
 VERSION_KEY = "workbench.trace.version"
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 # Events of frames: who logged it is the vantage.
 SENT, RECEIVED, OBSERVED = "sent", "received", "observed"
@@ -267,6 +268,24 @@ def arrow_schema() -> Any:
     return pa.schema(
         [arrow_field(column) for column in COLUMNS], metadata={VERSION_KEY: SCHEMA_VERSION}
     )
+
+
+def version_in(metadata: Mapping[bytes, bytes] | None) -> str | None:
+    """The schema version that a Parquet file tells of itself; None if it tells none.
+
+    Arrow keeps it beside the columns. Spark keeps nothing there but its own schema, so a file that
+    Spark wrote has the version with the first column.
+    """
+    found = metadata or {}
+    version = found.get(VERSION_KEY.encode())
+    if version is not None:
+        return version.decode()
+    try:
+        columns = json.loads(found.get(_SPARK_SCHEMA, b"{}")).get("fields", [])
+        told = [column.get("metadata", {}).get(VERSION_KEY) for column in columns]
+    except (ValueError, AttributeError, TypeError):
+        return None
+    return next((str(one) for one in told if one is not None), None)
 
 
 def _lazy_raw() -> None:

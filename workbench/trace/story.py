@@ -90,6 +90,30 @@ class Moment:
         return moved and self.agree() is True
 
 
+CONTROL_KINDS = ("open", "close", "begin", "end", "attach", "detach", "protocol-header")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the words about later rows need to know of earlier ones, beside the counters.
+
+    Attributes:
+        opened: frames that opened or ended something, by kind, connection, what, and who sent them.
+        initial: delivery-count with which each link began.
+        initial_out: next-outgoing-id with which each end of a session began.
+        more: whether the last transfer of a link, as an end saw it, leaves its message open.
+        echo: who owes an answer to an echo, and about what.
+        links: links seen, and the ends that logged rows of them.
+    """
+
+    opened: set[tuple[Any, ...]]
+    initial: dict[Scope, int]
+    initial_out: dict[tuple[Scope | None, str | None], int]
+    more: dict[tuple[str, str | None, Scope | None], bool]
+    echo: set[tuple[str | None, Scope | None]]
+    links: dict[Scope, list[str]]
+
+
 # A difference in `available` is no disagreement: the receiver hears of it only now and then.
 _COMPARED = ("delivery_count", "link_credit")
 
@@ -124,6 +148,26 @@ class Story:
             self._meet(vantage, about)
         for flying in self.folding.in_flight.values():
             self._flying[flying.link, flying.kind] += 1
+
+    def memory(self) -> Memory:
+        """What is remembered of the rows so far, for a story that goes on from here."""
+        return Memory(
+            opened=set(self._opened),
+            initial=dict(self._initial),
+            initial_out=dict(self._initial_out),
+            more=dict(self._more),
+            echo=set(self._echo),
+            links={link: list(ends) for link, ends in self._ends.items()},
+        )
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from what was remembered; called before the first row."""
+        self._opened |= memory.opened
+        self._initial |= memory.initial
+        self._initial_out |= memory.initial_out
+        self._more |= memory.more
+        self._echo |= memory.echo
+        self._ends = {link: list(ends) for link, ends in memory.links.items()}
 
     def tell(self, row: Row) -> Moment:
         """Take in one row; rows come in order of `seq`."""
@@ -191,7 +235,7 @@ class Story:
             asked = (row.from_peer, link if "handle" in (row.frame or {}) else session)
             answers = asked in self._echo
             self._echo.discard(asked)
-        elif kind in ("open", "close", "begin", "end", "attach", "detach", "protocol-header"):
+        elif kind in CONTROL_KINDS:
             about = link if kind in ("attach", "detach") else session
             key: tuple[Any, ...] = (kind, row.connection, about)
             if kind == "protocol-header":
@@ -259,7 +303,7 @@ class Story:
     def _meet(self, vantage: str, about: Scope) -> None:
         if about.group == "link" and about.link is not None:
             ends = self._ends.setdefault(about, [])
-            if _is_end(vantage) and vantage not in ends:
+            if is_end(vantage) and vantage not in ends:
                 ends.append(vantage)
 
     def _fly(self, row: Row, link: Scope | None) -> None:
@@ -305,7 +349,8 @@ def _flow_word(
     return FlowWord.RAISE if credit > had else FlowWord.LOWER
 
 
-def _is_end(vantage: str) -> bool:
+def is_end(vantage: str) -> bool:
+    """Whether a vantage is an end of a connection, and no actor inside the broker."""
     return vantage == BROKER or vantage.startswith("client:")
 
 

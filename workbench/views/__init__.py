@@ -17,6 +17,7 @@ _HOME = {
     "figure_at": "charts",
     "frozen_wire": "frozen_wire",
     "notebook_output": "charts",
+    "open_row": "opening",
     "panel": "panel_widget",
     "still": "stills",
     "stepper": "stepper_widget",

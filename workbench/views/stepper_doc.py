@@ -9,12 +9,14 @@ field in `stepper_doc.schema.json`; `replay` is the reference reader.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
+from workbench.trace.cut import Earlier
 from workbench.trace.explain import Explanation, explain
 from workbench.trace.fold import Scope, State, link_scope, scope_of
+from workbench.trace.gates import Gates
 from workbench.trace.schema import GROUP_OF, OBSERVED, RECEIVED, SENT, WIRE_VANTAGE, Row
 from workbench.trace.taps import other_peer
 from workbench.trace.words import visible
@@ -31,7 +33,6 @@ _NEVER = object()
 
 # What a row does to the frames in flight; the browser knows these five numbers.
 NOTHING, DEPARTS, ARRIVES, HELD, RELEASED, SEEN = range(6)
-_SENDER_OF = {"c2b": "client", "b2c": "broker"}
 _FLIGHT = {SENT: DEPARTS, RECEIVED: ARRIVES, OBSERVED: SEEN}
 
 
@@ -45,6 +46,7 @@ def build(
     rows: Iterable[Row],
     *,
     start: State | None = None,
+    earlier: Earlier | None = None,
     title: str = "",
     note: str = "",
     explanations: Iterable[Explanation] | None = None,
@@ -55,6 +57,7 @@ def build(
     Args:
         rows: trace rows in order of `seq`.
         start: fold just before the first row (`trace.fold`), None if the rows begin the run.
+        earlier: what else a slice shows of the rows before it.
         title: shown above the stepper; a name of the run if empty.
         note: one sentence about the run's end or origin, shown under the title.
         explanations: one per row; worked out from the rows if not given.
@@ -66,7 +69,7 @@ def build(
     rows = list(rows)
     if explanations is None:
         explanations = explain(rows, start)
-    builder = _Builder(rows, spans=spans)
+    builder = _Builder(rows, spans=spans, earlier=earlier)
     builder.begin(start)
     for row, explanation in zip(rows, explanations, strict=True):
         builder.add(row, explanation)
@@ -76,8 +79,9 @@ def build(
 class _Builder:
     """Gathers tables while it goes through the rows once."""
 
-    def __init__(self, rows: Sequence[Row], *, spans: bool) -> None:
+    def __init__(self, rows: Sequence[Row], *, spans: bool, earlier: Earlier | None) -> None:
         self.rows = rows
+        self.earlier = earlier = earlier or Earlier()
         self.texts = Texts()
         self.slots = Slots()
         self.heads = Table()
@@ -89,15 +93,13 @@ class _Builder:
         self.values: dict[int, Any] = {}
         self.start_cells: list[Any] = []
         self.start_flights: list[int] = []
-        self.ends = _ends(rows)
-        self.connections = sorted({row.connection for row in rows if row.connection})
+        self.ends = dict(earlier.ends)
+        _add_ends(self.ends, rows)
+        about = {link.connection for link in earlier.links}
+        self.connections = sorted({row.connection for row in rows if row.connection} | about)
         self.frames = Frames(self.texts, self.lane_of_peer, self.link_place, spans=spans)
         self.t_us = rows[0].t_us if rows else 0
-        self.gates: set[tuple[str, str]] = set()  # closed: (connection, sending peer)
-        self.held: set[int] = set()  # frames that wait for a hand
-        self.act: Mapping[str, Any] = {}  # arguments of the latest act
-        self.freed: set[int] = set()  # frames that a hand let through a closed gate
-        self.flying: dict[int, bool] = {}  # frames in flight -> shown as held
+        self.gates = Gates()
 
     # -- names ------------------------------------------------------------------------------
 
@@ -131,20 +133,24 @@ class _Builder:
         """Take over the state before the first row."""
         if start is None:
             return
+        for link in self.earlier.links:
+            self.links.index(link)
         for (vantage, scope), counters in start.ledgers.items():
-            slot = self.slots.of(vantage, scope)
+            slot = self.slots.of(vantage, scope, self.earlier.sources.get((vantage, scope)))
             for name, value in counters.items():
                 self._set(self.start_cells, slot.cell(name), value)
             if scope.group == "link" and scope.link_sender:
                 self.links.index(scope)
         for (vantage, scope), brake in start.brakes.items():
             self._set(self.start_cells, self.slots.of(vantage, scope).cell(BRAKE), brake)
-        arriving = {row.frame_id: row for row in self.rows if row.event == RECEIVED}
-        for flying in start.in_flight.values():
-            row = arriving.get(flying.frame_id)
-            place = self.frames.before(flying) if row is None else self.frames.place(row)
-            self.flying[place] = False
-            self.start_flights += [place, 0]
+        flying = start.in_flight.values()
+        self.gates = self.earlier.gates or Gates(flying)
+        known = {row.frame_id: row for row in self.rows if row.event == RECEIVED}
+        known |= {row.frame_id: row for row in self.earlier.flying}
+        for frame in flying:
+            row = known.get(frame.frame_id)
+            place = self.frames.before(frame) if row is None else self.frames.place(row)
+            self.start_flights += [place, int(self.gates.flying.get(frame.frame_id, False))]
 
     def add(self, row: Row, explanation: Explanation) -> None:
         """Append one row."""
@@ -220,64 +226,17 @@ class _Builder:
 
     def _flights(self, row: Row) -> tuple[int, list[int]]:
         """The row's frame, and what else it does to frames in flight (`[op, frame, ...]`)."""
-        operation = _FLIGHT.get(row.event)
-        if operation is not None and row.frame_id is not None:
+        place: int | None = None
+        if row.frame_id is not None and row.event in _FLIGHT:
             place = self.frames.place(row)
-            if operation == DEPARTS:
-                self.flying[place] = False
-            elif operation == ARRIVES:
-                self.flying.pop(place, None)
-            return place, self._holds()
-        place = -1
-        if row.event == "action":
-            self.act = row.extra
-        if row.event in ("hold", "release"):
-            place = self._gate(row)
-        return place, self._holds()
-
-    def _gate(self, row: Row) -> int:
-        """Take note of a hold or a release; the frame it names, or -1."""
-        extra = row.extra
-        closes = row.event == "hold"
-        place = self.frames.known(extra.get("frame_id", row.frame_id))
-        if place is not None:
-            if closes:
-                self.held.add(place)
-            else:
-                self._let_through([place])
-            return place
-        direction = extra.get("direction")
-        way = (row.connection or "", _SENDER_OF.get(direction, str(direction)))
-        flying = [place for place in sorted(self.flying) if self.frames.way(place) == way]
-        if closes:
-            self.gates.add(way)
-        elif "count" in self.act:  # the learner let some through; the gate stays closed
-            self._let_through(flying[: int(extra.get("count", 0))])
-        else:
-            self.gates.discard(way)
-            self.held.difference_update(flying)
-        return -1
-
-    def _let_through(self, places: list[int]) -> None:
-        self.held.difference_update(places)
-        self.freed.update(places)
-
-    def _holds(self) -> list[int]:
-        """`[op, frame, ...]` for frames whose held mark changes: a held one holds those behind."""
-        if not (self.gates or self.held or any(self.flying.values())):
-            return []
-        changes: list[int] = []
-        blocked: set[tuple[str, str]] = set()
-        for place in sorted(self.flying):
-            way = self.frames.way(place)
-            gated = way in self.gates and place not in self.freed
-            now = gated or place in self.held or way in blocked
-            if now:
-                blocked.add(way)
-            if now != self.flying[place]:
-                self.flying[place] = now
-                changes += [HELD if now else RELEASED, place]
-        return changes
+        elif row.event in ("hold", "release"):
+            place = self.frames.known(row.extra.get("frame_id", row.frame_id))
+        extra: list[int] = []
+        for frame_id, held in self.gates.apply(row):
+            known = self.frames.known(frame_id)
+            assert known is not None  # whatever flies has been stored
+            extra += [HELD if held else RELEASED, known]
+        return -1 if place is None else place, extra
 
     # -- the whole --------------------------------------------------------------------------
 
@@ -331,12 +290,10 @@ class _Builder:
         }
 
 
-def _ends(rows: Sequence[Row]) -> dict[tuple[str | None, str], str]:
+def _add_ends(ends: dict[tuple[str | None, str], str], rows: Sequence[Row]) -> None:
     """(connection, peer) -> the vantage that logs there."""
-    ends: dict[tuple[str | None, str], str] = {}
     for row in rows:
         if row.event not in (SENT, RECEIVED):
             continue
         peer = "client" if row.vantage.startswith("client") else "broker"
         ends.setdefault((row.connection, peer), row.vantage)
-    return ends

@@ -103,11 +103,11 @@ def stepper(
     cursor = 0
     if part and begin is not None:
         cursor = max(0, min(len(part), begin - part[0].seq + 1))
-    link = None if at is None or not cursor else _link_of(doc, part[cursor - 1])
+    link = None if at is None or not cursor else link_of(doc, part[cursor - 1])
     return StepperWidget(doc, cursor=cursor, link=link)
 
 
-def _link_of(doc: dict[str, Any], row: Row) -> int | None:
+def link_of(doc: dict[str, Any], row: Row) -> int | None:
     """Number of the link that a row is about; None if it is about none, or two have its name."""
     if row.link is None:
         return None

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workbench.trace.answers import SENDER, credit_rows, stalls
 from workbench.trace.schema import Row
+
+from .credit import SENDER, credit_rows
+from .stalls import stalls
 
 __all__ = ["LinkSummary", "advice", "summarise"]
 

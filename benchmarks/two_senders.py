@@ -1,0 +1,203 @@
+"""The article's two_senders run at full scale: counts, residuals, rows, time and memory.
+
+    python benchmarks/two_senders.py [--run-ms 10000] [--tap off|on|both] [--rounds 1]
+
+Ten virtual seconds of preset `blog2024` are played twice, each time in a process of its own:
+without a tap, and with the full tap, whose rows go to a Parquet file as they are made. The counts
+of both must be the same. Beside it, in the same run: two Proton engines that move pre-settled
+messages, pumped in memory by octets, without a broker, a queue, a disk, a clock or a trace; and
+`quorum_publish` (a queue alone and over AMQP 1.0) with some of its messages, unless `--alone` is
+given. Wall time means little on a shared machine: CPU time is told beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+BODY = b"\x00\x53\x75\xa0\x0csome payload"
+CREDIT = 170
+OFF, ON, BOTH = "off", "on", "both"
+
+
+def played(run_ms: int, path: str | None) -> dict[str, Any]:
+    """One run; with a path its trace goes there."""
+    from workbench.scenarios.streaming import stream
+    from workbench.scenarios.two_senders import TWO_SENDERS, counted
+    from workbench.trace.files import TraceWriter, prepare
+
+    if path is not None:
+        prepare()
+    wall, cpu = time.perf_counter(), time.process_time()
+    if path is None:
+        done = stream(TWO_SENDERS, parameters={"run_ms": run_ms})
+    else:
+        with TraceWriter(path, raw=False) as writer:
+            done = stream(TWO_SENDERS, parameters={"run_ms": run_ms}, take=writer.write_table)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    counts = counted(done.world)
+    return {
+        "wall": wall,
+        "cpu": cpu,
+        "rows": done.rows,
+        "events": done.events,
+        "problems": list(done.problems),
+        "octets": 0 if path is None else Path(path).stat().st_size,
+        "messages": {one.kind: one.messages for one in counts},
+        "article": {one.kind: one.article for one in counts},
+        "residual": {one.kind: one.residual for one in counts},
+    }
+
+
+def proton_pair(messages: int) -> dict[str, Any] | None:
+    """As many pre-settled messages through two Proton engines; None where Proton is missing."""
+    try:
+        import proton
+    except ImportError:
+        return None
+    out, client = proton.Transport(proton.Transport.CLIENT), proton.Connection()
+    into, server = proton.Transport(proton.Transport.SERVER), proton.Connection()
+    out.bind(client)
+    into.bind(server)
+
+    def pump() -> None:
+        moved = True
+        while moved:
+            moved = False
+            for one, other in ((out, into), (into, out)):
+                while one.pending() > 0 and (room := other.capacity()) > 0:
+                    data = one.peek(min(one.pending(), room))
+                    other.push(data)
+                    one.pop(len(data))
+                    moved = True
+
+    client.open()
+    session = client.session()
+    session.open()
+    sender = session.sender("l")
+    sender.snd_settle_mode = proton.Link.SND_SETTLED
+    sender.open()
+    pump()
+    server.open()
+    server.session_head(proton.Endpoint.REMOTE_ACTIVE).open()
+    receiver = server.link_head(proton.Endpoint.REMOTE_ACTIVE)
+    receiver.open()
+    wall, cpu = time.perf_counter(), time.process_time()
+    sent = received = 0
+    while received < messages:
+        if receiver.credit <= CREDIT // 2:
+            receiver.flow(CREDIT - receiver.credit)
+        pump()
+        while sender.credit > 0 and sent < messages:
+            delivery = sender.delivery(str(sent))
+            sender.send(BODY)
+            delivery.settle()
+            sender.advance()
+            sent += 1
+        pump()
+        while (found := receiver.current) is not None and found.readable:
+            receiver.recv(found.pending)
+            receiver.advance()
+            found.settle()
+            received += 1
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+
+
+def apart(work: Callable[..., Any], *given: Any) -> tuple[Any, float]:
+    """Work in a process of its own; returns what came of it and the process's peak memory in MB."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+
+    def do() -> None:
+        done = work(*given)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        theirs.send_bytes(json.dumps([done, peak]).encode())
+
+    process = multiprocessing.get_context("fork").Process(target=do)
+    process.start()
+    theirs.close()
+    try:
+        done, peak = json.loads(ours.recv_bytes())
+    except EOFError:
+        raise SystemExit("a run ended without a result; see above") from None
+    finally:
+        process.join()
+    return done, peak
+
+
+def tell(label: str, done: dict[str, Any], peak: float) -> None:
+    """What one run took."""
+    total = sum(done["messages"].values())
+    line = (
+        f"{label:<8} {total:>9,} messages  wall {done['wall']:6.1f} s  CPU {done['cpu']:6.1f} s"
+        f"  {done['cpu'] / total * 1e6:5.1f} us CPU a message  peak {peak:5.0f} MB"
+    )
+    if done["rows"]:
+        line += f"  {done['rows']:,} rows, {done['octets'] / 1e6:.0f} MB of Parquet"
+    print(line, flush=True)
+    for problem in done["problems"]:
+        print(f"         {problem}")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--run-ms", type=int, default=10_000)
+    parser.add_argument("--tap", choices=(OFF, ON, BOTH), default=BOTH)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="no rival and no quorum_publish")
+    given = parser.parse_args()
+    print(f"two_senders, preset blog2024, {given.run_ms / 1000:g} virtual seconds", flush=True)
+    seen: list[dict[str, Any]] = []
+    for _ in range(given.rounds):
+        if given.tap in (OFF, BOTH):
+            done, peak = apart(played, given.run_ms, None)
+            tell("tap off", done, peak)
+            seen.append(done)
+        if given.tap in (ON, BOTH):
+            with tempfile.TemporaryDirectory() as folder:
+                path = str(Path(folder) / "two_senders.parquet")
+                done, peak = apart(played, given.run_ms, path)
+            tell("tap on", done, peak)
+            seen.append(done)
+    last = seen[-1]
+    if any(one["messages"] != last["messages"] for one in seen):
+        raise SystemExit("two runs counted differently")
+    print(f"{'queue':<8} {'model':>10} {'article':>12} {'residual':>9}")
+    for kind, count in last["messages"].items():
+        article, residual = last["article"][kind], last["residual"][kind]
+        print(f"{kind:<8} {count:>10,} {article:>12,.0f} {residual:>+9.1%}")
+    if given.alone:
+        return 0
+    total = sum(last["messages"].values())
+    part = min(total, 100_000)
+    rival, _ = apart(proton_pair, part)
+    if rival is None:
+        print("Proton pair: not installed")
+    else:
+        each = rival["cpu"] / part
+        print(
+            f"Proton pair, {part:,} messages: {each * 1e6:.1f} us CPU a message,"
+            f" {rival['wall'] / part * total:.1f} s for as many as above"
+        )
+        ours = seen[0]["cpu"] / total
+        print(
+            f"ours with {given.tap if given.tap != BOTH else 'tap off'}: {ours / each:.2f} x that"
+        )
+    import quorum_publish
+
+    sys.argv = [sys.argv[0], "--messages", "20000"]
+    return quorum_publish.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

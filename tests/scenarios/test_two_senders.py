@@ -1,0 +1,181 @@
+"""The article's two senders: the counts come out of the mechanism, and a long run is no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workbench import presets
+from workbench.scenarios import TWO_SENDERS, ParameterError, World, run
+from workbench.scenarios.streaming import stream
+from workbench.scenarios.two_senders import (
+    ARTICLE,
+    ARTICLE_MS,
+    CLASSIC,
+    KINDS,
+    QUORUM,
+    counted,
+    told,
+)
+from workbench.sim import VirtualClock
+from workbench.trace import files
+from workbench.trace.taps import Recorder
+
+BLOG = presets.get("blog2024")
+
+
+@cache
+def counts(run_ms=200, **changes):
+    """Counts by kind after some virtual time, with some numbers of the preset changed."""
+    done = stream("two_senders", replace(BLOG, **changes), {"run_ms": run_ms})
+    return {one.kind: one for one in counted(done.world)}
+
+
+def recorded(run_ms, *, prompt=True):
+    """World and rows of a short run, each row kept."""
+    clock = VirtualClock()
+    recorder = Recorder("kept", now=lambda: clock.now_us)
+    values = TWO_SENDERS.values(BLOG, {"run_ms": run_ms})
+    world = Stepped if not prompt else World
+    built = world(
+        preset=TWO_SENDERS.effective(BLOG, values), parameters=values, tap=recorder, clock=clock
+    )
+    TWO_SENDERS.build(built)
+    clock.run_until_rest()
+    assert not clock.due
+    return built, recorder.rows
+
+
+class Stepped(World):
+    """A world in which every frame arrives in a clock event of its own."""
+
+    def connect(self, *given, **more):
+        """As it is, but never at once."""
+        self.broker.prompt = False
+        return super().connect(*given, **{**more, "prompt": False})
+
+
+def test_the_article_s_counts_come_out_of_the_mechanism():
+    """Within 10 % of the classic count and 30 % of the quorum count, second by second."""
+    found = counts(1_000)
+    assert ARTICLE_MS == 10_000
+    assert found[CLASSIC].article * 10 == ARTICLE["amqp-10", CLASSIC] == 1_089_075
+    assert found[QUORUM].article * 10 == ARTICLE["amqp-10", QUORUM] == 148_580
+    assert abs(found[CLASSIC].residual) < 0.10
+    assert abs(found[QUORUM].residual) < 0.30
+
+
+def test_the_disk_decides_how_two_links_share_one_session():
+    """A slower disk takes from the quorum link what it gives to the classic one: no more in all."""
+    fast, article, slow = counts(fsync_us=3_000), counts(), counts(fsync_us=12_000)
+    for kind, sign in ((QUORUM, 1), (CLASSIC, -1)):
+        found = [sign * each[kind].messages for each in (fast, article, slow)]
+        assert found == sorted(found, reverse=True)
+    sums = [sum(one.messages for one in each.values()) for each in (fast, article, slow)]
+    assert max(sums) < 1.01 * min(sums)
+
+
+def test_the_session_s_time_is_the_sum_s_and_half_of_it_nearly_twice_the_classic_count():
+    """1,237,655 transfers in ten seconds are 8.08 us each; the quorum link waits for its disk."""
+    total = sum(one.messages for one in counts().values())
+    assert total * (BLOG.session_us + BLOG.session_ns / 1000) == pytest.approx(2e5, rel=0.01)
+    quick = counts(session_us=4, session_ns=40)
+    assert quick[CLASSIC].messages > 1.8 * counts()[CLASSIC].messages
+    assert quick[QUORUM].messages < 1.4 * counts()[QUORUM].messages
+
+
+def test_a_confirm_waits_behind_the_transfers_before_it():
+    """With a confirm that overtakes the mailbox the quorum link would be faster than it is."""
+    _, rows = recorded(60)
+    synced = next(row for row in rows if row.event == "fsync" and row.t_us > 20_000)
+    queue = next(row for row in rows if row.seq > synced.seq and row.event == "confirm")
+    heard = next(
+        row for row in rows if row.seq > queue.seq and row.event == "confirm" and row.link == QUORUM
+    )
+    before = [row for row in rows if queue.seq < row.seq < heard.seq and row.event == "received"]
+    transfers = [row for row in before if row.kind == "transfer"]
+    waited_us = heard.t_us - queue.t_us
+    assert len(transfers) > 50
+    assert waited_us == pytest.approx(len(transfers) * 8.08, abs=9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_message_is_lost_or_counted_twice(kind):
+    """What was sent is in the queue, and no more is unconfirmed; credit was never overdrawn."""
+    world, rows = recorded(50)
+    sent = world.peers["client"].sent[kind]
+    queue = world.broker.queues[f"{kind}-queue-amqp-10"]
+    arrived = [row for row in rows if row.kind == "transfer" and row.link == kind]
+    assert sent == queue.queue.ready == sum(row.event == "received" for row in arrived)
+    unconfirmed = [row.ledger["unconfirmed"] for row in arrived if row.event == "received"]
+    assert max(unconfirmed) <= 255, "170 and the 85 that were left when it was granted again"
+    assert world.broker.overview()[f"c1.{kind}.unconfirmed"] == 0
+
+
+def test_all_in_one_event_or_each_in_its_own_the_same_frames_at_the_same_time():
+    """What is due at one instant may share a clock event: frames, ids and counts are the same."""
+    quick, quick_rows = recorded(30)
+    plain, plain_rows = recorded(30, prompt=False)
+
+    def frames(rows):
+        return [
+            (row.t_us, row.event, row.vantage, row.kind, row.link, row.frame, row.ledger)
+            for row in rows
+            if row.is_frame and row.kind == "transfer"
+        ]
+
+    assert frames(quick_rows) == frames(plain_rows)
+    assert quick.clock.overview()["steps"] < plain.clock.overview()["steps"] / 2
+    assert [one.messages for one in counted(quick)] == [one.messages for one in counted(plain)]
+
+
+def test_a_streamed_trace_is_the_kept_one_row_by_row(tmp_path):
+    """Whoever writes rows as they are made writes what a run that keeps them has."""
+    path = tmp_path / "long.parquet"
+    with files.TraceWriter(path, raw=False) as writer:
+        done = stream("two_senders", BLOG, {"run_ms": 20}, take=writer.write_table)
+    kept = run("two_senders", BLOG, {"run_ms": 20})
+    assert kept.rested
+    assert done.name == kept.name
+    assert done.rows == len(kept.rows) == writer.count
+    assert pq.read_table(path).to_pylist() == files.to_table(kept.rows, raw=False).to_pylist()
+
+
+def test_a_run_without_a_tap_counts_the_same():
+    """An observer changes nothing."""
+    tables: list[pa.Table] = []
+    seen = stream("two_senders", BLOG, {"run_ms": 40}, take=tables.append)
+    unseen = stream("two_senders", BLOG, {"run_ms": 40})
+    assert told(seen.world) == told(unseen.world)
+    assert seen.events == unseen.events
+    assert unseen.rows == 0 < seen.rows == sum(table.num_rows for table in tables)
+
+
+def test_residuals_are_told_with_their_sign():
+    """One line for each queue: the model's count, the article's, and the difference."""
+    done = stream("two_senders", parameters={"run_ms": 10})
+    for line, one in zip(told(done.world), counted(done.world), strict=True):
+        assert line.startswith(f"{one.kind}-queue-amqp-10: {one.messages:,} messages;")
+        assert line.endswith(f"residual {one.messages / one.article - 1:+.1%}")
+
+
+@pytest.mark.parametrize(
+    ("preset", "given", "legal"),
+    [
+        ("rmq4.3", {"latency_us": 0}, "legal: latency_us from 1, or a preset with session_us"),
+        ("blog2024", {"run_ms": 0}, "run_ms is 0; legal: 1 to 60000 ms"),
+        ("blog2024", {"run_ms": 60_001}, "legal: 1 to 60000 ms"),
+        ("blog2024", {"fsync_us": -1}, "fsync_us is -1; legal: 0 to"),
+        ("blog2024", {"message_bytes": "12"}, "which is no whole number"),
+        ("blog2024", {"replicas": 3}, "it has: run_ms, fsync_us, message_bytes, latency_us"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(preset, given, legal):
+    """With what is legal."""
+    with pytest.raises(ParameterError) as refused:
+        stream("two_senders", preset, given)
+    assert legal in str(refused.value)

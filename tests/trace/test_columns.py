@@ -1,0 +1,132 @@
+"""Rows that become columns as they are made: the recorder's rows, column for column."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import presets
+from workbench.scenarios import World, registry
+from workbench.sim import VirtualClock
+from workbench.trace.columns import ColumnRecorder
+from workbench.trace.files import to_table
+from workbench.trace.schema import arrow_schema
+from workbench.trace.taps import Recorder
+
+RUNS = [
+    ("two_senders", "blog2024", {"run_ms": 20}, None),
+    ("two_senders", "rmq4.3", {"run_ms": 20, "message_bytes": 300}, None),
+    ("credit", "spec", {"messages": 300, "policy": "top-up-at-half"}, None),
+    ("credit", "rmq4.0", {"messages": 40, "policy": "one-at-a-time", "message_bytes": 9000}, None),
+    ("publishers", "rmq4.3", {"queues": 3, "rate": 0}, ("publish", {"count": 300})),
+    ("two_targets", "rmq4.3", {"settled": True}, ("publish", {"count": 300})),
+    ("quorum", "rmq4.3", {"replicas": "3"}, ("publish", {"count": 50})),
+]
+
+
+def both(name, preset, given, act, batch_rows=1_000):
+    """The same run under both recorders: a table of columns, and the rows."""
+    found = []
+    for columns in (True, False):
+        clock = VirtualClock()
+        tables: list[pa.Table] = []
+        recorder = (
+            ColumnRecorder("r", now=lambda c=clock: c.now_us, sink=tables.append,
+                           batch_rows=batch_rows)
+            if columns
+            else Recorder("r", now=lambda c=clock: c.now_us)
+        )  # fmt: skip
+        scenario = registry.get(name)
+        standard = presets.get(preset)
+        values = scenario.values(standard, given)
+        world = World(
+            preset=scenario.effective(standard, values),
+            parameters=values,
+            tap=recorder,
+            clock=clock,
+        )
+        scenario.build(world)
+        clock.run_until_rest()
+        if act is not None:
+            spec = scenario.action(act[0])
+            world.apply(spec, spec.arguments(act[1], standard))
+            clock.run_until_rest()
+        assert not clock.due
+        if columns:
+            recorder.flush()
+            recorder.flush()  # nothing is left to hand on
+            assert recorder.rows == []
+            found.append((pa.concat_tables(tables), recorder.problems, recorder.count))
+        else:
+            found.append(
+                (to_table(recorder.rows, raw=False), recorder.problems, len(recorder.rows))
+            )
+    return found
+
+
+@pytest.mark.parametrize(("name", "preset", "given", "act"), RUNS)
+def test_columns_hold_what_the_recorder_s_rows_hold(name, preset, given, act):
+    """Every column of every row, in the same order, whatever the run."""
+    (ours, problems, count), (plain, its_problems, rows) = both(name, preset, given, act)
+    assert ours.schema.equals(arrow_schema(), check_metadata=True)
+    assert count == rows == ours.num_rows == plain.num_rows > 100
+    assert problems == its_problems == []
+    for column in plain.column_names:
+        assert ours.column(column).to_pylist() == plain.column(column).to_pylist(), column
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(batch_rows=st.integers(1, 700))
+def test_it_does_not_matter_where_a_batch_ends(batch_rows):
+    """Batches of one row or of hundreds: the same trace."""
+    (ours, *_), (plain, *_) = both("two_senders", "blog2024", {"run_ms": 1}, None, batch_rows)
+    assert ours.to_pylist() == plain.to_pylist()
+
+
+WORD = st.sampled_from(["q", "c1", "broker", "queue:q"])
+NUMBER = st.one_of(st.integers(-(2**62), 2**62), st.none(), st.just(7))
+INTERNAL = st.fixed_dictionaries(
+    {
+        "event": st.sampled_from(["note", "enqueue", "block", "unblock", "alarm-set", "no-event"]),
+        "vantage": st.sampled_from(["broker", "client:a", "queue:q"]),
+    },
+    optional={
+        "kind": st.sampled_from(["unconfirmed", "tcp", "mailbox"]),
+        "connection": WORD,
+        "session": st.integers(1, 3),
+        "link": WORD,
+        "link_sender": st.sampled_from(["client", "broker"]),
+        "attach_no": st.integers(1, 2),
+        "queue": WORD,
+        "ledger": st.fixed_dictionaries(
+            {},
+            optional={
+                "drain": st.one_of(st.booleans(), st.none()),
+                "mailbox": NUMBER,
+                "link_credit": NUMBER,
+                "available": NUMBER,
+                "nonsense": NUMBER,
+            },
+        ),
+        "extra": st.dictionaries(
+            WORD, st.one_of(NUMBER, st.booleans(), st.text(max_size=3)), max_size=2
+        ),
+    },
+)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(told=st.lists(INTERNAL, min_size=1, max_size=12))
+def test_whatever_is_told_becomes_the_same_row(told):
+    """Odd events, unknown counters, absent values, brakes: the recorder's row, and its problems."""
+    tables: list[pa.Table] = []
+    ours = ColumnRecorder("r", now=lambda: 5, sink=tables.append, batch_rows=5)
+    plain = Recorder("r", now=lambda: 5)
+    for t_us, columns in enumerate(told * 2):
+        ours.internal(t_us=t_us, **columns)
+        plain.internal(t_us=t_us, **columns)
+    ours.flush()
+    assert pa.concat_tables(tables).to_pylist() == to_table(plain.rows, raw=False).to_pylist()
+    assert ours.problems == plain.problems

@@ -1,0 +1,302 @@
+"""A row of a trace opens as if everything before it had been replayed."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.scenarios import registry
+from workbench.scenarios.run import run
+from workbench.trace import Fold, files, fold, pieces
+from workbench.trace import cut as cutting
+from workbench.trace.cut import cut
+from workbench.trace.cut_fold import ColumnFold
+from workbench.trace.importer import import_capture
+from workbench.trace.schema import Row
+from workbench.trace.story import Story
+from workbench.views.reader import UNSET, Reader
+from workbench.views.stepper_doc import build
+
+CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
+NAMES = (*registry.names(), *sorted(file.stem for file in CAPTURES.glob("*.pcapng")))
+
+
+@cache
+def rows_of(name: str) -> tuple[Row, ...]:
+    """A run of the scenario, driven on by a few acts, or the rows of the capture."""
+    if name in registry.names():
+        return tuple(run(name).rows)
+    return tuple(import_capture([CAPTURES / f"{name}.pcapng"]).rows)
+
+
+def cuts_of(count: int, many: int) -> list[int]:
+    """The first rows, the last, and some between."""
+    draw = random.Random(count)
+    return sorted({0, 1, count - 1, *(draw.randrange(count) for _ in range(many))} - {-1})
+
+
+def written(folder: Path, rows: Any, group_rows: int = 40) -> Path:
+    """A trace file in small row groups, so that a cut goes through several."""
+    path = folder / "t.parquet"
+    with files.TraceWriter(path, batch_rows=group_rows) as writer:
+        for row in rows:
+            writer.write(row)
+    return path
+
+
+def picture(reader: Reader, step: int, *, of_row: bool) -> dict[str, Any]:
+    """All that the stepper shows at a step, by name and not by the document's numbers."""
+    reader.go(step)
+    doc = reader.doc
+    shown: dict[str, Any] = {"counters": {}, "flying": {}}
+    for title, _group, source, base, *names in doc["slots"]:
+        cells = reader.cells[base : base + len(names)]
+        told = {name: cell for name, cell in zip(names, cells, strict=True) if cell is not UNSET}
+        for name, cell in told.items():
+            shown["counters"].setdefault((title, source), {})[name] = cell
+    for frame, held in reader.flights.items():
+        words = reader.frame_words(frame), reader.octets(frame), tuple(reader.fields(frame))
+        shown["flying"].setdefault(words, []).append(held)
+    if of_row:
+        shown["t_us"] = reader.t_us
+        row = reader.row(step)
+        event, vantage, kind, connection, link, clause, lane, *_more = doc["heads"][row[0]]
+        shown["row"] = (
+            event, vantage, kind, connection,
+            doc["links"][link]["label"] if link >= 0 else "",
+            doc["clauses"][clause] if clause >= 0 else "",
+            doc["lanes"][lane] if lane >= 0 else "",
+            reader.sentence(step), [reader.text(part) for part in row[5]],
+            reader.text(row[6]) if row[6] else "",
+        )  # fmt: skip
+    return shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_state_at_a_cut_is_that_of_a_full_replay(name: str, tmp_path: Path) -> None:
+    """Counters of both ends, windows, brakes and frames in flight, at many cuts of every trace."""
+    rows = rows_of(name)
+    path = written(tmp_path, rows)
+    for seq in cuts_of(len(rows), 12):
+        found = cut(path, rows[seq].seq, rows[seq].run, around=7)
+        first = next(n for n, row in enumerate(rows) if row.run == found.run)
+        mine = [row for row in rows if row.run == found.run]
+        place = found.rows[0].seq - mine[0].seq
+        want = fold(mine[:place])
+        assert found.start == want, (name, seq, first)
+        assert found.start.digest() == want.digest()
+        assert found.row == rows[seq]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_stepper_shows_of_a_cut_is_what_it_shows_of_the_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ledgers, frames in flight and held, words, formulas and clauses, at each row of the slice."""
+    monkeypatch.setattr(cutting, "WARM_ROWS", 30)
+    rows = [row for row in rows_of(name) if row.run == rows_of(name)[0].run][:900]
+    path = written(tmp_path, rows)
+    whole = Reader(build(files.read(path), spans=False))
+    for seq in cuts_of(len(rows), 5):
+        found = cut(path, seq, around=9)
+        doc = build(
+            found.rows, start=found.start, earlier=found.earlier,
+            explanations=found.explanations, spans=False,
+        )  # fmt: skip
+        reader = Reader(doc)
+        begin = found.rows[0].seq
+        for step in range(len(found.rows) + 1):
+            shown = picture(reader, step, of_row=step > 0)
+            assert shown == picture(whole, begin + step, of_row=step > 0), (name, begin + step)
+
+
+def test_a_frame_that_a_hand_holds_is_held_in_the_cut(tmp_path: Path) -> None:
+    """Acts before the slice: a gate closed and opened again, one frame held, some let through."""
+    played = run("credit", "rmq4.3", {"messages": 6})
+    for act, arguments in (
+        ("hold", {"direction": "c2b"}),
+        ("grant", {"link_credit": 4}),
+        ("grant", {"link_credit": 5}),
+        ("release", {"direction": "c2b", "count": 1}),
+        ("release", {"direction": "c2b"}),
+        ("hold", {"direction": "b2c"}),
+        ("publish", {"count": 3}),
+        ("grant", {"link_credit": 9}),
+    ):
+        played = played.act(len(played.rows) - 1, act, **arguments)
+    path = written(tmp_path, played.rows, 11)
+    whole = Reader(build(files.read(path), spans=False))
+    held = 0
+    for seq in range(len(played.rows)):
+        found = cut(path, seq, around=0)
+        doc = build(
+            found.rows, start=found.start, earlier=found.earlier,
+            explanations=found.explanations, spans=False,
+        )  # fmt: skip
+        reader = Reader(doc)
+        held += any(reader.flights.values())
+        for step in (0, 1):
+            shown = picture(reader, step, of_row=step > 0)
+            assert shown == picture(whole, seq + step, of_row=step > 0), (seq, step)
+    assert held > 5
+
+
+COUNTERS = ("delivery_count", "link_credit", "drain", "incoming_window", "queue_ready")
+
+
+def strange_rows(seed: int) -> list[Row]:
+    """Rows that no broker makes: frames sent twice, received unsent, ends that come and go."""
+    draw = random.Random(seed)
+
+    def some(*values: Any) -> Any:
+        return draw.choice(values)
+
+    rows = []
+    for seq in range(draw.randrange(1, 60)):
+        event = some("sent", "received", "observed", "grant")
+        frame = {"role": some(None, "sender", "receiver"), "handle": some(None, 0),
+                 "echo": some(None, True)}  # fmt: skip
+        told = draw.sample(COUNTERS, draw.randrange(4))
+        rows.append(
+            Row(
+                run="r", seq=seq, t_us=seq * 10, event=event,
+                vantage=some("broker", "client:a", "wire", "queue:q"),
+                frame_id=None if event == "grant" else some(1, 2, 3, 10**12),
+                from_peer=None if event == "grant" else some("client", "broker"),
+                connection=some(None, "c1", "c2"), session=some(None, 0, 1),
+                link=some(None, "a", "b"), link_sender=some(None, "client", "broker"),
+                attach_no=some(1, 2), queue=some(None, "q"),
+                kind=some("flow", "transfer", "disposition", "attach"),
+                frame={name: value for name, value in frame.items() if value is not None},
+                ledger={name: some(True, False) if name == "drain" else draw.randrange(9)
+                        for name in told},
+                unknown=tuple(draw.sample(COUNTERS, draw.randrange(3))),
+                brake=some(None, "none", "link-credit"),
+            )
+        )  # fmt: skip
+    return rows
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 41))
+def test_columns_fold_to_what_rows_fold_to(seed: int, size: int) -> None:
+    """The same state, in the same order, and the same memory for words, however it is batched."""
+    rows = strange_rows(seed)
+    table = files.to_table(rows).combine_chunks()
+    folding, story = ColumnFold(), Story(Fold())
+    for batch in table.to_batches(max_chunksize=size):
+        folding.take(batch)
+    for row in rows:
+        story.tell(row)
+    want = fold(rows)
+    assert folding.state() == want
+    assert list(folding.state().ledgers) == list(want.ledgers)
+    assert list(folding.state().in_flight) == list(want.in_flight)
+    assert list(folding.state().brakes) == list(want.brakes)
+    assert folding.memory() == story.memory()
+
+
+def test_a_later_row_goes_on_from_a_kept_fold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept on the way is a copy: rows opened in any order have the state of a replay."""
+    monkeypatch.setattr(cutting, "KEEP_EVERY", 25)
+    monkeypatch.setattr(cutting, "WARM_ROWS", 3)
+    monkeypatch.setattr("workbench.trace.pieces.BATCH_ROWS", 10)
+    rows = rows_of("handover")
+    path = written(tmp_path, rows)
+    for seq in (*range(0, len(rows), 7), *range(len(rows) - 1, 0, -11)):
+        found = cut(path, seq, around=2)
+        assert found.start == fold(rows[: found.rows[0].seq])
+
+
+def test_only_row_groups_of_the_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run among many is opened without reading the others' row groups."""
+    rows = rows_of("handover")
+    copies = [dataclasses.replace(row, run=f"copy {n}") for n in range(9) for row in rows]
+    path = written(tmp_path, copies, len(rows))
+    groups: list[int] = []
+    plain = pieces._read
+
+    def counted(chosen: Any, columns: Any) -> Any:
+        groups.extend(piece.group for piece in chosen)
+        return plain(chosen, columns)
+
+    monkeypatch.setattr(pieces, "_read", counted)
+    assert cut(path, 9, "copy 4", around=2).start == fold(rows[:7])
+    assert set(groups) == {4}
+
+
+def test_runs_of_several_files_in_a_folder(tmp_path: Path) -> None:
+    """A run goes on from file to file; another run in the same row group is not its business."""
+    rows = rows_of("handover")
+    mixed = [dataclasses.replace(row, run=name) for row in rows for name in ("mixed a", "mixed b")]
+    files.write(tmp_path / "live-1.parquet", mixed[:60])
+    files.write(tmp_path / "live-2.parquet", mixed[60:])
+    (tmp_path / ".live-3.parquet.1234.part").write_bytes(b"half a file")
+    found = cut(tmp_path, 40, "mixed b", around=3)
+    assert found.start == fold(rows[:37])
+    assert (found.first_seq, found.last_seq) == (0, len(rows) - 1)
+
+
+@pytest.mark.parametrize(
+    ("seq", "name", "telling"),
+    [
+        (3, "nobody", "no run 'nobody' in it; there are: one, two"),
+        (3, None, "holds 2 runs; choose one with --run: one, two"),
+        (-1, "one", "step -1 is not in this trace; legal: 0 to"),
+        (10**6, "two", "step 1000000 is not in this trace; legal: 0 to"),
+    ],
+)
+def test_a_place_that_is_not_there_is_told_in_one_line(
+    tmp_path: Path, seq: int, name: str | None, telling: str
+) -> None:
+    """With what would be legal."""
+    rows = rows_of("handover")
+    both = [dataclasses.replace(row, run=run) for run in ("one", "two") for row in rows]
+    path = written(tmp_path, both)
+    with pytest.raises(cutting.StepError) as error:
+        cut(path, seq, name)
+    assert telling in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_trace_that_is_none_is_told(tmp_path: Path) -> None:
+    """No file, an empty trace, rows out of order."""
+    with pytest.raises(files.TraceFileError, match="no such file"):
+        cut(tmp_path / "absent.parquet", 0)
+    files.write(tmp_path / "empty.parquet", [])
+    with pytest.raises(files.TraceFileError, match="an empty trace"):
+        cut(tmp_path / "empty.parquet", 0)
+    rows = rows_of("handover")
+    path = written(tmp_path, [*rows[:20], rows[25], *rows[20:]], 7)
+    with pytest.raises(files.TraceFileError, match="out of order"):
+        cut(path, 40, around=1)
+
+
+def test_a_row_that_was_lost_is_told(tmp_path: Path) -> None:
+    """A recorder whose disk was full drops rows; those after them still open."""
+    rows = rows_of("handover")
+    path = written(tmp_path, [*rows[:20], *rows[25:]], 7)
+    with pytest.raises(cutting.StepError, match="step 22 is missing"):
+        cut(path, 22)
+    assert cut(path, 27, around=4).row == rows[27]
+
+
+def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
+    """The recorder of a live broker replaces its latest file as it grows."""
+    rows = rows_of("handover")
+    path = tmp_path / "live-00001.parquet"
+    files.write(path, rows[:30])
+    assert cut(tmp_path, 29, around=1).last_seq == 29
+    files.write(path, rows)
+    assert cut(tmp_path, 29, around=1).last_seq == len(rows) - 1

@@ -1,0 +1,283 @@
+"""Where captures lie and traces go: folders here, or URLs that the cluster's Spark knows.
+
+A path is a local one unless it has a scheme (`hdfs://...`, `s3a://...`). Captures at a URL are
+fetched by the task that decodes them; what Spark has written at a URL is renamed there.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import AnalysisError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Target", "captures", "fetched", "is_url", "part_name", "spark_path", "target_at"]
+
+_CAPTURE = re.compile(r"\.((pcap|pcapng|cap|txt|log)\d*|gz)$", re.IGNORECASE)
+"""Names of captures in a folder; a rotating tcpdump leaves `x.pcap1`, `x.pcap2`, ..."""
+_SUFFIXES = ".pcap, .pcapng, .cap, .txt, .log, .gz"
+_TEXT = re.compile(r"\.(txt|log)\d*$", re.IGNORECASE)
+_FRAME_LOG = re.compile(rb"\[[^\]\s]+\]\s*:.*(<-|->)\s+(@|AMQP|SASL|EOS)")
+_SNIFFED = 1 << 16
+_GLOB = "*?["
+_ODD = re.compile(r"[:\\/\[\]{}*?]")
+_SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
+"""Spark's names of schemes, and Arrow's."""
+
+
+def is_url(path: str | Path) -> bool:
+    """Whether a path has a scheme."""
+    return "://" in str(path)
+
+
+def part_name(run: str) -> str:
+    """The file of a run in a trace: Spark reads no name with a colon, and takes others apart."""
+    return f"{_ODD.sub('_', run)}.parquet"
+
+
+def spark_path(path: str | Path) -> str:
+    """A local path as Spark takes it: what would be a pattern is meant literally.
+
+    Raises:
+        AnalysisError: Spark cannot read such a name.
+    """
+    if ":" in Path(path).name:
+        raise AnalysisError(f"{path}: Spark reads no file with ':' in its name; rename it")
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path))
+
+
+def captures(paths: str | Path | Iterable[str | Path]) -> list[str]:
+    """The capture files that paths stand for: files, folders of them, or patterns with `*`.
+
+    The largest come first, so that no large one is left for the end.
+
+    Raises:
+        AnalysisError: a path stands for none.
+    """
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: dict[str, int] = {}
+    for each in given:
+        some = dict(_remote(str(each)) if is_url(each) else _local(str(each)))
+        if not some:
+            raise AnalysisError(f"{each}: no capture there ({_SUFFIXES})")
+        found |= some
+    return sorted(found, key=lambda name: -found[name])
+
+
+def _local(text: str) -> Iterator[tuple[str, int]]:
+    place = Path(text)
+    if place.is_dir():
+        some = [file for file in sorted(place.rglob("*")) if _is_capture(file.name)]
+        some = [file for file in some if not _TEXT.search(file.name) or _has_frames(file)]
+    elif not place.exists() and any(sign in text for sign in _GLOB):
+        some = [Path(name) for name in sorted(glob.glob(text, recursive=True))]
+    else:
+        yield text, place.stat().st_size if place.exists() else 0
+        return
+    for file in some:
+        if file.is_file():
+            yield str(file), file.stat().st_size
+
+
+def _is_capture(name: str) -> bool:
+    return not name.startswith((".", "_")) and _CAPTURE.search(name) is not None
+
+
+def _has_frames(file: Path) -> bool:
+    """Whether a text in a folder is a frame log; notes beside captures are no bad captures."""
+    try:
+        with file.open("rb") as stream:
+            return _FRAME_LOG.search(stream.read(_SNIFFED)) is not None
+    except OSError:
+        return True  # told by name when it is read
+
+
+def _remote(url: str) -> Iterator[tuple[str, int]]:
+    import pyarrow.fs as pafs
+
+    system, path = _arrow(url)
+    head = url[: len(url) - len(path)] if url.endswith(path) else url.split("://")[0] + "://"
+    pattern = any(sign in path for sign in _GLOB)
+    with _clear(url):
+        info = system.get_file_info(path)
+        if info.type == pafs.FileType.File or not (pattern or info.type == pafs.FileType.Directory):
+            yield url, info.size or 0
+            return
+        top = path
+        while any(sign in top for sign in _GLOB):
+            top = top.rsplit("/", 1)[0]
+        listed = system.get_file_info(pafs.FileSelector(top or "/", recursive=True))
+    for one in listed:
+        wanted = fnmatch.fnmatch(one.path, path) if pattern else _is_capture(one.base_name)
+        if one.type == pafs.FileType.File and wanted:
+            yield head + one.path, one.size or 0
+
+
+def _arrow(url: str) -> tuple[Any, str]:
+    """Arrow's file system of a URL, and the path in it."""
+    import pyarrow as pa
+    import pyarrow.fs as pafs
+
+    scheme, rest = url.split("://", 1)
+    try:
+        system, path = pafs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise AnalysisError(f"{url}: {str(error).splitlines()[0]}") from None
+    return system, path
+
+
+@contextmanager
+def _clear(url: str) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise AnalysisError(f"{url}: {str(error).splitlines()[0]}") from None
+
+
+@contextmanager
+def fetched(path: str) -> Iterator[Path]:
+    """A capture as a local file: itself, or a copy of what is at its URL, gone at the end.
+
+    Raises:
+        AnalysisError: it cannot be fetched.
+    """
+    if not is_url(path):
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        copy = Path(folder) / path.rsplit("/", 1)[-1]
+        system, inside = _arrow(path)
+        with (
+            _clear(path),
+            system.open_input_stream(inside, compression=None) as stream,
+            copy.open("wb") as file,
+        ):
+            shutil.copyfileobj(stream, file, 1 << 20)
+        yield copy
+
+
+class Target(Protocol):
+    """A folder that a trace is written into: first aside, then under its name."""
+
+    aside: str
+
+    def names(self) -> set[str]:
+        """Of the files that are there."""
+
+    def keep(self, written: str, name: str) -> None:
+        """Put a file that Spark has written aside under its name."""
+
+    def clear(self) -> None:
+        """Take away what is aside, and the folder if nothing came of it."""
+
+
+def target_at(spark: SparkSession, folder: str | Path) -> Target:
+    """The folder at a path or URL; made if it is missing.
+
+    Raises:
+        AnalysisError: nothing can be written there.
+    """
+    return _Url(spark, str(folder)) if is_url(folder) else _Folder(Path(folder))
+
+
+class _Folder:
+    """A local folder, or one that all machines of a cluster have mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise AnalysisError(f"{folder}: is a file; several captures become a folder of traces")
+        self._made = not self.folder.exists()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise AnalysisError(f"{folder}: cannot write there: {error.strerror}") from None
+        self._here = f".import.{platform.node()}."
+        self._forget_the_dead()
+        self._aside = self.folder / f"{self._here}{os.getpid()}"
+        self.aside = str(self._aside)
+
+    def names(self) -> set[str]:
+        return {file.name for file in self.folder.iterdir()}
+
+    def keep(self, written: str, name: str) -> None:
+        (self._aside / written).replace(self.folder / name)
+
+    def clear(self) -> None:
+        shutil.rmtree(self._aside, ignore_errors=True)
+        if self._made:
+            with suppress(OSError):  # there is something in it
+                self.folder.rmdir()
+
+    def _forget_the_dead(self) -> None:
+        """What an import left that was killed on this machine."""
+        for left in self.folder.glob(f"{glob.escape(self._here)}*"):
+            number = left.name.removeprefix(self._here)
+            if number.isdigit() and not _lives(int(number)):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class _Url:
+    """A folder of a file system that Spark knows by its configuration."""
+
+    def __init__(self, spark: SparkSession, url: str) -> None:
+        hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        self._path = hadoop.Path
+        self.url = url.rstrip("/")
+        self.aside = f"{self.url}/.import.{spark.sparkContext.applicationId}"
+        with self._clear():
+            self._system = self._path(self.url).getFileSystem(spark._jsc.hadoopConfiguration())
+            self._system.mkdirs(self._path(self.url))
+
+    def names(self) -> set[str]:
+        with self._clear():
+            return {
+                one.getPath().getName() for one in self._system.listStatus(self._path(self.url))
+            }
+
+    def keep(self, written: str, name: str) -> None:
+        with self._clear():
+            goal = self._path(self.url, name)
+            if not self._system.rename(self._path(f"{self.aside}/{written}"), goal):
+                raise AnalysisError(f"{self.url}/{name}: cannot be put there")
+            # A check sum of the local file system would outlive the file that it is of.
+            self._system.delete(self._path(self.url, f".{name}.crc"), False)
+
+    def clear(self) -> None:
+        with self._clear():
+            self._system.delete(self._path(self.aside), True)
+
+    @contextmanager
+    def _clear(self) -> Iterator[None]:
+        try:
+            yield
+        except AnalysisError:
+            raise
+        except Exception as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            reason = next((line for line in lines if "Exception:" in line), lines[0])
+            raise AnalysisError(f"{self.url}: {reason.strip(': ')}") from None

@@ -1,0 +1,46 @@
+"""One line that says how far a run is, for cells that take some seconds."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Self, TextIO
+
+US_PER_MS = 1_000
+
+
+class ProgressLine:
+    """A line that is written over itself, and gone at the end; use it as a context manager.
+
+    Args:
+        label: what is being done.
+        out: where to; None: standard error, which a notebook shows under the cell.
+    """
+
+    def __init__(self, label: str, out: TextIO | None = None) -> None:
+        self.label = label
+        self._out = out if out is not None else sys.stderr
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        self._write(f"{self.label} ...")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._write("")
+        self._out.write("\r")
+        self._out.flush()
+
+    def at(self, now_us: int, of_ms: int) -> None:
+        """So much virtual time has passed."""
+        self._write(f"{self.label}: {min(now_us // US_PER_MS, of_ms):,} of {of_ms:,} ms")
+
+    def _write(self, text: str) -> None:
+        self._out.write(f"\r{text:<{self._width}}")
+        self._out.flush()
+        self._width = len(text)

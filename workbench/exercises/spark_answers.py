@@ -1,0 +1,208 @@
+"""Answers of lesson 10: a table on the page, whose rows open in the stepper.
+
+An answer comes from Spark, or from `data/answers/lesson_10.json` where there is no Java. What is in
+that file was answered by Spark of the same traces (`python -m workbench.exercises.spark_record`
+writes it), and a test compares it with fresh answers.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .measure import milliseconds
+from .table import Table
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "answers" / "lesson_10.json"
+ROWS_SHOWN = 10
+NOTE = (
+    "No Spark here ({why}). This is the recorded answer of the same question about the same trace."
+)
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class NotRecordedError(LookupError):
+    """There is no Spark and no recorded answer; the text says which question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a question.
+
+    Attributes:
+        question: its name.
+        rows: all of them.
+        path: the trace; a row of a stall opens in it.
+        note: where the answer is from, if not from Spark just now.
+        hidden: columns that the table leaves out.
+    """
+
+    question: str
+    rows: Rows
+    path: Path = field(repr=False)
+    note: str = ""
+    hidden: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def table(self) -> Table:
+        """The first rows in words."""
+        shown = self.rows[:ROWS_SHOWN]
+        make = _MAKERS.get(self.question)
+        if make is not None:
+            lines = [{"no.": str(n), **make(row)} for n, row in enumerate(shown, start=1)]
+        else:
+            lines = [{name: _text(value) for name, value in row.items()} for row in shown]
+        names = [name for name in (lines[0] if lines else {}) if name not in self.hidden]
+        return Table(
+            name=f"{self.question}, an answer",
+            head=tuple(names),
+            lines=[tuple(line[name] for name in names) for line in lines],
+        )
+
+    @property
+    def tail(self) -> str:
+        """What the table leaves out."""
+        more = len(self.rows) - ROWS_SHOWN
+        return f"... and {more:,} more rows" if more > 0 else ""
+
+    def open(self, number: int = 1, *, around: int = 200) -> Any:
+        """The stepper at a row of the answer, with what everybody knew just before the first row.
+
+        Args:
+            number: as the table counts, from 1.
+            around: so many rows of the trace before and after it.
+
+        Raises:
+            ValueError: there is no such row, or it is not about a row of the trace.
+        """
+        row = self.row(number)
+        if "seq" not in row:
+            raise ValueError(
+                f"the rows of {self.question} are sums: no one row of the trace is behind them"
+            )
+        return opened(self.path, row, around=around)
+
+    def row(self, number: int) -> Mapping[str, Any]:
+        """A row, by its number in the table.
+
+        Raises:
+            ValueError: there is no such row.
+        """
+        if not self.rows:
+            raise ValueError("this answer has no rows")
+        if not 1 <= number <= len(self.rows):
+            raise ValueError(f"this answer has rows 1 to {len(self.rows)}, and no {number}")
+        return self.rows[number - 1]
+
+    def __str__(self) -> str:
+        body = str(self.table) if self.rows else f"no {self.question} in this trace"
+        return "\n".join(filter(None, [self.note, body, self.tail]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        note = f"<p><em>{html.escape(self.note)}</em></p>" if self.note else ""
+        if not self.rows:
+            return f"{note}<p>no {html.escape(self.question)} in this trace</p>"
+        tail = f"<p>{html.escape(self.tail)}</p>" if self.tail else ""
+        return note + self.table._repr_html_() + tail
+
+
+def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
+    """The stepper round a row of a trace.
+
+    Args:
+        path: the trace.
+        row: has `run` and `seq`.
+        around: so many rows before and after it.
+    """
+    from workbench.views.opening import open_row
+
+    return open_row(row, path, around=around, title=_short(row["run"]))
+
+
+# -- rows in words
+
+
+def _stall(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "run": _short(row["run"]),
+        "link": str(row["link"]),
+        "sender": str(row["link_sender"]),
+        "since (s)": f"{row['start_us'] / 1_000_000:.3f}",
+        "for (ms)": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
+        "waiting": f"{row['messages_waiting']:,}",
+        "known from": str(row["evidence"]),
+        "brake": str(row["brake"]),
+        "row": str(row["seq"]),
+    }
+
+
+def _brake(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "brake": str(row["brake"]),
+        "stalls": f"{row['stalls']:,}",
+        "links": f"{row['links']:,}",
+        "in all (s)": f"{row['lost_us'] / 1_000_000:,.2f}",
+        "longest (ms)": f"{milliseconds(row['longest_us']):,.1f}",
+    }
+
+
+def _lost(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "run": _short(row["run"]),
+        "link": str(row["link"]),
+        "brake": str(row["brake"]),
+        "lost (s)": f"{row['lost_us'] / 1_000_000:,.3f}",
+    }
+
+
+_MAKERS = {"stalls": _stall, "brakes": _brake, "lost": _lost}
+
+
+def _short(run: object) -> str:
+    """A capture's run is its name and a hash of what is in it."""
+    name, _, digest = str(run).rpartition("-")
+    is_hash = len(digest) == 8 and all(each in "0123456789abcdef" for each in digest)
+    return name if name and is_hash else str(run)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+# -- recorded answers
+
+
+@cache
+def _recorded() -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotRecordedError(f"{RECORDED.name} cannot be read: {error}") from None
+    return found
+
+
+def recorded(trace: str, question: str) -> Rows:
+    """The recorded answer of a question about a trace.
+
+    Raises:
+        NotRecordedError: there is none.
+    """
+    found: dict[str, Rows] = _recorded()["answers"].get(trace, {})
+    if question not in found:
+        raise NotRecordedError(
+            f"{question} of {trace} is not recorded: this one needs Spark, and Spark needs Java"
+        )
+    return found[question]

@@ -1,0 +1,226 @@
+"""Spark in lesson 10: its start while one reads on, questions with a bar, answers with or without.
+
+The desk starts Spark in the background and shows how long that takes here. A question shows how far
+Spark is. Where there is no Java the desk says so once and answers from the record.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+
+from .progress import progress
+from .progress_place import standard_place
+from .spark_answers import NOTE, Answer, recorded
+from .spark_progress import ProgressView, shown
+from .spark_traces import LessonTrace
+
+MEMORY = "1g"
+WINDOW_US = 500_000
+SHOWN_STALLS = 200
+"""Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
+
+MEANWHILE = (
+    "Meanwhile, what is asked for. A <em>stall</em> is a time in which a sender had something to"
+    " send and a brake was on. A sender with an empty queue is <em>not</em> stalled, whatever its"
+    " credit is; and a sender with credit and messages that sends nothing is not stalled either: it"
+    " is slow."
+)
+
+Query = Callable[[Any], Any]
+
+
+def _overview(name: str, *arguments: int) -> Query:
+    """A question about the table of stalls, from the library."""
+
+    def ask(stalls: Any) -> Any:
+        from workbench.analysis import overview
+
+        return getattr(overview, name)(*arguments)(stalls)
+
+    return ask
+
+
+OF_STALLS: Mapping[str, Query] = {
+    "stalls": _overview("worst", SHOWN_STALLS),
+    "held": _overview("held", WINDOW_US),
+    "brakes": _overview("by_brake"),
+    "lost": _overview("lost"),
+}
+"""Questions that are asked of the table of stalls, and that is worked out once for each trace."""
+QUESTIONS = ("rates", *OF_STALLS)
+
+
+class SparkDesk(widgets.VBox):
+    """Starts Spark, and asks it.
+
+    Args:
+        settings: fields of `analysis.session.Settings`.
+
+    Attributes:
+        why_not: why there is no Spark; empty while there may be.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        from workbench.analysis.errors import AnalysisError
+        from workbench.analysis.starting import Starting
+
+        self.view = ProgressView("Spark starts")
+        self.meanwhile = widgets.HTML(
+            f'<div style="max-width:60em;line-height:1.5">{MEANWHILE}</div>'
+        )
+        super().__init__(children=[self.view, self.meanwhile])
+        self.why_not = ""
+        self._frames: dict[Path, Any] = {}
+        self._stalls: dict[Path, Any] = {}
+        self._starting: Starting | None = None
+        try:
+            self._starting = Starting(
+                memory_of=_memory(), tell=self._heard, **{"memory": MEMORY, **settings}
+            )
+        except AnalysisError as error:
+            self._without(str(error))
+        else:
+            self._heard(self._starting)
+
+    # -- the start
+
+    def _heard(self, start: Any) -> None:
+        expected = start.expected_s
+        here = (
+            f"about {expected:.0f} s on this machine, by the last times"
+            if expected
+            else "about ten seconds; how long it takes here is remembered for the next time"
+        )
+        if not start.over:
+            self.view.bar.value = min(0.95, start.passed_s / (expected or 12.0))
+            self.view.say(f"{start.passed_s:.0f} s of {here}. Read on, nothing waits for it yet.")
+        elif start.problem:
+            self._without(start.problem)
+        else:
+            self.view.done(f"ready after {start.seconds:.1f} s ({here})")
+
+    def _without(self, why: str) -> None:
+        self.why_not = why
+        self.view.done(
+            "there is no Spark here. The lesson goes on with recorded answers, and says so at each;"
+            f" only your own query has to wait. Reason: {why}",
+            well=False,
+        )
+
+    def session(self) -> Any:
+        """The session, None if there is no Spark; waits for its start."""
+        if self._starting is None or self.why_not:
+            return None
+        from workbench.analysis.errors import AnalysisError
+
+        try:
+            return self._starting.session()
+        except AnalysisError as error:
+            self._without(str(error))
+            return None
+
+    # -- questions
+
+    def ask(
+        self, question: str | Query, trace: LessonTrace, *, without: Sequence[str] = ()
+    ) -> Answer:
+        """Ask a question of a trace.
+
+        Args:
+            question: one of `QUESTIONS`; or a query of your own, a function that gets the table of
+                stalls as a DataFrame and gives another.
+            trace: of which trace.
+            without: columns that the table on the page leaves out.
+
+        Raises:
+            ValueError: there is no such question.
+            NotRecordedError: there is no Spark, and nothing is recorded.
+        """
+        if isinstance(question, str) and question not in QUESTIONS:
+            raise ValueError(f"no question {question!r}; there are: {', '.join(QUESTIONS)}")
+        name = question if isinstance(question, str) else question.__name__
+        spark = self.session()
+        if spark is None:
+            rows = recorded(trace.name, name)
+            note = NOTE.format(why=self.why_not.partition(":")[0])
+            return Answer(
+                question=name, rows=rows, path=trace.path, note=note, hidden=tuple(without)
+            )
+        with shown(ProgressView(f"{name} of the trace")) as view:
+            rows = self.rows(question, trace.path, view.spark)
+            view.done(f"{view.text}; {len(rows):,} rows" if len(rows) != 1 else view.text)
+        return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without))
+
+    def rows(
+        self, question: str | Query, path: Path, tell: Callable[[Any], None] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows of an answer; the trace is a file. There must be a Spark.
+
+        Args:
+            question: as `ask` takes it.
+            path: the trace.
+            tell: told how far Spark is.
+        """
+        from workbench.analysis.jobs import watched
+        from workbench.analysis.reading import told
+
+        spark = self.session()
+        with watched(spark, tell or (lambda _: None)), told():
+            if question == "rates":
+                from workbench.analysis.overview import rates
+
+                answer = rates(WINDOW_US)(self._opened(path).frame)
+            else:
+                query = OF_STALLS[question] if isinstance(question, str) else question
+                answer = query(self.stalls(path))
+            return [row.asDict() for row in answer.collect()]
+
+    def stalls(self, path: Path) -> Any:
+        """The table of stalls of a trace, as a DataFrame that is worked out once and kept."""
+        if path not in self._stalls:
+            from workbench.analysis.stalls import stalls
+
+            trace = self._opened(path)
+            self._stalls[path] = stalls(chunks=trace.chunks)(trace.frame).cache()
+        return self._stalls[path]
+
+    def _opened(self, path: Path) -> Any:
+        if path not in self._frames:
+            from workbench.analysis.reading import open_trace
+
+            self._frames[path] = open_trace(self.session(), path)
+        return self._frames[path]
+
+    def __repr__(self) -> str:
+        return repr(self.view)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        if data is not None:
+            data["text/plain"] = repr(self)
+            data["text/html"] = f"<p>{html.escape(repr(self))}</p>"
+        return bundle
+
+
+def start_spark(**settings: Any) -> SparkDesk:
+    """A desk with a Spark that starts in the background.
+
+    Args:
+        **settings: fields of `analysis.session.Settings`, such as `memory="512m"`.
+    """
+    progress.refresh()
+    return SparkDesk(**settings)
+
+
+def _memory() -> Path | None:
+    """Where the times of starts are kept: beside the learner's answers."""
+    from workbench.analysis.starting import FILE_NAME
+
+    file = standard_place().file
+    return None if file is None else file.with_name(FILE_NAME)

@@ -1,0 +1,232 @@
+"""The traces of lesson 10: captures of real brokers, a large one with something wrong, a small one.
+
+They are written as Parquet into a folder of this process, which goes when the process ends: Spark
+reads files.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workbench.scenarios.big_trace import episodes
+from workbench.scenarios.shift import Plan, shift_parts
+from workbench.trace import answers, files
+from workbench.trace.copies import Part, write_copies
+from workbench.trace.importer import import_capture
+from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
+from workbench.trace.unknowns import UnknownReport, unknowns_report
+
+from .spark_progress import ProgressView, shown
+from .table import Table
+
+CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
+_PACKET = 6  # block type of an enhanced packet in pcapng
+PUBLISHERS = "rmq43_a_publisher_grants"
+"""A capture in which a client publishes, and settles at once."""
+
+
+@cache
+def folder() -> Path:
+    """Where this process keeps its traces."""
+    place = Path(tempfile.mkdtemp(prefix="workbench-traces-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonTrace:
+    """A trace on disk.
+
+    Attributes:
+        name: under which its answers are recorded.
+        path: the Parquet file.
+        table: what is in it.
+        rows: how many rows.
+        parts: the distinct runs that it was written from; empty for captures.
+    """
+
+    name: str
+    path: Path
+    table: Table
+    rows: int
+    parts: Sequence[Part] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+# -- captures of real brokers
+
+
+@cache
+def _imported() -> tuple[Any, ...]:
+    return tuple((path, import_capture(path)) for path in sorted(CAPTURES.glob("*.pcapng")))
+
+
+def captured_rows() -> Iterator[Row]:
+    """The rows of all captures that come with the project."""
+    for _, result in _imported():
+        yield from result.rows
+
+
+def real_captures() -> LessonTrace:
+    """The captures that come with the project, as one trace."""
+    lines = []
+    for path, result in _imported():
+        report = result.report
+        others = sum(not one.imported for one in report.connections)
+        lines.append(
+            (
+                path.stem,
+                "4.3" if path.stem.startswith("rmq43") else "4.0",
+                f"{len(report.connections) - others}" + (f" of {others + 1}" if others else ""),
+                str(sum(len(one.links) for one in report.connections)),
+                f"{report.frames:,}",
+                f"{result.rows[-1].t_us / 1_000_000:.1f}",
+            )
+        )
+    head = ("capture", "RabbitMQ", "connections", "links", "frames", "seconds")
+    path = folder() / "captures.parquet"
+    count = files.write(path, captured_rows(), raw=False)
+    return LessonTrace(
+        name="captures", path=path, rows=count, table=Table(name="Captures", head=head, lines=lines)
+    )
+
+
+def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
+    """What one of the captures cannot tell.
+
+    Args:
+        capture: its name, without what kind of file it is.
+        skip: pretend that the recorder came late, and missed so many packets.
+
+    Raises:
+        ValueError: there is no such capture; the text lists those there are.
+    """
+    for path, result in _imported():
+        if path.stem == capture:
+            return unknowns_report(late(path, skip) if skip else result.rows)
+    listed = ", ".join(path.stem for path, _ in _imported())
+    raise ValueError(f"no capture {capture!r}; there are: {listed}")
+
+
+def late(path: Path, skip: int) -> Sequence[Row]:
+    """What is imported of a capture whose first packets the recorder has missed.
+
+    Args:
+        path: a pcapng file.
+        skip: packets that are left out.
+    """
+    data = path.read_bytes()
+    kept, at, packets = [], 0, 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        packets += kind == _PACKET
+        if kind != _PACKET or packets > skip:
+            kept.append(data[at : at + length])
+        at += length
+    short = folder() / f"{path.stem}-without-{skip}.pcapng"
+    short.write_bytes(b"".join(kept))
+    return import_capture(short).rows
+
+
+# -- the large one
+
+
+def plan() -> Plan:
+    """What happens in the large trace: the plan as it is; answers are recorded of this one."""
+    return Plan()
+
+
+def big_trace(shops: int | None = None) -> LessonTrace:
+    """The large trace; it is played and written now, and a bar tells how far that is.
+
+    Args:
+        shops: how many shops there are, 1 or more; with more of them the trace is larger.
+
+    Raises:
+        ValueError: there are none.
+    """
+    wanted = plan() if shops is None else Plan(shops=shops)
+    if wanted.shops < 1:
+        raise ValueError("a trace needs one shop at least")
+    with shown(ProgressView("The runs are played")) as view:
+        parts = shift_parts(wanted, view.step)
+        view.step(1, 1, "written")
+        path = folder() / f"shift-{wanted.shops}.parquet"
+        rows = write_copies(path, parts)
+    frames = sum(_frames(part.rows) * len(part.runs) for part in parts)
+    return LessonTrace(
+        name="shift" if shops is None else f"shift-{wanted.shops}",
+        path=path,
+        rows=rows,
+        parts=tuple(parts),
+        table=Table(
+            name="The large trace",
+            head=("clients", "frames", "rows", "MB on disk", "seconds of the broker's time"),
+            lines=[
+                (
+                    str(sum(len(part.runs) for part in parts)),
+                    f"{frames:,}",
+                    f"{rows:,}",
+                    f"{path.stat().st_size / 1_000_000:.1f}",
+                    f"{max(part.rows[-1].t_us for part in parts) / 1_000_000:.0f}",
+                )
+            ],
+        ),
+    )
+
+
+def _frames(rows: Iterable[Row]) -> int:
+    """Frames that were sent: what both ends logged is one frame."""
+    return sum(row.event in FRAME_EVENTS and row.event != RECEIVED for row in rows)
+
+
+# -- the small one, of which the answer is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallTrace:
+    """A small trace whose stalls were planted by acts.
+
+    Attributes:
+        path: the Parquet file.
+        lost: run, link and brake to the time lost, in microseconds; from what was planted.
+    """
+
+    path: Path
+    lost: dict[tuple[str, str, str], int]
+
+
+@cache
+def small_trace() -> SmallTrace:
+    """Runs with planted stalls, and the time that each link lost by what was planted."""
+    found = episodes()
+    rows = [row for episode in found for row in episode.rows]
+    path = folder() / "small.parquet"
+    files.write(path, rows, raw=False)
+    lost: dict[tuple[str, str, str], int] = {}
+    for episode in found:
+        for one in episode.planted:
+            start, end = episode.rows[one.start_seq], episode.rows[one.end_seq]
+            key = (start.run, str(start.link), one.brake)
+            lost[key] = lost.get(key, 0) + end.t_us - start.t_us
+    return SmallTrace(path=path, lost=lost)
+
+
+def folded_stalls(rows: Sequence[Row]) -> list[answers.Stall]:
+    """The stalls of one run, by the plain fold and without Spark."""
+    return answers.stalls(rows)

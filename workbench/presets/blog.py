@@ -1,0 +1,52 @@
+"""The set-up of the article's benchmark two_senders, in numbers.
+
+"Ten Benefits of AMQP 1.0 Flow Control" counts what one client gets into four queues within ten
+seconds. This preset has what a model needs to do the same: what a disk and a session take, and the
+rules of RabbitMQ 4.0. Each number comes from somewhere else than the two counts that a run with it
+has to give. One is near to them: a session's time for a transfer is ten seconds over the number of
+messages of both links, so the sum of the two counts is given, and how they share it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .rabbitmq import RabbitMq40, other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blog2024(RabbitMq40):
+    """RabbitMQ 4.0.0-beta.6 on one machine with a consumer's disk."""
+
+    name: str = "blog2024"
+    title: str = "RabbitMQ 4.0 as the article measured it, August 2024"
+    version: str = "4.0.0-beta.6"
+
+    fsync_us: int = other(
+        "fsync_us",
+        6300,
+        "article: at least 5 ms; its 0-9-1 connection was blocked about 80 times a second, and a"
+        " round of 400 messages between two blocks waits for two fsyncs",
+    )
+    session_us: int = other(
+        "session_us",
+        8,
+        "article: one session took 1,237,655 transfers of both links in 10 s, 8.08 us each",
+    )
+    session_ns: int = other(
+        "session_ns", 80, "article: one session took 1,237,655 transfers of both links in 10 s"
+    )
+    queue_enqueue_us: int = other(
+        "queue_enqueue_us",
+        0,
+        "ours; queues are processes of their own and worked on other cores than the session",
+    )
+    node_latency_us: int = other(
+        "node_latency_us", 0, "article: one node (make run-broker); its queues had one replica"
+    )
+    wire_latency_us: int = other(
+        "wire_latency_us", 0, "article: client and broker on one machine; loopback is left out"
+    )
+    message_bytes: int = other(
+        "message_bytes", 12, "the article's program sends `some payload`, 12 octets"
+    )

@@ -1,0 +1,93 @@
+"""The consumers of a quorum queue: who is attached, who is served next, which one is active."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from .quorum_commands import Active, QuorumEffect
+from .quorum_consumer import QuorumConsumer, next_active
+
+
+class QuorumLine:
+    """Consumers, and the line of those that may have a message now.
+
+    Args:
+        single_active: one consumer at a time gets messages.
+
+    Attributes:
+        active: the single active consumer; None if there is none, or every one is active.
+        turn: names of those that may have a message, whose turn it is first.
+    """
+
+    def __init__(self, *, single_active: bool) -> None:
+        self.single_active = single_active
+        self.active: str | None = None
+        self.turn: deque[str] = deque()
+        self._known: dict[str, QuorumConsumer] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[QuorumConsumer]:
+        return iter(tuple(self._known.values()))
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the attached consumers, in order of attaching."""
+        return tuple(self._known)
+
+    def get(self, name: str) -> QuorumConsumer | None:
+        """A consumer; None if it is not attached."""
+        return self._known.get(name)
+
+    def attach(self, consumer: QuorumConsumer, ready: int) -> list[QuorumEffect]:
+        """A new consumer, while so many messages are ready."""
+        self._known[consumer.name] = consumer
+        effects = self.activate(ready)
+        self.place(consumer)
+        return effects
+
+    def detach(self, name: str) -> QuorumConsumer | None:
+        """Take a consumer out; returns it, or None if it is not attached."""
+        consumer = self._known.pop(name, None)
+        if consumer is not None:
+            if consumer.waits:
+                self.turn.remove(name)
+            if name == self.active:
+                self.active = None
+        return consumer
+
+    def serve_next(self) -> QuorumConsumer:
+        """Whose turn it is; it leaves the line."""
+        consumer = self._known[self.turn.popleft()]
+        consumer.waits = False
+        return consumer
+
+    def place(self, consumer: QuorumConsumer) -> None:
+        """Put a consumer in the line, or take it out, as it may have a message now or not."""
+        may = consumer.link_credit > 0 and self.may_have(consumer.name)
+        if may and not consumer.waits:
+            consumer.waits = True
+            self.turn.append(consumer.name)
+        elif consumer.waits and not may:
+            consumer.waits = False
+            self.turn.remove(consumer.name)
+
+    def may_have(self, consumer: str) -> bool:
+        """Whether messages are for this consumer at all."""
+        if not self.single_active:
+            return True
+        return consumer == self.active and not self._known[consumer].quiescing
+
+    def activate(self, ready: int) -> list[QuorumEffect]:
+        """Choose the single active consumer: one with a higher priority takes over."""
+        if not self.single_active:
+            return []
+        chosen, changed = next_active(self._known, self.active)
+        for consumer in changed:
+            self.place(consumer)  # it is quiescing now: nothing new for it
+        if chosen is None or chosen.name == self.active:
+            return []
+        self.active = chosen.name
+        self.place(chosen)
+        return [Active(chosen.client, chosen.name, ready)]

@@ -1,0 +1,302 @@
+"""A recorder for long runs: rows become columns as they are made, and go to a file in batches.
+
+It makes the rows of `Recorder`, column for column; a test compares the two. Rows of one *shape*
+differ in a few numbers alone: transfers of one link at one end, say, or what a queue tells of each
+message. The first row of a shape is made like any other and is its pattern; of those that follow
+only the numbers are kept, as numbers. A batch is put together by Arrow, in order of `seq`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.amqp.connection import Connection
+from workbench.amqp.frame import Frame
+from workbench.amqp.performatives import Transfer
+from workbench.amqp.receiver import ReceiverLink
+from workbench.amqp.sender import SenderLink
+
+from . import brakes
+from .braking import peer_of
+from .fields import EXTRA_JSON
+from .flatten import json_text, plain
+from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
+from .shaped import Shape, table_of
+from .taps import Recorder, frame_row
+
+BATCH_ROWS = 100_000
+STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
+"""Events that change what later rows say; they are few, and made like any row."""
+
+FRAME_HEADER = 8
+FRAME_NUMBERS = ("frame_id", "body_bytes", "frame_bytes", "frame.delivery_id")
+LINK_NUMBERS = ("ledger.link_credit", "ledger.available", "ledger.unsettled")
+SESSION_NUMBERS = (
+    "ledger.incoming_window",
+    "ledger.next_outgoing_id",
+    "ledger.outgoing_window",
+    "ledger.next_incoming_id",
+    "ledger.remote_incoming_window",
+    "ledger.remote_outgoing_window",
+)
+TRANSFER_NUMBERS = (
+    "seq", "t_us", *FRAME_NUMBERS, *LINK_NUMBERS, "ledger.delivery_count", *SESSION_NUMBERS,
+)  # fmt: skip
+
+
+class ColumnRecorder(Recorder):
+    """A tap that hands the trace on in tables; `rows` stays empty.
+
+    Args:
+        run: name of the run.
+        now: gives the run's time in microseconds.
+        sink: called with an Arrow table of some 100,000 rows, again and again, without octets; and
+            by `flush` with the rest.
+
+    Attributes:
+        count: rows made so far.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        *,
+        now: Callable[[], int],
+        sink: Callable[[Any], None],
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        super().__init__(run, now=now, keep=False)
+        self._clock_us = now
+        self._take = sink
+        self._batch_rows = batch_rows
+        self._next_flush = batch_rows
+        self._others: list[Row] = []
+        self._shapes: dict[Any, Shape] = {}
+
+    @property
+    def count(self) -> int:
+        """Rows made so far."""
+        return self._seq
+
+    def flush(self) -> None:
+        """Hand on what is kept."""
+        if self._others or any(shape.rows for shape in self._shapes.values()):
+            self._take(table_of(self._others, list(self._shapes.values())))
+            self._others = []
+        self._next_flush = self._seq + self._batch_rows
+
+    # -- frames -------------------------------------------------------------------------------
+
+    def sent(self, end: Any, flight: Any) -> None:
+        """`end` has sent the frame."""
+        if not self._transfer(end, flight, True):
+            super().sent(end, flight)
+
+    def received(self, end: Any, flight: Any) -> None:
+        """`end` has applied the frame."""
+        if flight.frame_id in self._flat or not self._transfer(end, flight, False):
+            super().received(end, flight)
+
+    def _transfer(self, end: Any, flight: Any, outgoing: bool) -> bool:
+        """Keep a transfer as numbers; False if it is none, or not a plain one."""
+        item = flight.item
+        frame = item.performative if type(item) is Frame else None
+        if (
+            type(frame) is not Transfer
+            or flight.octets is not None
+            or frame.delivery_id is None
+            or frame.delivery_tag is None
+            or frame.rcv_settle_mode is not None
+            or frame.state is not None
+            or frame.resume is not None
+            or frame.aborted is not None
+            or frame.batchable is not None
+        ):
+            return False
+        amqp = getattr(end, "amqp", None)
+        subject = amqp.subject(item, outgoing) if type(amqp) is Connection else None
+        if subject is None:
+            return False
+        session, link = subject
+        assert isinstance(link, SenderLink | ReceiverLink)
+        counters, windows = link.counters, session.counters
+        credit, available = counters.link_credit, counters.available
+        window = windows.remote_incoming_window
+        if type(link) is ReceiverLink:
+            unconfirmed, held = link.unconfirmed, None
+        elif type(link) is SenderLink:
+            unconfirmed = None
+            free = credit > 0 and available > 0 and window and not self._full
+            held = brakes.NONE if free else self._held(flight, session, link, outgoing)
+        else:
+            return False
+        key = (
+            end, outgoing, link, frame.handle, item.channel, frame.more, frame.settled,
+            frame.message_format, counters.drain, held, unconfirmed is None,
+        )  # fmt: skip
+        shape = self._shapes.get(key)
+        t_us = self._time(self._clock_us())
+        if shape is None:
+            if None in (counters.delivery_count, windows.next_incoming_id, window):
+                return False  # before both ends have told everything; after that they have
+            shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed, t_us)
+        number, tag, payload_size = frame.delivery_id, frame.delivery_tag, len(item.payload)
+        # Frames of one shape that differ in numbers of one width alone have one size.
+        width = len(tag) * 4 + (2 if number > 255 else 1 if number else 0)
+        size = shape.sizes.get(width)
+        if size is None:
+            size = shape.sizes[width] = FRAME_HEADER + frame.size()
+        numbers = shape.numbers
+        numbers.extend(
+            (
+                self._seq, t_us, flight.frame_id, payload_size,
+                size + payload_size, number, credit, available, len(link.unsettled),
+                counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
+                windows.outgoing_window, windows.next_incoming_id, window,
+                windows.remote_outgoing_window,
+            )  # type: ignore[arg-type]
+        )  # fmt: skip
+        if unconfirmed is not None:
+            numbers.append(unconfirmed)
+        shape.texts.append(tag)
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
+        return True
+
+    def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
+        """What holds a link's sender, all of it in one text: part of a row's shape."""
+        sender = flight_peer(flight, outgoing)
+        place = (flight.connection, session.ordinal, link.name, link.attach_no, sender)
+        return " ".join(
+            brakes.brakes(
+                link_credit=link.counters.link_credit,
+                available=link.counters.available,
+                remote_incoming_window=session.counters.remote_incoming_window,
+                unconfirmed=place in self._unconfirmed,
+                alarm=bool(self._alarms) and sender == CLIENT,
+                tcp=(flight.connection, sender) in self._full,
+            )
+        )
+
+    def _pattern(
+        self, end: Any, flight: Any, outgoing: bool, unconfirmed: int | None, t_us: int
+    ) -> Shape:
+        row = frame_row(
+            flight.item,
+            run=self.run,
+            seq=self._seq,
+            t_us=t_us,
+            vantage=end.vantage,
+            event=SENT if outgoing else RECEIVED,
+            frame_id=flight.frame_id,
+            from_peer=flight_peer(flight, True),
+            connection=flight.connection,
+            scope=end.scope(flight.item, outgoing),
+            ledger_source=end.ledger_source,
+            alarm=bool(self._alarms),
+            unconfirmed=self._unconfirmed,
+            full=self._full,
+        )
+        more = () if unconfirmed is None else ("ledger.unconfirmed",)
+        return Shape(row, (*TRANSFER_NUMBERS, *more), "frame.delivery_tag")
+
+    # -- other rows ---------------------------------------------------------------------------
+
+    def internal(
+        self,
+        *,
+        t_us: int,
+        event: str,
+        vantage: str,
+        kind: str | None = None,
+        connection: str | None = None,
+        session: int | None = None,
+        link: str | None = None,
+        link_sender: str | None = None,
+        attach_no: int | None = None,
+        queue: str | None = None,
+        ledger: Mapping[str, int | bool] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Something that is no frame; see `Recorder.internal`."""
+        names = tuple(ledger) if ledger else ()
+        key = (
+            event, vantage, kind, connection, session, link, link_sender, attach_no, queue, names,
+            not extra, ledger is not None and ledger.get("drain"),
+        )  # fmt: skip
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._pattern_of(key, ledger, extra)
+        if shape is None or (ledger and None in ledger.values()):
+            super().internal(
+                t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
+                session=session, link=link, link_sender=link_sender, attach_no=attach_no,
+                queue=queue, ledger=ledger, extra=extra,
+            )  # fmt: skip
+            return
+        if t_us > self._t_us:
+            self._t_us = t_us
+        if ledger:
+            shape.numbers.extend((self._seq, self._t_us, *ledger.values()))
+        else:
+            shape.numbers.extend((self._seq, self._t_us))
+        if extra:
+            shape.texts.append(_text(extra))
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
+
+    def _pattern_of(
+        self,
+        key: tuple[Any, ...],
+        ledger: Mapping[str, int | bool] | None,
+        extra: Mapping[str, Any] | None,
+    ) -> Shape | None:
+        """The shape of internal rows with this key; None for those made one by one."""
+        event, vantage, kind, connection, session, link, sender, attach_no, queue, names, *_ = key
+        counters = ledger or {}
+        if (
+            event in STATEFUL
+            or (sender is not None and peer_of(vantage) == sender)  # such a row names a brake
+            or any(name not in GROUP_OF or counters[name] is None for name in names)
+        ):
+            return None
+        made: list[Row] = []
+        maker = Recorder(self.run, sink=made.append, keep=False)
+        maker.internal(
+            t_us=0, event=event, vantage=vantage, kind=kind, connection=connection, session=session,
+            link=link, link_sender=sender, attach_no=attach_no, queue=queue, ledger=ledger,
+            extra=extra,
+        )  # fmt: skip
+        if maker.problems:
+            return None
+        named = tuple(f"ledger.{name}" for name in names)
+        text = f"frame.{EXTRA_JSON}" if extra else None
+        shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), text)
+        return shape
+
+    def _add(self, row: Row) -> None:
+        row.item = None  # its octets are not wanted
+        self._others.append(row)
+        self._count()
+
+    def _count(self) -> None:
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
+
+
+def flight_peer(flight: Any, outgoing: bool) -> str:
+    """Who sent a frame, or, of one that came in, who takes it."""
+    by_client = (flight.direction.value == "c2b") is outgoing
+    return CLIENT if by_client else BROKER
+
+
+def _text(extra: Mapping[str, Any]) -> str:
+    """As `json_text(plain(extra))`, and quicker where all values are whole numbers."""
+    for value in extra.values():
+        if type(value) is not int:
+            return json_text(plain(extra))
+    return "{" + ",".join([f'"{name}":{value}' for name, value in extra.items()]) + "}"

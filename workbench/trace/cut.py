@@ -1,0 +1,253 @@
+"""A few rows out of a trace of any size, with what everybody knew just before the first of them.
+
+Row groups that cannot hold the rows are not read: their statistics of `run` and `seq` tell. The
+state before the rows is folded by column (`cut_fold`), from a kept copy of an earlier fold where
+there is one; a short stretch right before the rows is told row by row, so that the words about
+frames that were then in flight are whole.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .explain import Explainer, Explanation
+from .files import TraceFileError, few, trace_files
+from .fold import Scope, State
+from .gates import Gates
+from .schema import Row
+
+if TYPE_CHECKING:
+    from .cut_fold import ColumnFold
+    from .pieces import Pieces
+
+__all__ = ["AROUND", "Cut", "Earlier", "StepError", "cut", "first_row", "run_of"]
+
+AROUND = 200
+"""Rows before and after the one that is opened."""
+WARM_ROWS = 1_000
+"""Rows before those that are told row by row. What had been in flight for longer than so many rows
+is told without knowing whether it was an answer."""
+FLYING_ROWS = 200
+"""Frames in flight of which the row that sent them is looked up, to show what is in them."""
+KEEP_EVERY = 1_000_000
+"""A copy of the fold is kept every so many rows: 10 million rows take some seconds to fold, and a
+person opens one row of a trace after the other."""
+TRACES_KEPT = 4
+
+
+class StepError(TraceFileError):
+    """The trace is good, and has no such run or row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """What a slice shows of the rows before it, beside what everybody knew.
+
+    Attributes:
+        ends: by connection and peer, the vantage that logs there.
+        links: links seen before the slice, in order of appearance.
+        sources: by vantage and scope, where the counters come from (`ledger_source`).
+        flying: the rows with which frames in flight were sent, as far as they are at hand.
+        gates: which of those frames a hand holds; None if none.
+    """
+
+    ends: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
+    links: Sequence[Scope] = ()
+    sources: Mapping[tuple[str, Scope], str] = field(default_factory=dict)
+    flying: Sequence[Row] = ()
+    gates: Gates | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Rows round one row of a run, ready to be shown.
+
+    Attributes:
+        path: the trace.
+        run: the run.
+        seq: the row they surround.
+        rows: in order; that row is among them.
+        start: the state just before the first of them, as a replay from the beginning gives it.
+        earlier: what else the stepper shows of the rows before.
+        explanations: one for each row, as a replay gives them.
+        first_seq: of the run's first row.
+        last_seq: of the run's last row.
+    """
+
+    path: str
+    run: str
+    seq: int
+    rows: list[Row]
+    start: State
+    earlier: Earlier
+    explanations: list[Explanation]
+    first_seq: int
+    last_seq: int
+
+    @property
+    def row(self) -> Row:
+        """The row they surround."""
+        return self.rows[self.place]
+
+    @property
+    def place(self) -> int:
+        """Where that row is among the rows."""
+        return next(place for place, row in enumerate(self.rows) if row.seq == self.seq)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the rows are all of the run."""
+        return self.rows[0].seq == self.first_seq and self.rows[-1].seq == self.last_seq
+
+
+def cut(
+    path: str | os.PathLike[str], seq: int, run: str | None = None, *, around: int = AROUND
+) -> Cut:
+    """The rows round one row of a trace.
+
+    Args:
+        path: a Parquet file, or a folder of them.
+        seq: the row.
+        run: which run; may be left out where there is one.
+        around: so many rows before and after it, where there are.
+
+    Raises:
+        TraceFileError: it is no trace.
+        StepError: the run is not in it, or not said where there are several; it has no such row.
+    """
+    pieces, kept = _opened(os.fspath(path), _signature(path))
+    name = run_of(path, run)
+    first_seq, last_seq = pieces.bounds(name)
+    if not first_seq <= seq <= last_seq:
+        raise StepError(
+            f"{path}: step {seq} is not in this trace; legal: {first_seq} to {last_seq}"
+            f" (run {name})"
+        )
+    first = max(first_seq, seq - around)
+    warm = max(first_seq, first - WARM_ROWS)
+    folding = _folded(pieces, kept.setdefault(name, []), name, warm)
+    rows = pieces.rows(name, warm, min(last_seq, seq + around) + 1)
+    if all(row.seq != seq for row in rows):
+        raise StepError(f"{path}: step {seq} is missing in run {name}: rows were lost there")
+    explainer = Explainer(folding.state(), folding.memory())
+    before = [row for row in rows if row.seq < first]
+    for row in before:
+        explainer.explain(row)
+        folding.note(row)
+    start = explainer.state()
+    shown = rows[len(before) :]
+    earlier = Earlier(
+        ends=folding.ends,
+        links=tuple(folding.links),
+        sources=folding.sources,
+        flying=_flying(pieces, name, start, before),
+        gates=_gates(pieces, folding, name, first),
+    )
+    return Cut(
+        path=os.fspath(path), run=name, seq=seq, rows=shown, start=start, earlier=earlier,
+        explanations=[explainer.explain(row) for row in shown],
+        first_seq=first_seq, last_seq=last_seq,
+    )  # fmt: skip
+
+
+def run_of(path: str | os.PathLike[str], run: str | None) -> str:
+    """The run that is meant: the one that is named, or the only one.
+
+    Raises:
+        StepError: there is no such run, or there are several and none is named.
+    """
+    pieces, _kept = _opened(os.fspath(path), _signature(path))
+    if run is not None and pieces.has(run):
+        return run
+    names = pieces.runs()
+    if run is not None:
+        raise StepError(f"{path}: no run {run!r} in it; there are: {few(names)}")
+    if len(names) > 1:
+        raise StepError(f"{path}: holds {len(names):,} runs; choose one with --run: {few(names)}")
+    return names[0]
+
+
+def first_row(
+    path: str | os.PathLike[str], run: str, about: Mapping[str, object], since_us: int = 0
+) -> int | None:
+    """`seq` of a run's first row that is about something; None if there is none.
+
+    Args:
+        path: the trace.
+        run: the run.
+        about: columns and their values, such as `link`; all rows if empty.
+        since_us: not before this time.
+    """
+    pieces, _kept = _opened(os.fspath(path), _signature(path))
+    return pieces.first(run, about, since_us)
+
+
+# -- what is before -------------------------------------------------------------------------------
+
+
+def _folded(pieces: Pieces, kept: list[tuple[int, ColumnFold]], run: str, upto: int) -> ColumnFold:
+    """The fold of the rows before `upto`; of long ones copies are kept on the way."""
+    from .cut_fold import ColumnFold
+
+    folding = ColumnFold()
+    for seq, there in kept:
+        if folding.seq < seq < upto:
+            folding = copy.deepcopy(there)
+    last_kept = folding.seq
+    for batch in pieces.batches(run, folding.seq + 1, upto):
+        folding.take(batch)
+        if folding.seq - last_kept >= KEEP_EVERY:
+            last_kept = folding.seq
+            kept.append((last_kept, copy.deepcopy(folding)))
+    return folding
+
+
+def _flying(pieces: Pieces, run: str, start: State, before: Sequence[Row]) -> list[Row]:
+    """The rows with which frames in flight were sent: the latest ones, and those at hand."""
+    at_hand = {row.seq: row for row in before}
+    seqs = [flying.seq for flying in start.in_flight.values()][-FLYING_ROWS:]
+    missing = [seq for seq in seqs if seq not in at_hand]
+    at_hand |= {seq: row for seq in missing for row in pieces.rows(run, seq, seq + 1)}
+    return [at_hand[seq] for seq in seqs if seq in at_hand]
+
+
+def _gates(pieces: Pieces, folding: ColumnFold, run: str, first: int) -> Gates | None:
+    """What hands have held and not let go, from the first act of that kind on."""
+    if folding.gate_seq is None or folding.gate_seq >= first:
+        return None
+    before = _folded(pieces, [], run, folding.gate_seq)
+    gates = Gates(before.state().in_flight.values())
+    for row in pieces.narrow_rows(run, folding.gate_seq, first):
+        gates.apply(row)
+    return gates
+
+
+# -- what is kept ---------------------------------------------------------------------------------
+
+_Signature = tuple[tuple[str, int, int], ...]
+
+
+def _signature(path: str | os.PathLike[str]) -> _Signature:
+    """What changes when a file of the trace does."""
+    found = []
+    for file in trace_files(path):
+        try:
+            stat = file.stat()
+        except FileNotFoundError:
+            raise TraceFileError(f"{file}: was deleted while it was read") from None
+        found.append((str(file), stat.st_size, stat.st_mtime_ns))
+    return tuple(found)
+
+
+@lru_cache(maxsize=TRACES_KEPT)
+def _opened(
+    path: str, signature: _Signature
+) -> tuple[Pieces, dict[str, list[tuple[int, ColumnFold]]]]:
+    from .pieces import Pieces
+
+    return Pieces(path, [file for file, _size, _time in signature]), {}

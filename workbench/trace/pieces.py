@@ -1,0 +1,216 @@
+"""A trace on disk as pieces that can be read alone: row groups, and what their footers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .batches import COLUMNS, TEXTS, completed
+from .files import TraceFileError, from_table, open_file, reason
+from .schema import COLUMN_NAMES, Row
+
+__all__ = ["Pieces"]
+
+BATCH_ROWS = 1 << 17
+_GATE_COLUMNS = (
+    "run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection",
+    "frame.extra_json",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One row group. None: the footer does not tell."""
+
+    file: Path
+    group: int
+    rows: int
+    runs: tuple[str, str] | None
+    seqs: tuple[int, int] | None
+
+    def may_have(self, run: str, first: int, end: int) -> bool:
+        """Whether rows of that run from `first` to before `end` may be in it."""
+        if self.runs is not None and not self.runs[0] <= run <= self.runs[1]:
+            return False
+        return self.seqs is None or (self.seqs[0] < end and self.seqs[1] >= first)
+
+    def is_all(self, run: str) -> bool:
+        """Whether it is sure to hold rows of that run only."""
+        return self.runs == (run, run)
+
+
+class Pieces:
+    """The row groups of a trace's files, in order.
+
+    Args:
+        path: what the trace is called in errors.
+        files: its files.
+
+    Raises:
+        TraceFileError: one is no trace, or there is no row in any.
+    """
+
+    def __init__(self, path: str, files: Sequence[str]) -> None:
+        self.path = path
+        self.pieces: list[_Piece] = []
+        for file in map(Path, files):
+            parquet = open_file(file)
+            try:
+                self.pieces += _pieces(file, parquet.metadata)
+            finally:
+                parquet.close()
+        if not self.pieces:
+            raise TraceFileError(f"{path}: holds no rows: an empty trace")
+        self._bounds: dict[str, tuple[int, int]] = {}
+
+    def has(self, run: str) -> bool:
+        """Whether there are rows of that run."""
+        return self.bounds(run) != (0, -1)
+
+    def bounds(self, run: str) -> tuple[int, int]:
+        """`seq` of the run's first and last row; (0, -1) if there is none."""
+        if run not in self._bounds:
+            first, last = None, -1
+            for piece in self.pieces:
+                if not piece.may_have(run, 0, 1 << 62):
+                    continue
+                seqs = piece.seqs if piece.is_all(run) else None
+                if seqs is None:
+                    numbers = self._seqs(piece, run)
+                    if not len(numbers):
+                        continue
+                    seqs = int(numbers[0]), int(numbers[-1])
+                first = seqs[0] if first is None else min(first, seqs[0])
+                last = max(last, seqs[1])
+            self._bounds[run] = (0, -1) if first is None else (first, last)
+        return self._bounds[run]
+
+    def runs(self) -> list[str]:
+        """The names of all runs, in order of appearance."""
+        found: dict[str, None] = {}
+        for piece in self.pieces:
+            if piece.runs is not None and piece.runs[0] == piece.runs[1]:
+                found[piece.runs[0]] = None
+            else:
+                for batch in _read([piece], ["run"]):
+                    found |= dict.fromkeys(pc.unique(batch.column(0)).to_pylist())
+        return list(found)
+
+    def batches(self, run: str, first: int, end: int) -> Iterator[Any]:
+        """The run's rows from `first` to before `end` with the columns that a fold reads.
+
+        Raises:
+            TraceFileError: a file is damaged or gone, or the rows are not in order.
+        """
+        yield from self._chosen(run, first, end, COLUMNS)
+
+    def rows(self, run: str, first: int, end: int) -> list[Row]:
+        """The run's rows from `first` to before `end`, whole."""
+        return [
+            row
+            for batch in self._chosen(run, first, end, COLUMN_NAMES)
+            for row in from_table(batch)
+        ]
+
+    def narrow_rows(self, run: str, first: int, end: int) -> Iterator[Row]:
+        """The same with the few columns that tell of frames held and let go."""
+        for batch in self._chosen(run, first, end, _GATE_COLUMNS):
+            yield from from_table(completed(batch))
+
+    def first(self, run: str, about: Mapping[str, object], since_us: int) -> int | None:
+        """`seq` of the run's first row with these values, not before a time; None if none."""
+        for batch in self._chosen(run, 0, 1 << 62, ["run", "seq", "t_us", *about]):
+            mask = batch.column("t_us").to_numpy() >= since_us
+            for name, value in about.items():
+                same = pc.fill_null(pc.equal(batch.column(name), value), False)
+                mask &= same.to_numpy(zero_copy_only=False)
+            places = np.flatnonzero(mask)
+            if len(places):
+                return int(batch.column("seq")[int(places[0])].as_py())
+        return None
+
+    def _chosen(self, run: str, first: int, end: int, columns: Sequence[str]) -> Iterator[Any]:
+        if first >= end:
+            return
+        last = first - 1
+        chosen = [piece for piece in self.pieces if piece.may_have(run, first, end)]
+        for batch in _read(chosen, columns):
+            mask = _of_run(batch.column("run"), run)
+            seqs = batch.column("seq").to_numpy()
+            mask &= (seqs >= first) & (seqs < end)
+            places = np.flatnonzero(mask)
+            if not len(places):
+                if len(seqs) and seqs[0] >= end and chosen[-1].is_all(run):
+                    return
+                continue
+            low, high = int(places[0]), int(places[-1]) + 1
+            part = batch.slice(low, high - low)
+            if high - low > len(places):
+                part = part.filter(pa.array(mask[low:high]))
+            seqs = part.column("seq").to_numpy()
+            if int(seqs[0]) <= last or (len(seqs) > 1 and int(np.diff(seqs).min()) < 1):
+                raise TraceFileError(f"{self.path}: run {run}: rows are out of order of seq")
+            last = int(seqs[-1])
+            yield part
+
+    def _seqs(self, piece: _Piece, run: str) -> Any:
+        found = [
+            batch.column(1).to_numpy()[_of_run(batch.column(0), run)]
+            for batch in _read([piece], ["run", "seq"])
+        ]
+        return np.concatenate(found) if found else np.array([], np.int64)
+
+
+def _pieces(file: Path, metadata: Any) -> Iterator[_Piece]:
+    places = {metadata.schema.column(n).path: n for n in range(len(metadata.schema))}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+        runs, seqs = (_range(group.column(places[name]).statistics) for name in ("run", "seq"))
+        yield _Piece(file, number, group.num_rows, runs, seqs)
+
+
+def _range(statistics: Any) -> Any:
+    if statistics is None or not statistics.has_min_max:
+        return None
+    return statistics.min, statistics.max
+
+
+def _of_run(column: Any, run: str) -> Any:
+    """Which rows are of that run."""
+    if pa.types.is_dictionary(column.type):
+        return np.array([name == run for name in column.dictionary.to_pylist()] or [False], bool)[
+            column.indices.to_numpy()
+        ]
+    return pc.equal(column, run).to_numpy(zero_copy_only=False)
+
+
+def _read(pieces: Sequence[_Piece], columns: Sequence[str]) -> Iterator[Any]:
+    """Record batches of the pieces, file by file."""
+    by_file: dict[Path, list[int]] = {}
+    for piece in pieces:
+        by_file.setdefault(piece.file, []).append(piece.group)
+    for file, groups in by_file.items():
+        with _told(file), pq.ParquetFile(file, read_dictionary=["run", *TEXTS]) as parquet:
+            yield from parquet.iter_batches(
+                batch_size=BATCH_ROWS, row_groups=groups, columns=list(columns)
+            )
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise TraceFileError(f"{file}: was deleted while it was read") from None
+    except (pa.ArrowException, OSError) as error:
+        raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error

@@ -1,0 +1,274 @@
+"""Messages a second over a whole trace, its dips, and how many links were held in each moment.
+
+However large the trace, the chart has a few hundred points: it draws what was counted by window,
+and refuses what was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from string import ascii_uppercase
+from typing import Any
+
+from bokeh.models import ColumnDataSource, HoverTool, Label, NumeralTickFormatter
+from bokeh.plotting import figure
+
+from . import theme
+
+__all__ = ["MOST_POINTS", "Dip", "dips", "held_chart", "points", "rate_chart"]
+
+MOST_POINTS = 5_000
+"""Points of a chart; a browser draws more of them slowly, and nobody can tell them apart."""
+DIP = 0.97
+"""A window below this share of the usual rate is in a dip."""
+LEAST_WINDOWS = 2
+US_PER_S = 1_000_000
+
+Window = tuple[int, int]
+"""Where it begins, in microseconds, and the messages in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dip:
+    """A time in which less was sent than usual.
+
+    Attributes:
+        name: A, B, ... in order of time.
+        start_us, end_us: from when to when, microseconds.
+        rate: messages a second in it.
+        usual: messages a second in the middle window of the trace.
+    """
+
+    name: str
+    start_us: int
+    end_us: int
+    rate: float
+    usual: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end_us - self.start_us) / US_PER_S
+
+
+def dips(windows: Sequence[Window]) -> list[Dip]:
+    """The dips of a rate: windows in a row, two at least, with clearly less than the middle one.
+
+    What touches the first or the last window is a beginning or an ending and no dip.
+
+    Args:
+        windows: all windows in order of time.
+    """
+    if len(windows) < LEAST_WINDOWS:
+        return []
+    size = windows[1][0] - windows[0][0]
+    usual = median(count for _, count in windows)
+    found: list[Dip] = []
+    low: list[Window] = []
+    for place, window in enumerate([*windows, (0, int(usual) + 1)]):
+        if place < len(windows) and window[1] < DIP * usual:
+            low.append(window)
+            continue
+        inside = low and low[0] is not windows[0] and low[-1] is not windows[-1]
+        if inside and len(low) >= LEAST_WINDOWS:
+            per_s = US_PER_S / size
+            found.append(
+                Dip(
+                    name=ascii_uppercase[len(found) % len(ascii_uppercase)],
+                    start_us=low[0][0],
+                    end_us=low[-1][0] + size,
+                    rate=per_s * sum(count for _, count in low) / len(low),
+                    usual=per_s * usual,
+                )
+            )
+        low = []
+    return found
+
+
+def points(chart: Any) -> int:
+    """How many points a figure draws: rows of its sources, once for each glyph."""
+    sources = [getattr(one, "data_source", None) for one in chart.renderers]
+    return sum(
+        max((len(column) for column in source.data.values()), default=0)
+        for source in sources
+        if source is not None
+    )
+
+
+def rate_chart(
+    windows: Iterable[Window],
+    *,
+    title: str = "Messages a second",
+    width: int = 900,
+    height: int = 260,
+) -> Any:
+    """Throughput over time; dips are shaded and have letters.
+
+    Args:
+        windows: where each begins, microseconds, and its messages; all of the same length.
+        title: above the chart.
+        width: in pixels.
+        height: in pixels.
+
+    Returns:
+        A Bokeh figure: seconds, messages a second.
+
+    Raises:
+        ValueError: there are too many windows to draw; the text says what to do.
+    """
+    windows = list(windows)
+    _checked(len(windows))
+    chart = _figure(title, "messages a second", width, height)
+    size = windows[1][0] - windows[0][0] if len(windows) > 1 else US_PER_S
+    rates = [count * US_PER_S / size for _, count in windows]
+    source = ColumnDataSource(
+        {
+            "s": [start / US_PER_S for start, _ in windows],
+            "end": [(start + size) / US_PER_S for start, _ in windows],
+            "rate": rates,
+        },
+        name="rate",
+    )
+    line = chart.step(
+        "s", "rate", source=source, mode="after", line_width=2, line_color=theme.SENDER, name="rate"
+    )
+    top = max(rates, default=1) * 1.05
+    for dip in dips(windows):
+        _letter(chart, dip, top)
+    tips = [("from", "@s{0.0} s to @end{0.0} s"), ("messages a second", "@rate{0,0}")]
+    chart.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline"))
+    chart.y_range.end = top
+    return chart
+
+
+def _letter(chart: Any, dip: Dip, top: float) -> None:
+    """A dip's time shaded, with its letter on top."""
+    start, end = dip.start_us / US_PER_S, dip.end_us / US_PER_S
+    chart.quad(
+        left=[start],
+        right=[end],
+        bottom=[0],
+        top=[top],
+        fill_color=theme.GREY,
+        fill_alpha=0.14,
+        line_alpha=0,
+        hatch_pattern="right_diagonal_line",
+        hatch_color=theme.GREY,
+        hatch_alpha=0.25,
+        name=f"dip {dip.name}",
+    )
+    chart.add_layout(
+        Label(
+            x=(start + end) / 2,
+            y=top,
+            y_offset=-22,
+            text=dip.name,
+            text_align="center",
+            text_font_size="16px",
+            text_font_style="bold",
+            text_color=theme.BLACK,
+            background_fill_color="white",
+            background_fill_alpha=0.8,
+            name=f"letter {dip.name}",
+        )
+    )
+
+
+def held_chart(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    window_us: int,
+    end_us: int,
+    title: str = "Links held at some moment of the window",
+    width: int = 900,
+    height: int = 220,
+) -> Any:
+    """How many links each brake held, window by window; brakes stand on each other.
+
+    Args:
+        rows: `window_start_us`, `brake` and `links`, as `analysis.overview.held` answers.
+        window_us: length of a window, microseconds.
+        end_us: where the time axis ends.
+        title: above the chart.
+        width: in pixels.
+        height: in pixels.
+
+    Returns:
+        A Bokeh figure: seconds, links. Each brake has a colour and a hatch of its own.
+
+    Raises:
+        ValueError: there are too many windows to draw.
+    """
+    found = sorted(rows, key=lambda row: (row["window_start_us"], row["brake"]))
+    _checked(len(found))
+    chart = _figure(title, "links", width, height)
+    below: dict[int, int] = {}
+    columns: dict[str, dict[str, list[float]]] = {}
+    for row in found:
+        start, links = row["window_start_us"], row["links"]
+        base = below.get(start, 0)
+        below[start] = base + links
+        column = columns.setdefault(
+            row["brake"], {"left": [], "right": [], "bottom": [], "top": [], "links": []}
+        )
+        column["left"].append(start / US_PER_S)
+        column["right"].append((start + window_us) / US_PER_S)
+        column["bottom"].append(base)
+        column["top"].append(base + links)
+        column["links"].append(links)
+    for brake, column in columns.items():
+        style = theme.BRAKE_STYLES[brake]
+        bars = chart.quad(
+            left="left",
+            right="right",
+            bottom="bottom",
+            top="top",
+            source=ColumnDataSource(column, name=brake),
+            fill_color=style.colour,
+            fill_alpha=0.45,
+            line_alpha=0,
+            hatch_pattern=style.hatch,
+            hatch_color=theme.BLACK,
+            hatch_alpha=0.35,
+            hatch_scale=8,
+            legend_label=f"held: {brake}",
+            name=brake,
+        )
+        tips = [("held by", brake), ("from", "@left{0.0} s to @right{0.0} s"), ("links", "@links")]
+        chart.add_tools(HoverTool(renderers=[bars], tooltips=tips))
+    chart.x_range.start, chart.x_range.end = 0, end_us / US_PER_S
+    if chart.legend:
+        chart.add_layout(chart.legend[0], "right")
+        chart.legend.label_text_font_size = "12px"
+        chart.legend.border_line_alpha = 0
+    return chart
+
+
+def _figure(title: str, up: str, width: int, height: int) -> Any:
+    chart = figure(
+        width=width,
+        height=height,
+        title=title,
+        x_axis_label="time (s)",
+        y_axis_label=up,
+        tools="xpan,xwheel_zoom,box_zoom,reset",
+        toolbar_location="right",
+        sizing_mode="scale_width",
+        max_width=width,
+    )
+    chart.y_range.start = 0
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    chart.xgrid.visible = False
+    chart.title.text_font_size = "14px"
+    chart.outline_line_alpha = 0.2
+    return chart
+
+
+def _checked(count: int) -> None:
+    if count > MOST_POINTS:
+        raise ValueError(
+            f"{count:,} points are too many for a chart, {MOST_POINTS:,} are drawn at most:"
+            " aggregate first, with a longer window"
+        )

@@ -55,7 +55,7 @@ def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, A
 @pytest.mark.parametrize("name", list(scenario_rows()))
 def test_batches_of_a_scenario_come_to_the_whole(name: str) -> None:
     """However its rows are dealt to batches."""
-    rows = list(scenario_rows()[name])
+    rows = list(scenario_rows()[name])[:3_000]
     for seed in range(3):
         assert streamed(rows, random.Random(seed)) == whole(rows)
 

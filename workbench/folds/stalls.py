@@ -161,6 +161,14 @@ class StallFold:
         for link in self.links.values():
             self._finish(link, self.last_us[link.key.run])
 
+    def forget(self, run: str, connection: str) -> None:
+        """Nothing more will come of a connection whose links are over."""
+        for link in self.of_connection.pop((run, connection), ()):
+            del self.links[link.key]
+        for known in (self.closed, self.alarm_word):
+            for session in [one for one in known if one[:2] == (run, connection)]:
+                del known[session]
+
     # -- rows -----------------------------------------------------------------------------------
 
     def _internal(self, row: Row) -> None:

@@ -79,10 +79,14 @@ class _Link:
     blocked_at: int | None = None  # the broker's limit for the link then
     told: tuple[str, int, int] | None = None  # how, messages, and messages begun by then
     since_none: int | None = None  # the row in which the sender stated that none waits
-    begun: int = 0
     over: bool = False
     hold: list[_Interval] = field(default_factory=list)
     release: _Release | None = None
+
+    @property
+    def begun(self) -> int:
+        """Messages so far."""
+        return 0 if self.state is None else self.state.begun
 
     @property
     def in_message(self) -> bool:
@@ -203,7 +207,6 @@ class StallFold:
         if step.link is not None and step.link.key.session is not None:
             mine = self._link(step.link.key)
             mine.state = step.link
-            mine.begun += step.begins
             self._tell(mine, row, own=counters.end.own)
         if row.session is not None and step.session is not None:
             session = (row.run, str(row.connection), row.session, peer)

@@ -145,9 +145,16 @@ class TraceWriter:
             self._flush()
 
     def write_table(self, table: Any) -> None:
-        """Add a table of rows that has the schema of a trace."""
-        self._flush()
-        self._writer.write_table(table)
+        """Add a table of rows that has the schema of a trace.
+
+        Raises:
+            TraceFileError: if it cannot be written.
+        """
+        try:
+            self._flush()
+            self._writer.write_table(table)
+        except OSError as problem:
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
         self.count += table.num_rows
 
     def __exit__(

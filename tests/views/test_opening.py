@@ -175,6 +175,7 @@ def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:
         ({"run": "{run}", "rate": 1.5}, "names no row of a trace"),
         ({"run": "{run}", "seq": "four"}, "a row is named by a whole number"),
         ({"seq": 4}, "holds 2 runs"),
+        ({"measure": "zero_us", "left": 1.0, "ratio": 2.0}, "for zero_us open a row of grants"),
         (7, "int is no row of an answer"),
     ],
 )

@@ -17,6 +17,12 @@ from .files import TraceFileError
 
 __all__ = ["cut_row", "plain"]
 
+_ASK = {
+    "messages": "throughput", "frames": "throughput", "duration_us": "throughput",
+    "zero_us": "grants", "closed_us": "windows", "violations": "violations",
+    "gap_us": "stalls", "settlement_us": "latency",
+}  # fmt: skip
+"""Measures of `compare`, and the answer whose rows show what lies behind them."""
 _SEQS = ("seq", "longest_seq")
 
 
@@ -72,6 +78,11 @@ def cut_row(row: Any, path: str | os.PathLike[str], *, around: int = AROUND) -> 
         TraceFileError: it is no row of an answer, or of another trace.
     """
     values = plain(row)
+    if values.get("measure") in _ASK and "ratio" in values:
+        raise StepError(
+            f"a row of compare speaks of two whole traces; for {values['measure']} open a row of"
+            f" {_ASK[values['measure']]} of one of them"
+        )
     run = values.get("run")
     if run is not None and not isinstance(run, str):
         raise TraceFileError(f"the row's run is {run!r}, and a run is named by a text")

@@ -75,7 +75,14 @@ ONLY_IN: dict[str, set[str]] = {
     "pyarrow": {"trace", "analysis"},
     "pandas": {"analysis", "views"},
     # Of the trace, only what folds columns instead of rows; it is loaded when a row is opened.
-    "numpy": {"analysis", "views", "trace.batches", "trace.cut_fold", "trace.pieces"},
+    "numpy": {
+        "analysis",
+        "views",
+        "trace.batches",
+        "trace.cut_fold",
+        "trace.pieces",
+        "trace.worst",
+    },
     # A run is a pure function. Its one generator is made, with the run's seed, in scenarios.run.
     "random": {"scenarios.run"},
     "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole

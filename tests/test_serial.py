@@ -109,3 +109,14 @@ def test_order_does_not_depend_on_where_the_circle_begins(a, b, shift):
     if (a - b) % MODULUS == HALF:
         return
     assert serial.diff(serial.add(a, shift), serial.add(b, shift)) == serial.diff(a, b)
+
+
+@given(NUMBERS, NUMBERS)
+@rules
+def test_a_reader_gets_a_distance_of_any_two_numbers(a, b):
+    """As `diff` where that is defined; half a circle counts as behind, and nothing raises."""
+    distance = serial.signed(a, b)
+    assert -HALF <= distance < HALF
+    assert (b + distance) % MODULUS == a
+    if serial.steps(a, b) != HALF:
+        assert distance == serial.diff(a, b)

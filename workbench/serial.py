@@ -9,7 +9,18 @@ Rule of the project: no other module cuts a number to 32 bits.
 
 from enum import Enum
 
-__all__ = ["HALF", "MAX", "MODULUS", "Order", "SerialError", "add", "compare", "diff", "steps"]
+__all__ = [
+    "HALF",
+    "MAX",
+    "MODULUS",
+    "Order",
+    "SerialError",
+    "add",
+    "compare",
+    "diff",
+    "signed",
+    "steps",
+]
 
 MODULUS = 2**32
 """How many serial numbers there are."""
@@ -68,6 +79,21 @@ def diff(a: int, b: int) -> int:
     if distance == HALF:
         raise SerialError(f"serial numbers {a} and {b} are {HALF} apart: neither is the later one")
     return distance if distance < HALF else distance - MODULUS
+
+
+def signed(a: int, b: int) -> int:
+    """The signed distance from `b` to `a` for who reads what others wrote, and must not stop at it.
+
+    Two numbers half a circle apart have no order; here `a` counts as behind.
+
+    Args:
+        a: a serial number.
+        b: a serial number.
+
+    Returns:
+        `a` minus `b`, between -2147483648 and 2147483647.
+    """
+    return (a - b + HALF) % MODULUS - HALF
 
 
 def steps(a: int, b: int) -> int:

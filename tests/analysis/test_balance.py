@@ -1,6 +1,7 @@
 """One hot link does not make one hot task, read from Spark's own task metrics."""
 
 import dataclasses
+import importlib
 
 import pytest
 from pyspark.sql import Window
@@ -10,7 +11,6 @@ from workbench.analysis.chunks import Chunks
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
-from workbench.analysis.stalls import stalls
 from workbench.scenarios.run import run
 from workbench.trace import files
 
@@ -43,26 +43,33 @@ def hot(spark, tmp_path_factory):
     return open_trace(spark, folder)
 
 
-def largest_task(spark, work):
-    """The most rows that one task of a job has read, from files and from a shuffle together."""
+def tasks_of(spark, work):
+    """The metrics of every task of a job."""
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("balance", "balance")
+    seen = set(tracker.getJobIdsForGroup("balance"))
     work()
     store = spark._jsparkSession.sparkContext().statusStore()
-    most = 0
-    for job in tracker.getJobIdsForGroup("balance"):
-        for stage in tracker.getJobInfo(job).stageIds:
-            tasks = store.taskList(stage, 0, 100_000)
-            for at in range(tasks.size()):
-                metrics = tasks.apply(at).taskMetrics()
-                if metrics.isDefined():
-                    read = metrics.get()
-                    rows = (
-                        read.inputMetrics().recordsRead() + read.shuffleReadMetrics().recordsRead()
-                    )
-                    most = max(most, rows)
+    stages = {
+        stage
+        for job in set(tracker.getJobIdsForGroup("balance")) - seen
+        for stage in tracker.getJobInfo(job).stageIds
+    }
+    for stage in stages:
+        tasks = store.taskList(stage, 0, 100_000)
+        for at in range(tasks.size()):
+            metrics = tasks.apply(at).taskMetrics()
+            if metrics.isDefined():
+                yield metrics.get()
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    return most
+
+
+def largest_task(spark, work):
+    """The most rows that one task of a job has read, from files and from a shuffle together."""
+    return max(
+        one.inputMetrics().recordsRead() + one.shuffleReadMetrics().recordsRead()
+        for one in tasks_of(spark, work)
+    )
 
 
 def done(df):
@@ -70,12 +77,24 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-@pytest.mark.parametrize("question", [credit, stalls])
-def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, question):
+@pytest.mark.parametrize("name", ["credit", "stalls", "windows", "grants", "latency"])
+def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
+    question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)
     chunks = Chunks(rows=hot.rows // 128, tasks=32)
     most = largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame)))
     assert 0 < most <= hot.rows / 8
+
+
+def test_credit_deals_its_rows_once(spark, hot):
+    """Both passes over the rows read one shuffle [a second one would write them all again]."""
+    chunks = Chunks(rows=hot.rows // 128, tasks=32)
+    work = credit(chunks=chunks)(hot.frame)
+    links = hot.frame.where("link is not null and event in ('sent', 'received')").count()
+    dealt = sum(
+        one.shuffleWriteMetrics().recordsWritten() for one in tasks_of(spark, lambda: done(work))
+    )
+    assert links <= dealt < 1.5 * links
 
 
 def test_a_window_by_link_fails_this_test(spark, hot):

@@ -27,13 +27,15 @@ def rows():
 
 
 @pytest.mark.parametrize(
-    "chunks", [Chunks(rows=37, tasks=3), Chunks(whole=True)], ids=["cut", "whole"]
+    ("chunks", "min_us"),
+    [(Chunks(rows=37, tasks=3), 0), (Chunks(whole=True), 1_000)],
+    ids=["cut", "whole"],
 )
-def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks):
+def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks, min_us):
     """Random starts, drains, links attached again or interleaved, lost beginnings, captures."""
-    answer = stalls(chunks=chunks)(as_trace(rows)).collect()
+    answer = stalls(min_us=min_us, chunks=chunks)(as_trace(rows)).collect()
     found = sorted(map(tuple, answer), key=lambda row: (row[0], row[6], str(row[:6])))
-    assert found == list(map(tuple, folds.stalls(rows)))
+    assert found == list(map(tuple, folds.stalls(rows, min_us=min_us)))
 
 
 def test_the_rows_hold_what_they_are_for(rows):
@@ -103,10 +105,10 @@ def test_a_slow_answer_is_no_proof():
     assert folds.stalls(rows, prompt_us=0) == []
 
 
-def test_short_stalls_can_be_left_out(as_trace):
-    """By both, from the same length on."""
+def test_short_stalls_can_be_left_out():
+    """From a length on; those of that length stay."""
     rows = [row for row in capture_rows() if "rmq43_b" in row.run]
-    long = folds.stalls(rows, min_us=500_000)
-    assert 0 < len(long) < len(folds.stalls(rows))
-    answer = stalls(min_us=500_000, chunks=Chunks(whole=True))(as_trace(rows)).collect()
-    assert sorted(map(tuple, answer), key=lambda row: row[6]) == list(map(tuple, long))
+    every = folds.stalls(rows)
+    shortest = min(row.end_us - row.start_us for row in every)
+    assert folds.stalls(rows, min_us=shortest) == every
+    assert len(folds.stalls(rows, min_us=shortest + 1)) == len(every) - 1

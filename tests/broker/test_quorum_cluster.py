@@ -84,6 +84,40 @@ def test_a_negative_time_or_no_node_is_refused(numbers):
         QuorumCluster(VirtualClock(), **numbers)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda cluster: cluster.crash("n1", saved=-1), "saved is -1; legal: 0 or more"),
+        (lambda cluster: cluster.crash("n9"), "no node 'n9'; nodes: n1, n2, n3"),
+        (lambda cluster: cluster.set_latency("n1", "n2", -1), "latency_us is -1; legal: 0"),
+        (lambda cluster: cluster.declare("r", command_us=-1), "command_us is -1; legal: 0"),
+        (lambda cluster: cluster.isolate("n2"), "every way of n2 is cut already; legal now: heal"),
+        (lambda cluster: cluster.cut("n1", "n2"), "n1-n2 is cut already; legal now: heal it"),
+        (lambda cluster: cluster.stall("r"), "no queue 'r'; queues: q"),
+        (
+            lambda cluster: QueuePort(
+                cluster.groups["q"], cluster.clock, "p", place="there", owner=Owner()
+            ),
+            "client p is at 'there'; legal: n1, n2, n3, front",
+        ),
+        (
+            lambda cluster: QueuePort(
+                cluster.groups["q"], cluster.clock, "p", place="n1", owner=Owner(), resend_us=-1
+            ),
+            "resend_us is -1; legal: 0 or more",
+        ),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_refused_and_changes_nothing(wrong, why):
+    """With what is legal, in words; `n2` is isolated."""
+    cluster, _, _ = begun(3)
+    cluster.isolate("n2")
+    before = cluster.overview()
+    with pytest.raises(QueueError, match=why):
+        wrong(cluster)
+    assert cluster.overview() == before
+
+
 def test_more_replicas_than_nodes_are_refused():
     """A node holds one replica of a queue."""
     with pytest.raises(QueueError, match="5 replicas need 5 nodes, the cluster has 3"):

@@ -34,7 +34,7 @@ from tests.conftest import REPO, find_chromium
 TOKEN = "browser-test"
 START_S = 60  # a cold JupyterLab answers in 3 s here; a busy machine may need many times that
 STEP_MS = 30_000
-RUN_MS = 180_000
+RUN_MS = 300_000  # a lesson with Spark on a busy machine
 # No sandbox, because tests may run as root; nothing that looks for updates or hosts of its own.
 CHROMIUM_FLAGS = [
     "--no-sandbox",

@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import shlex
 
 import pytest
 
+from workbench import folds
 from workbench.cli import main
 from workbench.scenarios.run import run
 from workbench.trace import files
@@ -86,3 +88,64 @@ def test_unknowns_need_no_java_and_are_a_page_or_rows(trace, capsys, monkeypatch
     rows = json.loads(capsys.readouterr().out)
     assert all(row["unknown"] in page and row["why"] in page for row in rows)
     assert {row["what"] for row in rows} == {"ending"}
+
+
+KEY = ["run", "connection", "session", "link", "link_sender", "attach_no", "seq", "frame_id", "end"]
+
+
+def as_spark_would(trace, monkeypatch, question):
+    """The answer comes from the plain fold; what is tested here is how it is printed."""
+    found = {"stalls": folds.stalls, "credit": folds.credit_rows}[question](files.read(trace))
+    answer = [row._asdict() for row in found]
+    asked = lambda arguments, count: (list(answer[0]), iter(answer))  # noqa: E731
+    monkeypatch.setattr("workbench.cli.analyzing._asked", asked)
+    return answer
+
+
+def test_stalls_for_programs_have_the_key_and_what_is_to_be_told(trace, capsys, monkeypatch):
+    """Its names are a contract."""
+    answer = as_spark_would(trace, monkeypatch, "stalls")
+    assert main(["analyze", str(trace), "stalls", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == answer
+    assert list(told[0]) == [
+        *KEY, "brake", "start_us", "end_us", "messages_waiting", "release_frame_id", "evidence",
+    ]  # fmt: skip
+
+
+def test_credit_for_programs_has_the_key_and_both_counters(trace, capsys, monkeypatch):
+    """Of both ends, for this trace has both vantages."""
+    answer = as_spark_would(trace, monkeypatch, "credit")
+    assert main(["analyze", str(trace), "credit", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == answer
+    assert list(told[0]) == [*KEY, "delivery_count", "link_credit", "known"]
+    assert {row["end"] for row in told} == {"sender", "receiver"}
+
+
+def test_each_stall_in_a_table_ends_with_the_line_that_opens_it(trace, capsys, monkeypatch):
+    """And the line works as it is printed."""
+    answer = as_spark_would(trace, monkeypatch, "stalls")
+    assert main(["analyze", str(trace), "stalls"]) == 0
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert len(lines) == len(answer) == 3
+    for line, row in zip(lines, answer, strict=True):
+        command = line[line.index("workbench show ") :]
+        assert command.endswith(f" --at {row['seq']}")
+        assert main(shlex.split(command)[1:]) == 0
+        assert capsys.readouterr().out
+
+
+def test_a_summary_of_more_rows_is_left_to_spark(trace, capsys, monkeypatch):
+    """200,000 rows are folded at most; beyond, the same question goes where all the others go."""
+    monkeypatch.setattr("workbench.cli.analyzing.WITHOUT_JAVA", 10)
+    asked = []
+
+    def spark(arguments, count):
+        asked.append((arguments.question, count))
+        return ["run"], iter([])
+
+    monkeypatch.setattr("workbench.cli.analyzing._asked", spark)
+    assert main(["analyze", str(trace), "summary", "--format", "json"]) == 0
+    assert asked == [("summary", len(files.read(trace)))]
+    assert json.loads(capsys.readouterr().out) == []

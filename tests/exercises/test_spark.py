@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.exercises import recall, spark_check, spark_predict
+from workbench.exercises import recall, spark_check, spark_dips, spark_predict, spark_ways
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
@@ -210,8 +210,8 @@ def test_charts_draw_what_was_counted_and_no_more():
 def test_the_three_dips_are_told_apart_by_the_stalls():
     """The shallow one has the longest stall, the widest has none; both come out of the answers."""
     rates, asked = said("rates"), {"stalls": said("stalls")}
-    dips = {dip.name: dip for dip in spark_predict.dips_of(rates)}
-    held = spark_predict._held_in(list(dips.values()), asked["stalls"])
+    dips = {dip.name: dip for dip in spark_dips.dips_of(rates)}
+    held = spark_dips.held_in(list(dips.values()), asked["stalls"])
     longest = spark_predict.longest.question(rates, asked).solve()
     assert longest.answer.startswith(f"in {max(held, key=held.get)}")
     assert longest.answer.startswith(f"in {max(dips, key=lambda name: dips[name].rate)}")
@@ -306,7 +306,7 @@ def test_the_smallest_credit_is_judged_by_runs():
     low, high = 20, 300
     while high - low > 1:
         middle = (low + high) // 2
-        enough = spark_check.archive_rate(spark_check.HALF, middle) >= 1000
+        enough = spark_ways.archive_rate(spark_ways.HALF, middle) >= 1000
         low, high = (low, middle) if enough else (middle, high)
     assert check(high, rate=1000, log=log).right is True
 

@@ -16,7 +16,7 @@ from proton.utils import BlockingConnection  # noqa: E402
 TIMEOUT_S = 20
 
 
-@pytest.fixture(params=["rmq4.0", "rmq4.3"])
+@pytest.fixture(params=["rmq4.0", "rmq4.3", "blog2024"])  # the last: sessions with mailboxes
 def broker(request):
     with LiveBroker(request.param, queues=["q"]) as live:
         yield live

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.queues import Enqueue, Settle
+from workbench.queues import Enqueue, QueueError, Settle
 from workbench.queues.quorum_client import QuorumClient, Replied, Slow, Timer, ToLeader
 from workbench.queues.quorum_commands import OutOfOrder
 
@@ -32,6 +32,13 @@ def test_b21_the_command_after_the_soft_limit_blocks(limit):
     assert of(publish(made, 1), Slow) == [Slow(True)]
     assert of(publish(made, 5), Slow) == []
     assert len(made.pending) == limit + 6  # it goes on taking: only the reader is stopped
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_blocks_before_anything_is_sent_is_refused(limit):
+    """Such a queue would be slow for ever."""
+    with pytest.raises(QueueError, match="legal: 1 or more pending commands"):
+        client(soft_limit=limit)
 
 
 def test_it_unblocks_when_fewer_than_the_limit_are_pending():

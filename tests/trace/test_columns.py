@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -11,9 +14,10 @@ from tests.amqp.pair import LinkPair
 from workbench import presets
 from workbench.amqp import SessionSettings
 from workbench.scenarios import World, registry
+from workbench.scenarios.streaming import stream
 from workbench.sim import Direction, Flight, VirtualClock
 from workbench.trace.columns import ColumnRecorder
-from workbench.trace.files import to_table
+from workbench.trace.files import TraceFileError, TraceWriter, to_table
 from workbench.trace.schema import arrow_schema
 from workbench.trace.taps import Recorder
 
@@ -208,3 +212,21 @@ def test_what_holds_a_sender_is_named_alike_in_both(steps, window, available):
     ours.flush()
     found = pa.concat_tables(tables).to_pylist() if tables else []
     assert found == to_table(plain.rows, raw=False).to_pylist()
+
+
+def test_a_disk_that_is_full_is_told_and_nothing_is_left(tmp_path):
+    """Amid a long run as at its end: one line, and no half a file."""
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def written():
+        with TraceWriter(tmp_path / "t.parquet", raw=False) as writer:
+
+            def refuse(table):
+                raise full
+
+            writer._writer.write_table = refuse
+            stream("two_senders", "blog2024", {"run_ms": 1}, take=writer.write_table)
+
+    with pytest.raises(TraceFileError, match=r"t\.parquet: cannot write there: No space left"):
+        written()
+    assert list(tmp_path.iterdir()) == []

@@ -49,6 +49,54 @@ def test_a_row_of_each_answer_opens(question: str, rows: list[Any], trace: Path)
         assert found.start == fold(mine[: found.rows[0].seq])
 
 
+def test_a_row_of_a_whole_link_opens_where_it_was_worst(tmp_path: Path) -> None:
+    """The longest time without credit, the slowest answer: as the answer itself measured it."""
+    played = run("credit", "rmq4.3", {"messages": 300, "initial_delivery_count": 2**32 - 5})
+    for credit, wait in ((3, 0), (9, 1), (1, 0), (20, 1)):
+        played = played.act(len(played.rows) - 1, "grant", link_credit=credit)
+        if wait:
+            played = played.act(len(played.rows) - 1, "publish", count=2)
+    played = played.act(len(played.rows) - 1, "drain")
+    rows = list(played.rows)
+    path = tmp_path / "t.parquet"
+    files.write(path, rows)
+    for answer in folds.latency(rows):
+        row = cut_row(answer, path).row
+        assert row.kind == ("transfer" if answer["measure"] == "settlement" else "flow")
+        if answer["max_us"] is not None:
+            assert any(later.t_us == row.t_us + answer["max_us"] for later in rows[row.seq :])
+    for answer in folds.grants(rows):
+        if answer["link_sender"] == "broker" and answer["zero_times"]:
+            row = cut_row(answer, path).row
+            assert row.ledger is not None
+            assert row.ledger["link_credit"] == 0
+            assert row.seq > next(r.seq for r in rows if (r.ledger or {}).get("link_credit"))
+
+
+def test_a_window_opens_where_it_was_closed_for_longest(tmp_path: Path) -> None:
+    """An alarm closes the publisher's window, and later another."""
+    played = run("publishers", "rmq4.3")
+    for act, arguments in (
+        ("alarm", {}), ("publish", {"count": 3}), ("clear", {}), ("publish", {"count": 2}),
+    ):  # fmt: skip
+        played = played.act(len(played.rows) - 1, act, **arguments)
+    rows = list(played.rows)
+    path = tmp_path / "t.parquet"
+    files.write(path, rows)
+    closed = [answer for answer in folds.windows(rows) if answer["closed_times"]]
+    assert closed
+    for answer in closed:
+        row = cut_row(answer, path).row
+        assert row.ledger is not None
+        assert row.ledger["remote_incoming_window"] == 0
+        assert (row.connection, row.session) == (answer["connection"], answer["session"])
+        after = [
+            later for later in rows[row.seq :]
+            if later.vantage == row.vantage and (later.ledger or {}).get("remote_incoming_window")
+        ]  # fmt: skip
+        assert after[0].t_us - row.t_us == answer["longest_closed_us"]
+
+
 def test_the_stepper_stands_at_the_row_with_what_came_before(rows: list[Any], trace: Path) -> None:
     """Cursor, note and counters."""
     target = next(row for row in reversed(rows) if row.kind == "flow" and row.link)

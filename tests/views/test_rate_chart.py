@@ -58,6 +58,14 @@ def test_the_chart_has_a_point_for_each_window_and_a_shade_for_each_dip():
     assert rates[:4] == [100.0, 100.0, 100.0, 40.0]
 
 
+def test_a_burst_does_not_flatten_the_dips():
+    """The chart ends at twice the usual rate, and the burst has its number written to it."""
+    chart = rate_chart(windows(50, 50, 20, 20, 900, 50, 50, 50))
+    assert chart.y_range.end == pytest.approx(2.1 * 100)
+    words = [item.text for item in chart.center if hasattr(item, "text")]
+    assert [word for word in words if "1,800" in word]
+
+
 def test_brakes_stand_on_each_other_and_have_hatches_of_their_own():
     """What two brakes hold in one window is shown as a sum; nothing rests on colour alone."""
     rows = [

@@ -38,6 +38,11 @@ class Chunks:
     tasks: int = 64
     whole: bool = False
 
+    @property
+    def span(self) -> int:
+        """`rows`, or the next power of 2: places in such a chunk are bits of `seq`."""
+        return 1 << min(28, max(0, self.rows - 1).bit_length())
+
     @classmethod
     def of(cls, rows: int) -> Chunks:
         """For a trace of so many rows.

@@ -13,6 +13,7 @@ each row, and numbers are just put down.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -47,7 +48,7 @@ def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
         row's end, null if not known) and `left` (of its credit, null if not known).
     """
     more = [name for name in rows.columns if name not in _ROW]
-    local = _each_lane_alone(_in_lanes(rows, chunks), chunks)
+    local = _each_lane_alone(_in_lanes(rows, chunks), more, chunks)
     begins = _combined(local.where("is_last"), chunks)
     known = names.join(begins, "key", "inner")  # a row for each lane
     whole = local.join(F.broadcast(known.drop("key")), "lane", "inner")  # exactly one match
@@ -56,14 +57,26 @@ def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def _in_lanes(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    """The one shuffle of all rows."""
-    chunk = (F.col("seq") - _offset(chunks)).alias("chunk")
-    return rows.withColumn("lane", F.xxhash64("key", chunk)).repartition(chunks.tasks, "lane")
+    """The one shuffle of all rows. A lane's number and a row's `seq` give back the key."""
+    return (
+        rows.withColumn("lane", F.col("key").bitwiseXOR(_mask(chunks)))
+        .drop("key")
+        .repartition(chunks.tasks, "lane")
+    )
 
 
-def _offset(chunks: Chunks) -> Column:
+def _mask(chunks: Chunks) -> Column:
+    return F.xxhash64(_start(chunks))
+
+
+def _start(chunks: Chunks) -> Column:
+    """Where the chunk of a row begins."""
+    return F.col("seq").bitwiseAND(F.lit(-chunks.span))
+
+
+def _place(chunks: Chunks) -> Column:
     """The place of a row in its chunk."""
-    return F.pmod(F.col("seq"), F.lit(chunks.rows))
+    return F.col("seq").bitwiseAND(F.lit(chunks.span - 1))
 
 
 def _packed(high: Column, value: Column) -> Column:
@@ -80,11 +93,11 @@ def _low(packed: Column) -> Column:
     return F.when(packed.bitwiseAND(F.lit(_NULL)) == 0, packed.bitwiseAND(F.lit(_LARGEST)))
 
 
-def _each_lane_alone(rows: DataFrame, chunks: Chunks) -> DataFrame:
+def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> DataFrame:
     order = Window.partitionBy("lane").orderBy("seq")
     upto = order.rowsBetween(Window.unboundedPreceding, 0)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
-    op, said, given, place = F.col("op"), F.col("said"), F.col("given"), _offset(chunks)
+    op, said, given, place = F.col("op"), F.col("said"), F.col("given"), _place(chunks)
     step = op.isin(TRANSFERRED, OPENED)
     granted = F.when(op == GRANTED, said)
 
@@ -99,8 +112,8 @@ def _each_lane_alone(rows: DataFrame, chunks: Chunks) -> DataFrame:
         {
             "turn": turn,
             "held": last(turn, before),
-            # Every column is asked for here, so that both passes can share one shuffle.
-            "is_last": F.lead(F.xxhash64(*rows.columns)).over(order).isNull(),
+            # Pass 1 asks for what only pass 2 needs, so that both can share one shuffle.
+            "is_last": F.lead(F.xxhash64("lost_granter", *more)).over(order).isNull(),
             "grant": last(F.when(op.isin(GRANTED, WELCOMED), _packed(place, granted))),
             "credit": last(F.when(op == GRANTED, given).when(op == WELCOMED, F.lit(0))),
             "claim": last(F.when((op == STATED) & given.isNotNull(), _packed(place, said))),
@@ -108,7 +121,7 @@ def _each_lane_alone(rows: DataFrame, chunks: Chunks) -> DataFrame:
             "initial": last(F.when(op == STARTED, _packed(place, said))),
         }
     )
-    held_place = F.col("seq") - place + F.shiftright(_high(F.col("held")), 1)
+    held_place = _start(chunks) + F.shiftright(_high(F.col("held")), 1)
     held_open = _high(F.col("held")).bitwiseAND(F.lit(1)) == 1
     known = held_place > F.col("lost_user")
     first, doubt = _judged(known, held_open, _low(F.col("held")), said)
@@ -137,7 +150,7 @@ def _each_lane_alone(rows: DataFrame, chunks: Chunks) -> DataFrame:
     return rows.withColumns(
         {"base": last(base), "base_n": last(F.when(states, _count_of("n")))}
     ).select(
-        "lane", *rows.columns[: rows.columns.index("lane")], "turn", "held", "is_last", "grant",
+        "lane", "seq", "lost_user", "lost_granter", *more, "turn", "held", "is_last", "grant",
         "credit", "claim", "claimed", "initial", "n", "unsure", "unsure_lost", "base", "base_n",
     )  # fmt: skip
 
@@ -182,8 +195,9 @@ def _combined(summaries: DataFrame, chunks: Chunks) -> DataFrame:
             ),
         )
 
-    rows = summaries.withColumn("start", F.col("seq") - _offset(chunks)).select(
-        "lane", "key", "start", _count_of("n").alias("n"), "base_n",
+    key = F.col("lane").bitwiseXOR(_mask(chunks)).alias("key")
+    rows = summaries.withColumn("start", _start(chunks)).select(
+        "lane", key, "start", _count_of("n").alias("n"), "base_n",
         F.when(turn.isNotNull(), F.struct(
             (start + F.shiftright(_high(turn), 1)).alias("seq"),
             (_high(turn).bitwiseAND(F.lit(1)) == 1).alias("open"),
@@ -245,7 +259,7 @@ def _combined(summaries: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def _with_counters(rows: DataFrame, chunks: Chunks) -> DataFrame:
-    start = F.col("seq") - _offset(chunks)
+    start = _start(chunks)
     one, after = F.col("one"), _after("n")
     spoilt = F.col("doubt") & (after == 1)  # the unsure transfer lies at or before the row
     base = F.col("base")

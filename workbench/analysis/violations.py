@@ -57,7 +57,7 @@ def violations_of(
 ) -> DataFrame:
     """The answer, from what `readings` gives."""
     found = [
-        _beyond(senders(links), F.col("begins"), "beyond-credit", chunks),
+        _beyond(_before_flow(senders(links)), F.col("begins"), "beyond-credit", chunks),
         _beyond(sessions, F.col("sends"), "beyond-window", chunks),
         *_numbers(links, chunks),
         _never_sent(sessions),
@@ -80,6 +80,12 @@ def _breach(
         F.lit(CLAUSES[what]).alias("clause"), number.cast("long").alias("by"),
         (F.lit(True) if certain is None else certain).alias("certain"),
     )  # fmt: skip
+
+
+def _before_flow(links: DataFrame) -> DataFrame:
+    """Before the receiver's first flow a link that was attached has credit 0: nothing may go."""
+    unspoken = F.col("was_grant").isNull() & (F.col("left_before") == 0)
+    return links.withColumn("over", F.coalesce("over", F.when(unspoken, F.col("number"))))
 
 
 def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFrame:

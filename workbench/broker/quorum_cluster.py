@@ -183,11 +183,18 @@ class QuorumCluster:
         self._tell_majorities()
 
     def isolate(self, node: str) -> None:
-        """Cut every way of a node that is not cut."""
+        """Cut every way of a node that is not cut.
+
+        Raises:
+            QueueError: if there is none left.
+        """
         self._node(node)
-        for other in (*self.nodes, FRONT):
-            if other != node and not self.links.is_cut(node, other):
-                self.cut(node, other)
+        others = [other for other in (*self.nodes, FRONT) if other != node]
+        ways = [other for other in others if not self.links.is_cut(node, other)]
+        if not ways:
+            raise QueueError(f"every way of {node} is cut already; legal now: heal")
+        for other in ways:
+            self.cut(node, other)
 
     def set_fsync(self, node: str, time: SyncTime) -> None:
         """Another disk in a node: its time counts from the next fsync on."""
@@ -208,7 +215,14 @@ class QuorumCluster:
     # -- reading ----------------------------------------------------------------------------
 
     def stall(self, queue: str) -> str | None:
-        """Why a queue commits nothing now, and what would help; None if it can."""
+        """Why a queue commits nothing now, and what would help; None if it can.
+
+        Raises:
+            QueueError: if there is no such queue.
+        """
+        if queue not in self.groups:
+            listed = ", ".join(self.groups) or "none"
+            raise QueueError(f"there is no queue {queue!r}; queues: {listed}")
         group = self.groups[queue]
         best = max((self._together(node, group) for node in group.nodes), key=len)
         if len(best) >= group.majority:

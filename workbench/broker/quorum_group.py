@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.queues import Enqueue
+from workbench.queues import Enqueue, QueueError
 from workbench.queues.quorum_commands import Logged
 from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import QuorumTerms
@@ -135,7 +135,16 @@ class QuorumGroup:
     # -- clients ----------------------------------------------------------------------------
 
     def join(self, port: Port) -> None:
-        """A client begins to use the queue; it is told who leads."""
+        """A client begins to use the queue; it is told who leads.
+
+        Raises:
+            QueueError: if it is nowhere.
+        """
+        places = self._cluster.links.alive
+        if port.place not in places:
+            raise QueueError(
+                f"client {port.client.name} is at {port.place!r}; legal: {', '.join(places)}"
+            )
         self._ports.join(port)
         leader = self.leader
         if leader is not None:

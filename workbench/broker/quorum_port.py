@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.queues import QueueError
 from workbench.queues.quorum_client import (
     RESEND_US,
     SOFT_LIMIT,
@@ -62,6 +63,9 @@ class QueuePort:
         owner: hears of everything.
         soft_limit: pending commands at which the queue counts as slow.
         resend_us: silence after which everything pending is sent again.
+
+    Raises:
+        QueueError: if a number is not legal, or the place is not there.
     """
 
     def __init__(
@@ -75,6 +79,8 @@ class QueuePort:
         soft_limit: int = SOFT_LIMIT,
         resend_us: int = RESEND_US,
     ) -> None:
+        if resend_us < 0:
+            raise QueueError(f"resend_us is {resend_us}; legal: 0 or more")
         self.client = QuorumClient(name, soft_limit=soft_limit)
         self.place = place
         self._group = group

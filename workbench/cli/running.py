@@ -22,7 +22,7 @@ trace, on every machine. `workbench scenarios` lists parameters and acts.
   workbench run credit -o credit.parquet
   workbench run credit --set messages=25 --set policy=one-at-a-time -o credit.parquet
   workbench run credit --act grant:link_credit=3 -o credit.parquet
-  workbench run two_senders --set run_ms=1000 -o two_senders.parquet
+  workbench run two_senders --set run_ms=100 -o two_senders.parquet
   workbench run credit --act grant:link_credit=50 --act 40:grant:link_credit=0 -o stop.parquet
 
 An act happens when the row of that number has just happened, or, without a number, when the run

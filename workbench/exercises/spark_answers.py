@@ -109,7 +109,11 @@ class Answer:
         if not self.rows:
             return f"<p>no {html.escape(self.question)} in this trace</p>"
         tail = f"<p>{html.escape(self.tail)}</p>" if self.tail else ""
-        return self.table._repr_html_() + tail
+        # Words of one cell stay on one line: there are ten rows, and they are compared.
+        table = self.table._repr_html_().replace(
+            'style="text-align:left"', 'style="text-align:left;white-space:nowrap"'
+        )
+        return f'<div style="overflow-x:auto">{table}</div>{tail}'
 
 
 def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
@@ -138,7 +142,6 @@ def _stall(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "run": _short(row["run"]),
         "link": str(row["link"]),
-        "sender": str(row["link_sender"]),
         "since (s)": f"{row['start_us'] / 1_000_000:.3f}",
         "for (ms)": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
         "waiting": f"{row['messages_waiting']:,}",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
-from workbench.scenarios.run import run
 from workbench.trace.brakes import ORDER, WORDS
 
 from . import measure
@@ -16,13 +14,10 @@ from .question import Verdict
 from .spark_answers import Answer
 from .spark_predict import LESSON
 from .spark_traces import small_trace
+from .spark_ways import ARCHIVE, BATCH, HALF, LONGEST_LINE, archive_rate, known_ways
 
 COLUMNS = ("run", "link", "brake", "lost_us")
 Lost = dict[tuple[str, str, str], int]
-
-# The archive's link with fewer messages, enough to fill the wire several times.
-ARCHIVE = {"messages": 1_200, "latency_us": 40_000}
-BATCH, HALF = "batch-then-wait", "top-up-at-half"
 
 
 # -- name the brake
@@ -141,8 +136,9 @@ def _judged(rows: list[dict[str, Any]], stalls: list[dict[str, Any]], wanted: Lo
     for row in rows:
         key = (row["run"], row["link"], row["brake"])
         if key in found:
+            run_name, link, held = key
             text = (
-                f"{key[0]}, link {key[1]}, {key[2]} is there {_times(rows, key)} times: one row for"
+                f"{run_name}, link {link}, {held} is there {_times(rows, key)} times: one row for"
                 " each stall or link is not yet a sum. Group by these three, and by nothing else."
             )
             return told(said, False, text, "not summed up")
@@ -154,7 +150,7 @@ def _judged(rows: list[dict[str, Any]], stalls: list[dict[str, Any]], wanted: Lo
             " planted. Now ask the large trace the same."
         )
         return told(said, True, text)
-    for name, words, values in _known_ways(stalls):
+    for name, words, values in known_ways(stalls):
         if found == values:
             return told(said, False, words, name)
     return told(said, False, _first_difference(found, wanted))
@@ -162,56 +158,6 @@ def _judged(rows: list[dict[str, Any]], stalls: list[dict[str, Any]], wanted: Lo
 
 def _times(rows: list[dict[str, Any]], key: tuple[str, str, str]) -> int:
     return sum((row["run"], row["link"], row["brake"]) == key for row in rows)
-
-
-def _known_ways(stalls: list[dict[str, Any]]) -> list[tuple[str, str, Mapping[Any, Any]]]:
-    """Ways to go wrong, each worked out from the same stalls: name, words, and what comes of it."""
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    ends: dict[tuple[str, str, str], int] = {}
-    waiting: dict[tuple[str, str, str], int] = {}
-    for row in stalls:
-        key = (row["run"], row["link"], row["brake"])
-        groups.setdefault(key, []).append(row["end_us"] - row["start_us"])
-        ends[key] = ends.get(key, 0) + row["end_us"]
-        waiting[key] = waiting.get(key, 0) + row["messages_waiting"]
-    return [
-        (
-            "the longest",
-            "These are the longest stalls, not the time in all: max takes one of them, sum takes"
-            " each.",
-            {key: max(times) for key, times in groups.items()},
-        ),
-        (
-            "how often",
-            "These are how many stalls there were. The question is how long they were.",
-            {key: len(times) for key, times in groups.items()},
-        ),
-        (
-            "the mean",
-            "These are means. A link held often and briefly has a small one, and loses much.",
-            {key: sum(times) / len(times) for key, times in groups.items()},
-        ),
-        (
-            "in milliseconds",
-            "Right but for the unit: lost_us counts microseconds.",
-            {key: sum(times) / 1000 for key, times in groups.items()},
-        ),
-        (
-            "the wrong way round",
-            "The times are below 0: end_us less start_us.",
-            {key: -sum(times) for key, times in groups.items()},
-        ),
-        (
-            "when, not how long",
-            "You summed up moments. How long a stall lasts is end_us less start_us.",
-            ends,
-        ),
-        (
-            "messages, not time",
-            "These are messages that waited; the question is how long.",
-            waiting,
-        ),
-    ]
 
 
 def _first_difference(found: Lost, wanted: Lost) -> str:
@@ -229,8 +175,9 @@ def _first_difference(found: Lost, wanted: Lost) -> str:
             f"There is a row for {run_name}, link {link}, {held}, and no stall was planted there."
         )
     key = next(key for key in wanted if found[key] != wanted[key])
+    run_name, link, held = key
     return (
-        f"{key[0]}, link {key[1]}, {key[2]}: {wanted[key]:,} µs were planted, and your query gives"
+        f"{run_name}, link {link}, {held}: {wanted[key]:,} µs were planted, and your query gives"
         f" {found[key]!r}."
     )
 
@@ -250,32 +197,21 @@ def _failed(error: Exception, columns: list[str]) -> Verdict:
     if "AGGREGATE" in text or "aggregat" in text.lower():
         return not_yet("A sum stands inside agg(...), behind groupBy(...).")
     first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return not_yet(f"Your query ended in {type(error).__name__}: {first[:200]}")
+    return not_yet(f"Your query ended in {type(error).__name__}: {first[:LONGEST_LINE]}")
 
 
 # -- change it
-
-
-@cache
-def archive_rate(rule: str, link_credit: int) -> float:
-    """Messages a second over the archive's link.
-
-    Args:
-        rule: how its receiver grants.
-        link_credit: how many it grants.
-    """
-    given = {**ARCHIVE, "policy": rule, "n": link_credit, "acknowledge": "auto"}
-    rows = run("credit", "rmq4.3", given).rows
-    times = [row.t_us for row in measure.frames(rows, "transfer", event="received")]
-    return (len(times) - 1) / (times[-1] - times[0]) * measure.MICROSECONDS
 
 
 @checks(
     LESSON,
     "credit",
     hints=(
-        "What is on its way fills the wire: rate times round trip. The wire here takes 40 ms each"
-        " way.",
+        lambda _answer, rate: (
+            f"What is on its way fills the wire: rate times round trip. The wire here takes"
+            f" {measure.milliseconds(ARCHIVE['latency_us']):g} ms each way, and {rate:,} a second"
+            " are wanted."
+        ),
         "A receiver that tops up at half has between half of its credit and all of it out. Begin"
         " with rate times round trip, look at what that gives, and go up or down.",
     ),

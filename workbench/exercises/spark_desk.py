@@ -35,7 +35,7 @@ SHOWN_STALLS = 200
 """Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
 
 MEANWHILE = (
-    "Meanwhile, what is asked for. A <em>stall</em> is a time in which a sender had something to"
+    "What is asked for in this lesson: a <em>stall</em> is a time in which a sender had something to"
     " send and a brake was on. A sender with an empty queue is <em>not</em> stalled, whatever its"
     " credit is; and a sender with credit and messages that sends nothing is not stalled either: it"
     " is slow."
@@ -116,10 +116,9 @@ class SparkDesk(widgets.VBox):
 
     def _without(self, why: str) -> None:
         self.why_not = why
-        self.view.done(
+        self.view.note(
             "there is no Spark here. The lesson goes on with recorded answers, and says so at each;"
-            f" only your own query has to wait. Reason: {why}",
-            well=False,
+            f" only your own query has to wait. Reason: {why}"
         )
 
     def session(self) -> Any:
@@ -158,7 +157,7 @@ class SparkDesk(widgets.VBox):
             rows = recorded(trace.name, name)
             note = NOTE.format(why=self.why_not.partition(":")[0])
             with shown(ProgressView(f"{name} of the trace")) as view:
-                view.done(f"recorded. {note}", well=False)
+                view.note(f"recorded. {note}")
         else:
             with shown(ProgressView(f"{name} of the trace")) as view:
                 rows = self.rows(question, trace.path, view.spark)

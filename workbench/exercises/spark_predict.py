@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.trace.unknowns import UnknownReport
-from workbench.views.rate_chart import Dip, dips
 
 from . import measure
 from .predict import asks
 from .question import Belief, NotYetError, Question, Solution
-from .spark_answers import Answer
+from .spark_answers import ROWS_SHOWN, Answer
+from .spark_dips import dips_of, held_in, named, peak_after
 
 LESSON = "10"
 
@@ -69,32 +68,6 @@ def evidence(stalls: Answer) -> Question:
     )
 
 
-def _named(dip: Dip) -> str:
-    return f"in {dip.name}, at {dip.start_us / measure.MICROSECONDS:.0f} s"
-
-
-def dips_of(rates: Answer) -> list[Dip]:
-    """The dips of an answer to `rates`."""
-    return dips([(row["window_start_us"], row["messages"]) for row in rates.rows])
-
-
-def _overlap(dip: Dip, row: Any) -> int:
-    return max(0, min(dip.end_us, row["end_us"]) - max(dip.start_us, row["start_us"]))
-
-
-def _held_in(found: Sequence[Dip], stalls: Answer) -> dict[str, int]:
-    """For each dip the longest that a sender was held in it, microseconds.
-
-    A stall that is there all the time belongs to no dip: only those count that are no shorter in
-    it than outside of it.
-    """
-    longest = {}
-    for dip in found:
-        inside = [(_overlap(dip, row), row["end_us"] - row["start_us"]) for row in stalls.rows]
-        longest[dip.name] = max((part for part, whole in inside if 2 * part >= whole), default=0)
-    return longest
-
-
 @asks
 def longest(rates: Answer, asked: Any = None) -> Question:
     """In which dip was a sender held the longest?
@@ -104,11 +77,11 @@ def longest(rates: Answer, asked: Any = None) -> Question:
         asked: where the stalls are found when they have been asked for; a dict with `stalls`.
     """
     found = dips_of(rates)
-    names = {dip.name: _named(dip) for dip in found}
+    names = {dip.name: named(dip) for dip in found}
 
     def solve() -> Solution:
         stalls = _asked(asked)
-        held = _held_in(found, stalls)
+        held = held_in(found, stalls)
         most = max(held, key=lambda name: held[name])
         deepest = min(found, key=lambda dip: dip.rate)
         widest = max(found, key=lambda dip: dip.seconds)
@@ -159,18 +132,12 @@ def nobody(rates: Answer, asked: Any = None) -> Question:
         asked: as for `longest`.
     """
     found = dips_of(rates)
-    names = {dip.name: _named(dip) for dip in found}
+    names = {dip.name: named(dip) for dip in found}
 
     def solve() -> Solution:
-        held = _held_in(found, _asked(asked))
+        held = held_in(found, _asked(asked))
         least = min(held, key=lambda name: held[name])
-        rows = [(row["window_start_us"], row["messages"]) for row in rates.rows]
-        size = rows[1][0] - rows[0][0]
-        words = []
-        for dip in found:
-            after = [count for start, count in rows if dip.end_us <= start < dip.end_us + 2 * size]
-            peak = max(after, default=0) * measure.MICROSECONDS / size
-            words.append(f"{dip.name}: up to {peak:,.0f}")
+        words = [f"{dip.name}: up to {peak_after(dip, rates):,.0f}" for dip in found]
         return Solution(
             answer=names[least],
             reason=(
@@ -224,7 +191,7 @@ def most_lost(stalls: Answer, asked: Any = None) -> Question:
         if found is None:
             raise NotYetError("Nobody has summed up yet: run the cell that asks for `lost`, below.")
         top = found.rows[0]
-        listed = {_place(row) for row in stalls.rows[:10]}
+        listed = {_place(row) for row in stalls.rows[:ROWS_SHOWN]}
         answer = _place(top) if _place(top) in {worst, other} else never
         inside = "among" if _place(top) in listed else "not among"
         mine = next(row for row in found.rows if _place(row) == worst)

@@ -60,6 +60,12 @@ class ProgressView(widgets.HBox):
         self.bar.bar_style = "success" if well else "danger"
         self.say(text)
 
+    def note(self, text: str) -> None:
+        """There is no work to do, and so no bar."""
+        self.bar.layout.display = "none"
+        self.bar.bar_style = "info"
+        self.say(text)
+
     def __repr__(self) -> str:
         return f"{self.what}: {self.text}"
 

@@ -13,9 +13,9 @@ from workbench.trace.schema import SENT
 from . import measure
 from .question import Belief, Question, Solution
 from .recall import register
-from .spark_check import BATCH, archive_rate
 from .spark_predict import LESSON
 from .spark_traces import folded_stalls
+from .spark_ways import BATCH, archive_rate
 
 # How many different forms there are before they begin anew.
 FORMS = 20

@@ -10,9 +10,9 @@ from workbench.views.rate_chart import held_chart, points, rate_chart
 
 from .measure import MICROSECONDS
 from .spark_answers import Answer
-from .spark_check import BATCH, HALF, archive_rate
 from .spark_desk import WINDOW_US
-from .spark_predict import dips_of
+from .spark_dips import dips_of
+from .spark_ways import BATCH, HALF, archive_rate
 from .table import Table
 
 

@@ -105,7 +105,7 @@ class Limit:
 
     def ahead(self, number: int) -> int | None:
         """How far a number is ahead of the count; None if the count is not known."""
-        return None if self.count is None else serial.diff(number, self.count)
+        return None if self.count is None else serial.signed(number, self.count)
 
     def _grant(self, base: int, more: int) -> None:
         self._early = None
@@ -122,7 +122,7 @@ class Limit:
             place = self._huge[1] + serial.steps(number, self._huge[0])
         else:
             known, place = self._mark
-            place += serial.diff(number, known)
+            place += serial.signed(number, known)
         self._mark = number, place
         return place
 
@@ -141,6 +141,7 @@ class LinkState:
     limit: Limit = field(default_factory=Limit)
     attached: bool = False
     in_message: bool = False
+    begun: int = 0  # messages in the trace
 
     @property
     def credit(self) -> int | None:
@@ -247,6 +248,7 @@ class Counters:
                 step.ends = not is_set(row, "more") or is_set(row, "aborted")
                 link.in_message = not step.ends
                 if step.begins:
+                    link.begun += 1
                     link.limit.step()
 
     def _heard(self, step: Step) -> None:

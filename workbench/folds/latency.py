@@ -93,11 +93,11 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
     last = value(row, "last")
     if first is None:
         return []
-    size = 0 if last is None else serial.diff(last, first)
+    size = 0 if last is None else serial.signed(last, first)
     return [
         number
         for session, number in list(waiting)
-        if session == row.session and 0 <= serial.diff(number, first) <= size
+        if session == row.session and 0 <= serial.signed(number, first) <= size
     ]
 
 

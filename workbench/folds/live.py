@@ -25,6 +25,9 @@ HELD_ROWS = 5_000
 """Rows of a run that wait to learn whether both ends of a connection log: with its second frame
 that is clear. After so many, one end's rows stand in for the other's."""
 
+FORGET_US = 10_000_000
+"""So long after its end a connection is forgotten, for what it had sent before may arrive later."""
+
 _Connection = tuple[str, str]
 
 
@@ -72,6 +75,8 @@ class LiveFold:
         self._views: dict[_Connection, _Views] = {}
         self._held: dict[str, deque[Row]] = {}
         self._last: dict[str, int] = {}
+        self._ended: dict[_Connection, int] = {}  # when
+        self._gone: set[_Connection] = set()
 
     def take(self, rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
         """Take in the next rows; returns what is over: `stalls`, and `rates` of past windows.
@@ -83,11 +88,17 @@ class LiveFold:
                 continue
             self._last[row.run] = row.seq
             self.rows += 1
+            connection = row.run, str(row.connection)
+            if connection in self._gone:
+                continue
+            if row.event == "disconnect":
+                self._ended[connection] = row.t_us
             self._rates.take(row)
             self._meet(row)
             self._held.setdefault(row.run, deque()).append(row)
         for run, held in self._held.items():
             self._go_on(run, held)
+        self._forget()
         over = [stall._asdict() for stall in self._stalls.found]
         self._stalls.found.clear()
         return {"stalls": over, "rates": self._rates.over()}
@@ -107,6 +118,17 @@ class LiveFold:
     def last_us(self) -> dict[str, int]:
         """By run, the time of its latest row."""
         return dict(self._rates.last_us)
+
+    def _forget(self) -> None:
+        """What is over for good is not carried on, or a recorder of days could not be followed."""
+        for (run, connection), t_us in list(self._ended.items()):
+            if self._held[run] or self._rates.last_us[run] < t_us + FORGET_US:
+                continue
+            del self._ended[run, connection]
+            self._gone.add((run, connection))
+            self._views.pop((run, connection), None)
+            self._stalls.forget(run, connection)
+            self._rates.forget(run, connection)
 
     def _meet(self, row: Row) -> None:
         """Whose rows there are of the connection."""
@@ -190,6 +212,13 @@ class _Rates:
         if row.event != RECEIVED:
             self._sent[way] = max(number, self._sent.get(way, -1))
         return True
+
+    def forget(self, run: str, connection: str) -> None:
+        """Nothing more will come of a connection: its latest windows are past."""
+        for key in [one for one in self._links if one[:2] == (run, connection)]:
+            self._over.append(self._row(key, self._links.pop(key)))
+        for way in [one for one in self._sent if one[:2] == (run, connection)]:
+            del self._sent[way]
 
     def over(self) -> list[dict[str, Any]]:
         """Windows that are past, once."""

@@ -79,10 +79,14 @@ class _Link:
     blocked_at: int | None = None  # the broker's limit for the link then
     told: tuple[str, int, int] | None = None  # how, messages, and messages begun by then
     since_none: int | None = None  # the row in which the sender stated that none waits
-    begun: int = 0
     over: bool = False
     hold: list[_Interval] = field(default_factory=list)
     release: _Release | None = None
+
+    @property
+    def begun(self) -> int:
+        """Messages so far."""
+        return 0 if self.state is None else self.state.begun
 
     @property
     def in_message(self) -> bool:
@@ -157,6 +161,14 @@ class StallFold:
         for link in self.links.values():
             self._finish(link, self.last_us[link.key.run])
 
+    def forget(self, run: str, connection: str) -> None:
+        """Nothing more will come of a connection whose links are over."""
+        for link in self.of_connection.pop((run, connection), ()):
+            del self.links[link.key]
+        for known in (self.closed, self.alarm_word):
+            for session in [one for one in known if one[:2] == (run, connection)]:
+                del known[session]
+
     # -- rows -----------------------------------------------------------------------------------
 
     def _internal(self, row: Row) -> None:
@@ -195,7 +207,6 @@ class StallFold:
         if step.link is not None and step.link.key.session is not None:
             mine = self._link(step.link.key)
             mine.state = step.link
-            mine.begun += step.begins
             self._tell(mine, row, own=counters.end.own)
         if row.session is not None and step.session is not None:
             session = (row.run, str(row.connection), row.session, peer)

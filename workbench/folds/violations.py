@@ -71,6 +71,8 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
             if step.link is not None and number is not None:
                 yield from _changed(row, number, current.get(step.link.key))
             continue
+        if step.link is not None and step.link.attached and not step.link.limit.spoken:
+            yield _breach(row, "beyond-credit", by=step.link.begun)
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
         if step.over is not None:
@@ -81,7 +83,7 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
 
 def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any]]:
     if first is not None and number != first:
-        yield _breach(row, "delivery-id-changed", by=serial.diff(number, first))
+        yield _breach(row, "delivery-id-changed", by=serial.signed(number, first))
 
 
 def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:
@@ -91,7 +93,7 @@ def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, An
         return
     before = last_id.get(row.session)
     if before is not None and number != serial.add(before, 1):
-        yield _breach(row, "delivery-id-order", by=serial.diff(number, serial.add(before, 1)))
+        yield _breach(row, "delivery-id-order", by=serial.signed(number, serial.add(before, 1)))
     last_id[row.session] = number
 
 

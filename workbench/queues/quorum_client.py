@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from .base import Enqueue, Reject, Release, Settle
+from .base import Enqueue, QueueError, Reject, Release, Settle
 from .quorum_commands import Logged, OutOfOrder, QuorumCommand, QuorumReply
 
 SOFT_LIMIT = 32  # rabbit.quorum_commands_soft_limit since 3.8.4; 256 before
@@ -60,6 +60,9 @@ class QuorumClient:
         name: of the client.
         soft_limit: pending commands at which the queue counts as slow.
 
+    Raises:
+        QueueError: if that is below 1.
+
     Attributes:
         leader: to whom commands go; None while nobody is known to lead.
         term: of that leader.
@@ -70,6 +73,8 @@ class QuorumClient:
     """
 
     def __init__(self, name: str, *, soft_limit: int = SOFT_LIMIT) -> None:
+        if soft_limit < 1:
+            raise QueueError(f"soft_limit is {soft_limit}; legal: 1 or more pending commands")
         self.name = name
         self.soft_limit = soft_limit
         self.leader: str | None = None

@@ -136,6 +136,9 @@ def publish_for(
     Raises:
         ParameterError, QueueError: if a number is not legal.
     """
+    for name, value in (("virtual_us", virtual_us), ("publishers", publishers)):
+        if value < 1:
+            raise ParameterError(f"{name} is {value}; legal: 1 or more")
     clock = VirtualClock()
     cluster = QuorumCluster(
         clock, tap, nodes=replicas, fsync=SyncTime.constant(fsync_us), latency_us=latency_us

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
 from .files import TraceFileError, few, trace_files
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .cut_fold import ColumnFold
     from .pieces import Pieces
 
-__all__ = ["AROUND", "Cut", "Earlier", "StepError", "cut", "first_row", "run_of"]
+__all__ = ["ABOUT", "AROUND", "Cut", "Earlier", "StepError", "cut", "place_of", "run_of"]
 
 AROUND = 200
 """Rows before and after the one that is opened."""
@@ -38,6 +38,8 @@ KEEP_EVERY = 1_000_000
 """A copy of the fold is kept every so many rows: 10 million rows take some seconds to fold, and a
 person opens one row of a trace after the other."""
 TRACES_KEPT = 4
+ABOUT = ("connection", "session", "link", "link_sender", "attach_no")
+"""What an answer's row is about, beside its run."""
 
 
 class StepError(TraceFileError):
@@ -172,19 +174,25 @@ def run_of(path: str | os.PathLike[str], run: str | None) -> str:
     return names[0]
 
 
-def first_row(
-    path: str | os.PathLike[str], run: str, about: Mapping[str, object], since_us: int = 0
-) -> int | None:
-    """`seq` of a run's first row that is about something; None if there is none.
+def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) -> int | None:
+    """`seq` of the row that an answer's row means which names none; None if there is no such row.
+
+    Of `windows`, `grants` and `latency` it is where the longest began that the row tells of, of
+    others the first row of the link, session or connection, from `window_start_us` on.
 
     Args:
         path: the trace.
         run: the run.
-        about: columns and their values, such as `link`; all rows if empty.
-        since_us: not before this time.
+        values: the row of the answer.
     """
+    from .worst import worst
+
     pieces, _kept = _opened(os.fspath(path), _signature(path))
-    return pieces.first(run, about, since_us)
+    found = worst(pieces, run, values)
+    if found is not None:
+        return found
+    about = {name: values[name] for name in ABOUT if values.get(name) is not None}
+    return pieces.first(run, about, int(values.get("window_start_us") or 0))
 
 
 # -- what is before -------------------------------------------------------------------------------

@@ -30,6 +30,10 @@ _TUPLES = ("unknown", "brakes")
 class TraceFileError(Exception):
     """A file that is no trace, or could not be written; the text is one line for a person."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the line, and not the way to it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 # -- rows and Arrow -----------------------------------------------------------------------------
 
@@ -141,9 +145,16 @@ class TraceWriter:
             self._flush()
 
     def write_table(self, table: Any) -> None:
-        """Add a table of rows that has the schema of a trace."""
-        self._flush()
-        self._writer.write_table(table)
+        """Add a table of rows that has the schema of a trace.
+
+        Raises:
+            TraceFileError: if it cannot be written.
+        """
+        try:
+            self._flush()
+            self._writer.write_table(table)
+        except OSError as problem:
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
         self.count += table.num_rows
 
     def __exit__(

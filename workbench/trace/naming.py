@@ -1,7 +1,8 @@
 """Which row of a trace the row of an answer means.
 
 An answer's row comes as Spark, pandas or plain Python hand it out. Most name a row by `run` and
-`seq`; one that speaks of a link, a session or a stretch of time means the first row of it.
+`seq`; one that speaks of a link, a session or a stretch of time means the row where the worst
+began that it tells of, else the first row of it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .cut import AROUND, Cut, StepError, cut, first_row, run_of
+from .cut import ABOUT, AROUND, Cut, StepError, cut, place_of, run_of
 from .files import TraceFileError
 
 __all__ = ["cut_row", "plain"]
 
-_ABOUT = ("connection", "session", "link", "link_sender", "attach_no")
 _SEQS = ("seq", "longest_seq")
 
 
@@ -87,15 +87,14 @@ def cut_row(row: Any, path: str | os.PathLike[str], *, around: int = AROUND) -> 
 
 
 def _first(values: Mapping[str, Any], path: str | os.PathLike[str], run: str) -> int:
-    """The first row of what an answer's row is about."""
-    about = {name: values[name] for name in _ABOUT if values.get(name) is not None}
-    since = values.get("window_start_us")
-    if not about and since is None:
+    """The row where the worst began that the answer tells of, or the first it is about."""
+    about = {name: values[name] for name in ABOUT if values.get(name) is not None}
+    if not about and values.get("window_start_us") is None:
         raise TraceFileError(
             "the row names no row of a trace: it has neither seq nor a connection, a session or a"
             " link"
         )
-    seq = first_row(path, run, about, int(since or 0))
+    seq = place_of(path, run, values)
     if seq is None:
         words = ", ".join(f"{name} {value}" for name, value in about.items())
         raise StepError(f"{path}: run {run} has no row of {words}: the row is of another trace")

@@ -110,24 +110,22 @@ class Pieces:
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
         """
-        yield from self._chosen(run, first, end, COLUMNS)
+        yield from self.chosen(run, first, end, COLUMNS)
 
     def rows(self, run: str, first: int, end: int) -> list[Row]:
         """The run's rows from `first` to before `end`, whole."""
         return [
-            row
-            for batch in self._chosen(run, first, end, COLUMN_NAMES)
-            for row in from_table(batch)
+            row for batch in self.chosen(run, first, end, COLUMN_NAMES) for row in from_table(batch)
         ]
 
     def narrow_rows(self, run: str, first: int, end: int) -> Iterator[Row]:
         """The same with the few columns that tell of frames held and let go."""
-        for batch in self._chosen(run, first, end, _GATE_COLUMNS):
+        for batch in self.chosen(run, first, end, _GATE_COLUMNS):
             yield from from_table(completed(batch))
 
     def first(self, run: str, about: Mapping[str, object], since_us: int) -> int | None:
         """`seq` of the run's first row with these values, not before a time; None if none."""
-        for batch in self._chosen(run, 0, 1 << 62, ["run", "seq", "t_us", *about]):
+        for batch in self.chosen(run, 0, 1 << 62, ["run", "seq", "t_us", *about]):
             mask = batch.column("t_us").to_numpy() >= since_us
             for name, value in about.items():
                 same = pc.fill_null(pc.equal(batch.column(name), value), False)
@@ -137,7 +135,12 @@ class Pieces:
                 return int(batch.column("seq")[int(places[0])].as_py())
         return None
 
-    def _chosen(self, run: str, first: int, end: int, columns: Sequence[str]) -> Iterator[Any]:
+    def chosen(self, run: str, first: int, end: int, columns: Sequence[str]) -> Iterator[Any]:
+        """The run's rows from `first` to before `end` with these columns, in order.
+
+        Raises:
+            TraceFileError: a file is damaged or gone, or the rows are not in order.
+        """
         if first >= end:
             return
         last = first - 1

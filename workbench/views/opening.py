@@ -35,10 +35,10 @@ def stepper_of(cut: Cut, *, title: str = "") -> StepperWidget:
     """The stepper over a cut, at the row that the cut surrounds."""
     note = ""
     if not cut.whole:
-        note = (
-            f"rows {cut.rows[0].seq:,} to {cut.rows[-1].seq:,} of {cut.last_seq + 1:,}; what came"
-            " before is in the counters"
-        )
+        first, last = cut.rows[0].seq, cut.rows[-1].seq
+        note = f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"
+        if first > cut.first_seq:
+            note += "; what came before is in the counters"
     doc = build(
         cut.rows,
         start=cut.start,

@@ -24,6 +24,8 @@ MOST_POINTS = 5_000
 DIP = 0.97
 """A window below this share of the usual rate is in a dip."""
 LEAST_WINDOWS = 2
+BURST = 2.0
+"""The chart ends at so many times the usual rate; what is above has its number written to it."""
 US_PER_S = 1_000_000
 
 Window = tuple[int, int]
@@ -113,7 +115,7 @@ def rate_chart(
         height: in pixels.
 
     Returns:
-        A Bokeh figure: seconds, messages a second.
+        A Bokeh figure: seconds, messages a second. It ends at twice the usual rate.
 
     Raises:
         ValueError: there are too many windows to draw; the text says what to do.
@@ -134,9 +136,13 @@ def rate_chart(
     line = chart.step(
         "s", "rate", source=source, mode="after", line_width=2, line_color=theme.SENDER, name="rate"
     )
-    top = max(rates, default=1) * 1.05
+    # What comes at once after a stall is many times the usual; it must not flatten the dips.
+    top = min(max(rates, default=1), BURST * median(rates or [1])) * 1.05 or 1
     for dip in dips(windows):
         _letter(chart, dip, top)
+    for (start, _), rate in zip(windows, rates, strict=True):
+        if rate > top:
+            _burst(chart, start / US_PER_S, rate, top)
     tips = [("from", "@s{0.0} s to @end{0.0} s"), ("messages a second", "@rate{0,0}")]
     chart.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline"))
     chart.y_range.end = top
@@ -172,6 +178,24 @@ def _letter(chart: Any, dip: Dip, top: float) -> None:
             background_fill_color="white",
             background_fill_alpha=0.8,
             name=f"letter {dip.name}",
+        )
+    )
+
+
+def _burst(chart: Any, at_s: float, rate: float, top: float) -> None:
+    """A window that is higher than the chart: its number, at the top."""
+    chart.add_layout(
+        Label(
+            x=at_s,
+            y=top,
+            y_offset=-16,
+            x_offset=14,
+            text=f"\N{BLACK UP-POINTING TRIANGLE} {rate:,.0f}",
+            text_font_size="12px",
+            text_color=theme.BLACK,
+            background_fill_color="white",
+            background_fill_alpha=0.8,
+            name="burst",
         )
     )
 

@@ -1,0 +1,33 @@
+"""One line per link: the same by Spark, for long traces, and by the fold, for short ones."""
+
+from workbench import folds
+from workbench.analysis.chunks import Chunks
+from workbench.analysis.schemas import CREDIT, STALLS, SUMMARY
+from workbench.analysis.summary import summary
+from workbench.folds.summary import LinkSummary
+
+from .runs import all_rows
+
+KEY = ("run", "connection", "session", "link", "link_sender", "attach_no")
+
+
+def test_both_say_the_same_of_every_link(as_trace):
+    """Messages, times, stalls and violations of all scenarios and captures."""
+    rows = all_rows()
+    answer = [row.asDict() for row in summary(Chunks(whole=True))(as_trace(rows)).collect()]
+    folded = [link.as_dict() for link in folds.summarise(rows)]
+    for link in folded:
+        del link["advice"]
+
+    def by_key(row):
+        return tuple(str(row[name]) for name in KEY)
+
+    assert sorted(answer, key=by_key) == sorted(folded, key=by_key)
+
+
+def test_an_answer_has_the_same_columns_by_either():
+    """The folds and the Spark questions are read by the same programs."""
+    assert list(folds.Stall._fields) == STALLS.names
+    assert list(folds.CreditRow._fields) == CREDIT.names
+    names = [name for name in LinkSummary.__dataclass_fields__ if name != "advice"]
+    assert names == SUMMARY.names

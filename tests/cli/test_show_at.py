@@ -1,0 +1,69 @@
+"""One step of a trace on the terminal, with the steps round it, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.cli.main import main
+from workbench.folds.stalls import stalls
+from workbench.scenarios.run import run
+from workbench.trace import files
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A receiver that grants too little, in a file."""
+    monkeypatch.chdir(tmp_path)
+    played = run("credit", "rmq4.3", {"messages": 40})
+    played = played.act(len(played.rows) - 1, "grant", link_credit=5)
+    files.write("t.parquet", played.rows)
+    return Path("t.parquet")
+
+
+def test_the_step_of_a_stall_is_told_with_both_ends_counters(
+    capsys: pytest.CaptureFixture[str], trace: Path
+) -> None:
+    """The line that a table of stalls ends with opens the row where it began."""
+    stall = stalls(files.read(trace))[0]
+    assert main(["show", str(trace), "--run", stall.run, "--at", str(stall.seq)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith(f"step {stall.seq} ")
+    assert any("held by" in line and stall.brake in line for line in out)
+
+
+def test_the_steps_round_it_are_told_too(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
+    """In order, the one that is asked for in full."""
+    assert main(["show", str(trace), "--at", "30", "--around", "2"]) == 0
+    steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step ")]
+    assert [line.split()[1] for line in steps] == ["28", "29", "30", "31", "32"]
+
+
+def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(
+    capsys: pytest.CaptureFixture[str], trace: Path
+) -> None:
+    """Its line is that of the whole transcript."""
+    main(["show", str(trace)])
+    whole = capsys.readouterr().out.splitlines()
+    for seq in (0, 13, 26, 35):
+        main(["show", str(trace), "--at", str(seq)])
+        assert capsys.readouterr().out.splitlines()[0] in whole
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "telling"),
+    [
+        (["show", "t.parquet", "--at", "3", "--around", "-1"], 2, "legal: 0 or more"),
+        (["analyze", "t.parquet", "credit", "--follow"], 2, "--follow answers stalls and through"),
+        (["analyze", "nowhere", "stalls", "--follow"], 1, "nowhere: no such folder"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], trace: Path, argv: list[str], code: int, telling: str
+) -> None:
+    """Wrong numbers, a question that cannot be followed, a folder that is not there."""
+    assert main(argv) == code
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert telling in said[0]

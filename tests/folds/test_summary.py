@@ -1,0 +1,88 @@
+"""One line per link, without Java: its numbers against those that a run is made to have."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from workbench import folds, serial
+from workbench.scenarios import run
+from workbench.scenarios.big_trace import episodes
+
+
+def only(rows, **wanted):
+    (row,) = [row for row in rows if all(getattr(row, key) == one for key, one in wanted.items())]
+    return row
+
+
+def test_counts_and_the_longest_stall_are_those_of_the_run():
+    """28 of 40 messages go in three grants, and four stalls were planted."""
+    episode = episodes()[0]
+    link = only(folds.summarise(episode.rows), link_sender="broker")
+    assert (link.messages, link.stalls, link.violations) == (28, len(episode.planted), 0)
+    longest = max(folds.stalls(episode.rows), key=lambda row: row.end_us - row.start_us)
+    assert link.longest_us == longest.end_us - longest.start_us
+    assert (link.longest_brake, link.longest_seq) == (longest.brake, longest.seq)
+
+
+def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
+    """All of it in a run in which every message is granted alone."""
+    rows = run("credit", parameters={"policy": "one-at-a-time", "n": 1, "messages": 20}).rows
+    link = only(folds.summarise(rows), link_sender="broker")
+    assert 0 < link.at_zero_us <= link.lasted_us
+    mine = [row for row in folds.credit_rows(rows) if row.end == "sender" and row.link]
+    times = {row.seq: row.t_us for row in rows}
+    zero = sum(
+        times[after.seq] - times[row.seq] for row, after in pairwise(mine) if row.link_credit == 0
+    )
+    assert link.at_zero_us == zero
+
+
+@pytest.mark.parametrize(
+    ("longest_us", "brake", "violations", "text"),
+    [
+        (0, None, 0, "nothing that was ready had to wait"),
+        (5_000, "link-credit", 0, "grants too little or too late (5.0 ms at most, 50% of its time"),
+        (5_000, "alarm", 0, "look at its memory and disk"),
+        (5_000, "unconfirmed", 0, "waits for its queues to confirm"),
+        (5_000, "session-window", 0, "takes frames too slowly"),
+        (5_000, "tcp", 0, "held by tcp"),
+        (5_000, "alarm", 3, "3 deliveries without credit, which 2.6.7 forbids"),
+    ],
+)
+def test_the_advice_names_the_brake_and_its_numbers(longest_us, brake, violations, text):
+    """One line: what to look at first."""
+    said = folds.advice(
+        longest_us=longest_us, brake=brake, at_zero_us=10, lasted_us=20, violations=violations
+    )
+    assert text in said
+    assert "\n" not in said
+
+
+def test_a_delivery_before_any_grant_breaks_the_rule():
+    """A link begins with credit 0 [2.6.7]: in a capture whose grants are gone, too."""
+    rows = [
+        row for row in episodes()[0].rows
+        if not (row.kind == "flow" and row.from_peer != row.link_sender)
+    ]  # fmt: skip
+    found = [row for row in folds.violations(rows) if row["what"] == "beyond-credit"]
+    assert [row["by"] for row in found] == list(range(1, 29))
+    assert all(row["certain"] for row in found)
+    assert only(folds.summarise(rows), link_sender="broker").violations == 28
+
+
+def test_numbers_half_a_circle_apart_stop_no_question():
+    """RFC 1982 leaves them without order; a trace may hold whatever a peer has sent."""
+    rows = []
+    for row in episodes()[1].rows:
+        fields = dict(row.frame or {})
+        for name in ("delivery_count", "next_incoming_id", "next_outgoing_id", "first", "last"):
+            if row.kind in ("flow", "disposition") and fields.get(name) is not None:
+                fields[name] = serial.steps(fields[name], serial.HALF)
+        rows.append(replace(row, frame=fields) if row.frame is not None else row)
+    for question in (
+        folds.credit_rows, folds.stalls, folds.windows, folds.grants, folds.latency,
+        folds.throughput, folds.violations, folds.summarise,
+    ):  # fmt: skip
+        question(rows)
+    assert folds.violations(rows)

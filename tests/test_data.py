@@ -46,7 +46,7 @@ def test_every_file_is_described(path):
 def test_every_column_and_field_has_a_line():
     """Name, type, whether it may be null, and what it means."""
     text = (DATA / "README.md").read_text(encoding="utf-8")
-    for column in (*COLUMNS, *(inner for column in COLUMNS for inner in column.fields)):
+    for column in (*COLUMNS, *(inner for outer in COLUMNS for inner in outer.fields)):
         line = re.search(rf"^\| `{column.name}` \|.*\|$", text, re.M)
         assert line, column.name
         assert len(line[0].split(" | ")) == 5

@@ -1,5 +1,6 @@
 """Many captures become one trace, with the rows that each gives alone."""
 
+import gzip
 import platform
 import shutil
 from pathlib import Path
@@ -17,6 +18,12 @@ from workbench.trace.schema import SCHEMA_VERSION, version_in
 from .runs import CAPTURES
 
 NAMES = ("rmq40_c_drain.pcapng", "rmq43_b_consumer_credit.pcapng", "rmq43_c_drain.pcapng")
+FRAME_LOG = """\
+[0x55bc]: AMQP:FRAME:  -> AMQP
+[0x55bc]: AMQP:FRAME:  <- AMQP
+[0x55bc]: AMQP:FRAME:0 -> @open(16) [container-id="a"]
+[0x55bc]: AMQP:FRAME:0 <- @open(16) [container-id="b"]
+"""
 
 
 @pytest.fixture
@@ -35,15 +42,21 @@ def by_run(rows):
 
 
 def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
-    """Bad files are named and skipped, the good ones are kept, nothing else is left."""
-    told = []
+    """Of pcapng, compressed, and a frame log; a bad one is named and skipped, no more is left."""
+    (folder / "deeper").mkdir()
+    (folder / "deeper" / "client.log").write_text(FRAME_LOG)
+    with gzip.open(folder / "deeper" / "small.pcapng.gz", "wb") as file:
+        file.write((CAPTURES / "rmq40_b_consumer_credit.pcapng").read_bytes())
+    good = [*(folder / name for name in NAMES), *sorted((folder / "deeper").iterdir())]
+    told_of = []
     target = tmp_path / "trace"
-    result = ingest(spark, folder, target, progress=lambda *at: told.append(at))
-    alone = import_capture([folder / name for name in NAMES]).rows
+    result = ingest(spark, folder, target, progress=lambda *at: told_of.append(at))
+    alone = import_capture(good).rows
+    assert {row.run[:6] for row in alone} == {"rmq40_", "rmq43_", "client", "small-"}
     assert by_run(files.read(target)) == by_run(alone)
-    assert (result.files, result.rows) == (3, len(alone))
+    assert (result.files, result.rows) == (5, len(alone))
     assert [text.split(":")[0] for text in result.failures] == ["broken.pcap"]
-    assert told[-1] == (4, 4)
+    assert told_of[-1] == (6, 6)
     assert sorted(path.name for path in target.iterdir()) == sorted(
         f"{run}.parquet" for run in {row.run for row in alone}
     )
@@ -52,7 +65,7 @@ def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     lost = sorted(target.iterdir())[0]
     lost.unlink()
     again = ingest(spark, folder, target)
-    assert (again.files, again.kept) == (1, 2)
+    assert (again.files, again.kept) == (1, 4)
     assert by_run(files.read(target)) == by_run(alone)
 
 

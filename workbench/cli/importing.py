@@ -12,6 +12,9 @@ from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
+FEW = 16
+"""More captures than these, for a folder, are read at once and not one after the other."""
+
 NAME = "import"
 HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
 TEXT = """\
@@ -27,6 +30,7 @@ report of connections, links and losses goes to stdout.
   workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture
   workbench import captures/ -o traces              all of a folder, or of a pattern ('*.pcapng'),
                                                     at once with Spark; what is there already stays
+                                                    (and so with more than 16 captures by name)
 
 Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
 0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message
@@ -64,7 +68,10 @@ def command(arguments: argparse.Namespace) -> int:
 
     if arguments.port is not None and not 1 <= arguments.port <= 65535:
         raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", WRONG_USAGE)
-    if any(is_many(capture) for capture in arguments.captures):
+    into_folder = not arguments.output.endswith(".parquet")
+    if any(is_many(capture) for capture in arguments.captures) or (
+        into_folder and len(arguments.captures) > FEW
+    ):
         return import_many(arguments)
     folder = Path(arguments.output)
     target = None if folder.is_dir() else output_file(arguments.output, (".parquet",))

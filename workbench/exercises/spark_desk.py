@@ -35,10 +35,10 @@ SHOWN_STALLS = 200
 """Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
 
 MEANWHILE = (
-    "What is asked for in this lesson: a <em>stall</em> is a time in which a sender had something to"
-    " send and a brake was on. A sender with an empty queue is <em>not</em> stalled, whatever its"
-    " credit is; and a sender with credit and messages that sends nothing is not stalled either: it"
-    " is slow."
+    "What is asked for in this lesson: a <em>stall</em> is a time in which a sender had something"
+    " to send and a brake was on. A sender with an empty queue is <em>not</em> stalled, whatever"
+    " its credit is; and a sender with credit and messages that sends nothing is not stalled"
+    " either: it is slow."
 )
 
 Query = Callable[[Any], Any]

@@ -213,7 +213,7 @@ def test_a_later_row_goes_on_from_a_kept_fold(
     monkeypatch.setattr("workbench.trace.pieces.BATCH_ROWS", 10)
     rows = rows_of("handover")
     path = written(tmp_path, rows)
-    for seq in (*range(0, len(rows), 7), *range(len(rows) - 1, 0, -11)):
+    for seq in (*range(len(rows) - 1, 0, -11), *range(0, len(rows), 7)):
         found = cut(path, seq, around=2)
         assert found.start == fold(rows[: found.rows[0].seq])
 

@@ -34,6 +34,9 @@ TRIGGER = "300 milliseconds"
 PARTS = 64
 """So many files of past answers are put together into one."""
 STOP_S = 20
+MOST_STARTS = 4
+_SLOW = "failed to connect back"
+"""Spark gives a Python process ten seconds to come up, which a very busy machine may not keep."""
 _STATE = re.compile(r"state-(\d+)\.pickle")
 _PART = re.compile(r"(\w+)-(\d+)-(\d+)\.pickle")
 
@@ -84,6 +87,7 @@ class Follower:
         self._rows_of, self._told = rows_of, told
         self._lock = threading.Lock()
         self._failure: Exception | None = None
+        self._spark, self._starts = spark, 1
         self._kept = self.checkpoint / "answers"
         try:
             self._kept.mkdir(parents=True, exist_ok=True)
@@ -128,7 +132,8 @@ class Follower:
         try:
             return bool(self.query.awaitTermination(timeout_s) or not self.query.isActive)
         except Exception as error:
-            raise AnalysisError(self._reason(error)) from None
+            self._again(error)
+            return False
 
     def catch_up(self) -> None:
         """Return when all rows that are in the folder now have been taken in.
@@ -136,16 +141,29 @@ class Follower:
         Raises:
             AnalysisError: the stream has failed.
         """
-        try:
-            self.query.processAllAvailable()
-        except Exception as error:
-            raise AnalysisError(self._reason(error)) from None
+        while True:
+            try:
+                self.query.processAllAvailable()
+                return
+            except Exception as error:
+                self._again(error)
 
     def stop(self) -> None:
         """End it; started again with the same checkpoint it goes on from here."""
         with contextlib.suppress(Exception):  # it may have failed before, and be over
             self.query.stop()
             self.query.awaitTermination(STOP_S)
+
+    def _again(self, error: Exception) -> None:
+        """Start the stream again if it failed only for want of time; nothing is lost by that.
+
+        Raises:
+            AnalysisError: it failed for another reason, or too often.
+        """
+        if _SLOW not in str(error) or self._starts >= MOST_STARTS:
+            raise AnalysisError(self._reason(error)) from None
+        self._starts += 1
+        self.query = self._start(self._spark)
 
     def _reason(self, error: Exception) -> str:
         """What happened, in the one line of it that says so."""

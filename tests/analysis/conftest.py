@@ -32,6 +32,7 @@ def spark():
                 # Small questions: what costs time is not the rows but compiling the plan.
                 "spark.sql.codegen.wholeStage": "false",
                 "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+                "spark.sql.adaptive.enabled": "false",
                 "spark.sql.shuffle.partitions": "4",
                 "spark.sql.files.minPartitionNum": "2",
             },

@@ -20,11 +20,16 @@ PARTS = 20
 @pytest.fixture(autouse=True)
 def as_a_session_of_ours(spark):
     """Scans are cut as `session` sets it; the other tests ask for fewer, quicker tasks."""
-    name = "spark.sql.files.minPartitionNum"
-    before = spark.conf.get(name)
-    spark.conf.set(name, str(SCAN_TASKS))
+    ours = {
+        "spark.sql.files.minPartitionNum": str(SCAN_TASKS),
+        "spark.sql.adaptive.enabled": "true",
+    }
+    before = {name: spark.conf.get(name) for name in ours}
+    for name, text in ours.items():
+        spark.conf.set(name, text)
     yield
-    spark.conf.set(name, before)
+    for name, text in before.items():
+        spark.conf.set(name, text)
 
 
 @pytest.fixture(scope="module")

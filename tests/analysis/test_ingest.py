@@ -112,6 +112,14 @@ def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
     again = ingest(spark, folder.as_uri(), target)
     assert (again.files, again.kept) == (0, 3)
     assert again.failures[0].startswith("broken.pcap: not a capture")
+    shutil.copy(next((tmp_path / "trace").iterdir()), tmp_path / "trace" / "again.parquet")
+    with pytest.raises(AnalysisError, match=r"trace: run rmq.*: column seq has a number twice"):
+        open_trace(spark, target)
+    part = tmp_path / "trace" / "again.parquet"
+    thin = pq.read_table(part).drop_columns(["ledger"]).replace_schema_metadata(None)
+    pq.write_table(thin, part)
+    with pytest.raises(AnalysisError, match=r"trace/again\.parquet: not a trace: column ledger is"):
+        open_trace(spark, part.as_uri())
     with pytest.raises(AnalysisError, match=r"^nowhere://host/x\.pcap: Unrec"):
         ingest(spark, "nowhere://host/x.pcap", target)
 

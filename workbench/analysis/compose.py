@@ -14,7 +14,7 @@ from .errors import AnalysisError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Transformer", "chain", "typed"]
+__all__ = ["Transformer", "chain", "same", "typed"]
 
 Transformer = Callable[["DataFrame"], "DataFrame"]
 P = ParamSpec("P")
@@ -65,19 +65,20 @@ def _check(name: str, verb: str, wanted: T.StructType, found: T.StructType) -> N
             f"{name} {verb} the columns {', '.join(missing)}; there are: {', '.join(there)}"
         )
     for column in wanted:
-        if not _same(there[column.name], column.dataType):
+        if not same(there[column.name], column.dataType):
             raise AnalysisError(
                 f"{name} {verb} {column.name} as {column.dataType.simpleString()[:60]}, "
                 f"and it is {there[column.name].simpleString()[:60]}"
             )
 
 
-def _same(found: T.DataType, wanted: T.DataType) -> bool:
+def same(found: T.DataType, wanted: T.DataType) -> bool:
+    """Whether a type is the one that is wanted; a struct may have more fields."""
     if isinstance(wanted, T.StructType) and isinstance(found, T.StructType):
         theirs = {inner.name: inner.dataType for inner in found}
         return all(
-            inner.name in theirs and _same(theirs[inner.name], inner.dataType) for inner in wanted
+            inner.name in theirs and same(theirs[inner.name], inner.dataType) for inner in wanted
         )
     if isinstance(wanted, T.ArrayType) and isinstance(found, T.ArrayType):
-        return _same(found.elementType, wanted.elementType)
+        return same(found.elementType, wanted.elementType)
     return bool(found == wanted)

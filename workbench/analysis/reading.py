@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.trace.schema import COLUMNS, SCHEMA_VERSION, arrow_schema, same_type, version_in
+from workbench.trace.schema import (
+    COLUMNS,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    arrow_schema,
+    same_type,
+    version_in,
+)
 
 from .chunks import Chunks
 from .errors import AnalysisError
@@ -52,7 +59,7 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
 
     Args:
         spark: the session.
-        path: a file, a folder, or what else Spark can read (`s3a://...`): that is not checked here.
+        path: a file, a folder, or what else Spark can read (`s3a://...`).
         check: read `run` and `seq` of every row to be sure of their order.
 
     Raises:
@@ -62,11 +69,7 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
 
     if is_url(path):
         with told():
-            frame = spark.read.schema(TRACE).parquet(str(path))
-            rows = frame.count()
-        if not rows:
-            raise AnalysisError(f"{path}: holds no rows: an empty trace")
-        return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
+            return _open_url(spark, str(path))
     files = trace_files(path)
     rows = sum(_checked(file) for file in files)
     if not rows:
@@ -75,6 +78,55 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
         _check_order(files)
     frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in files))
     return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
+
+
+def _open_url(spark: SparkSession, url: str) -> Trace:
+    """A trace that only Spark can reach, checked by Spark.
+
+    The order of its rows makes no difference to Spark; that none is there twice is told from each
+    run's count and its first and last `seq`.
+    """
+    from pyspark.sql import functions as F
+
+    from .compose import same
+    from .schemas import TRACE
+
+    found = {column.name: column for column in spark.read.parquet(url).schema}
+    for column in TRACE:
+        if column.name not in found:
+            raise AnalysisError(f"{url}: not a trace: column {column.name} is missing")
+        kind = found[column.name].dataType
+        if not same(kind, column.dataType):
+            raise AnalysisError(
+                f"{url}: not a trace: column {column.name} is {kind.simpleString()[:60]}, "
+                f"not {column.dataType.simpleString()[:60]}"
+            )
+    version = found["run"].metadata.get(VERSION_KEY, SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise AnalysisError(
+            f"{url}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
+        )
+    frame = spark.read.schema(TRACE).parquet(url)
+    nulls = [F.count(F.when(F.col(name).isNull(), 1)).alias(f"no_{name}") for name in _REQUIRED]
+    span = F.max("seq") - F.min("seq") + 1
+    runs = frame.groupBy("run").agg(F.count("*").alias("rows"), span.alias("span"), *nulls)
+    told_of = runs.agg(
+        F.sum("rows").alias("rows"),
+        F.min(F.when(F.col("rows") > F.col("span"), F.col("run"))).alias("twice"),
+        *(F.sum(f"no_{name}").alias(f"no_{name}") for name in _REQUIRED),
+    ).first()
+    assert told_of is not None
+    if not told_of["rows"]:
+        raise AnalysisError(f"{url}: holds no rows: an empty trace")
+    for name in _REQUIRED:
+        nulls_there = told_of[f"no_{name}"]
+        if nulls_there:
+            raise AnalysisError(
+                f"{url}: column {name} is null in {nulls_there} rows, and may never be"
+            )
+    if told_of["twice"] is not None:
+        raise AnalysisError(f"{url}: run {told_of['twice']}: column seq has a number twice")
+    return Trace(frame=frame, rows=told_of["rows"], chunks=Chunks.of(told_of["rows"]))
 
 
 def count_rows(path: str | Path, *, check: bool = False) -> int:

@@ -45,6 +45,10 @@ TRANSFER_NUMBERS = (
 )  # fmt: skip
 
 
+def _now(job: Callable[[], None]) -> None:
+    job()
+
+
 class ColumnRecorder(Recorder):
     """A tap that hands the trace on in tables; `rows` stays empty.
 
@@ -53,6 +57,8 @@ class ColumnRecorder(Recorder):
         now: gives the run's time in microseconds.
         sink: called with an Arrow table of some 100,000 rows, again and again, without octets; and
             by `flush` with the rest.
+        batch_rows: rows in a table.
+        do: has a table made and handed on, now or a little later, in order; see `Aside`.
 
     Attributes:
         count: rows made so far.
@@ -65,10 +71,12 @@ class ColumnRecorder(Recorder):
         now: Callable[[], int],
         sink: Callable[[Any], None],
         batch_rows: int = BATCH_ROWS,
+        do: Callable[[Callable[[], None]], None] = _now,
     ) -> None:
         super().__init__(run, now=now, keep=False)
         self._clock_us = now
         self._take = sink
+        self._do = do
         self._batch_rows = batch_rows
         self._next_flush = batch_rows
         self._others: list[Row] = []
@@ -81,9 +89,10 @@ class ColumnRecorder(Recorder):
 
     def flush(self) -> None:
         """Hand on what is kept."""
-        if self._others or any(shape.rows for shape in self._shapes.values()):
-            self._take(table_of(self._others, list(self._shapes.values())))
-            self._others = []
+        kept = [shape.taken() for shape in self._shapes.values() if shape.rows]
+        if self._others or kept:
+            others, self._others = self._others, []
+            self._do(lambda: self._take(table_of(others, kept)))
         self._next_flush = self._seq + self._batch_rows
 
     # -- frames -------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.amqp.connection import Connection
+from workbench.amqp.flow import ReceiverLinkFlow, SenderLinkFlow
 from workbench.amqp.frame import Frame
 from workbench.amqp.performatives import Transfer
 from workbench.amqp.receiver import ReceiverLink
@@ -128,14 +129,16 @@ class ColumnRecorder(Recorder):
         if subject is None:
             return False
         session, link = subject
-        assert isinstance(link, SenderLink | ReceiverLink)
-        counters, windows = link.counters, session.counters
-        credit, available = counters.link_credit, counters.available
+        windows = session.counters
         window = windows.remote_incoming_window
+        unconfirmed, held = None, None
+        counters: SenderLinkFlow | ReceiverLinkFlow
         if type(link) is ReceiverLink:
-            unconfirmed, held = link.unconfirmed, None
+            unconfirmed, counters = link.unconfirmed, link.counters
+            credit, available = counters.link_credit, counters.available
         elif type(link) is SenderLink:
-            unconfirmed = None
+            counters = link.counters
+            credit, available = counters.link_credit, counters.available
             free = credit > 0 and available > 0 and window and not self._full
             held = brakes.NONE if free else self._held(flight, session, link, outgoing)
         else:
@@ -145,7 +148,11 @@ class ColumnRecorder(Recorder):
             frame.message_format, counters.drain, held, unconfirmed is None,
         )  # fmt: skip
         shape = self._shapes.get(key)
-        t_us = self._time(self._clock_us())
+        t_us = self._clock_us()
+        if t_us > self._t_us:
+            self._t_us = t_us
+        else:
+            t_us = self._t_us
         if shape is None:
             if None in (counters.delivery_count, windows.next_incoming_id, window):
                 return False  # before both ends have told everything; after that they have
@@ -156,15 +163,15 @@ class ColumnRecorder(Recorder):
         size = shape.sizes.get(width)
         if size is None:
             size = shape.sizes[width] = FRAME_HEADER + frame.size()
-        numbers = shape.numbers
-        numbers.extend(
-            (
+        numbers: Any = shape.numbers  # what may be None before both ends have spoken is not now
+        numbers.fromlist(  # of a list: twice as quick as of a tuple
+            [
                 self._seq, t_us, flight.frame_id, payload_size,
                 size + payload_size, number, credit, available, len(link.unsettled),
                 counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
                 windows.outgoing_window, windows.next_incoming_id, window,
                 windows.remote_outgoing_window,
-            )  # type: ignore[arg-type]
+            ]
         )  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)
@@ -248,9 +255,9 @@ class ColumnRecorder(Recorder):
         if t_us > self._t_us:
             self._t_us = t_us
         if ledger:
-            shape.numbers.extend((self._seq, self._t_us, *ledger.values()))
+            shape.numbers.fromlist([self._seq, self._t_us, *ledger.values()])
         else:
-            shape.numbers.extend((self._seq, self._t_us))
+            shape.numbers.fromlist([self._seq, self._t_us])
         if extra:
             shape.texts.append(_text(extra))
         self._seq += 1

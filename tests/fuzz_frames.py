@@ -234,17 +234,17 @@ def fuzz(seed: int, *, count: int | None = None, seconds: float | None = None) -
     Raises:
         AssertionError: a case failed; the text has all that is needed to repeat it.
     """
-    begin = time.monotonic()
+    begin = time.process_time()
     good = 0
     for number, raw, chooser in cases(seed):
-        started = time.monotonic()
+        started = time.process_time()
         if number == count or (seconds is not None and started - begin > seconds):
             return number, good
         try:
             good += check(raw, chooser)
             if number % 100 == 0:
                 check_memory(raw)
-            assert time.monotonic() - started < SECONDS_PER_CASE, "it took too long"
+            assert time.process_time() - started < SECONDS_PER_CASE, "it took too long"
         except Exception as error:
             raise AssertionError(
                 f"seed {seed}, case {number}: {type(error).__name__}: {error}\n{raw.hex()}"

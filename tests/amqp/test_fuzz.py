@@ -70,7 +70,7 @@ def test_octets_made_to_do_harm_are_read_or_refused_soon_and_in_little_memory(na
     raw = BOMBS[name]
     frame = (8 + 3 + len(raw) + 9).to_bytes(4, "big") + bytes((2, 0, 0, 0)) + b"\x00\x53\x10"
     frame += b"\xd0" + (len(raw) + 4).to_bytes(4, "big") + (1).to_bytes(4, "big") + raw
-    began = time.perf_counter()
+    began = time.process_time()
     for octets, read in ((raw, decode), (b"\x00\x53\x77" + raw, decode_message)):
         try:
             text = repr(read(octets)[:1])[:500]
@@ -79,7 +79,7 @@ def test_octets_made_to_do_harm_are_read_or_refused_soon_and_in_little_memory(na
         assert len(text) <= 500
     fuzz_frames.check_memory(frame)
     fuzz_frames.check(frame, random.Random(0))
-    assert time.perf_counter() - began < fuzz_frames.SECONDS_PER_CASE
+    assert time.process_time() - began < fuzz_frames.SECONDS_PER_CASE
 
 
 def test_a_large_frame_in_small_pieces_takes_no_time_that_grows_with_its_square():
@@ -88,7 +88,7 @@ def test_a_large_frame_in_small_pieces_takes_no_time_that_grows_with_its_square(
     frame = (size).to_bytes(4, "big") + bytes((2, 0, 0, 0)) + bytes.fromhex("0053 14c0 0201 43")
     frame += bytes(size - len(frame))
     reader = FrameReader(size, mid_stream=True)
-    began = time.perf_counter()
+    began = time.process_time()
     items = [item for n in range(0, size, 10) for item in reader.feed(frame[n : n + 10])]
-    assert time.perf_counter() - began < fuzz_frames.SECONDS_PER_CASE
+    assert time.process_time() - began < fuzz_frames.SECONDS_PER_CASE
     assert len(items[0].item.payload) == size - 15

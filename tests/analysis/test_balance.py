@@ -82,7 +82,10 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-@pytest.mark.parametrize("name", ["credit", "stalls", "windows", "grants", "latency"])
+ASKED = ["credit", "stalls", "windows", "grants", "latency", "throughput", "violations"]
+
+
+@pytest.mark.parametrize("name", ASKED)
 def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
     question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)

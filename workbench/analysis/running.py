@@ -142,6 +142,14 @@ def _absolute(name: str) -> Column:
 def kept(rows: DataFrame) -> DataFrame:
     """The same rows, worked out once, when they are first asked for, and kept while in use.
 
-    Without it each use would work them out again, and each use of that again.
+    Without it each use would work them out again, and each use of that again. They stay dealt as
+    they are: what Spark plans step by step forgets, once it is kept, how it was dealt, and the next
+    window would deal all rows anew, to as few tasks as Spark thinks fit.
     """
-    return rows.localCheckpoint(eager=False)
+    conf, name = rows.sparkSession.conf, "spark.sql.adaptive.enabled"
+    before = conf.get(name)
+    conf.set(name, "false")
+    try:
+        return rows.localCheckpoint(eager=False)
+    finally:
+        conf.set(name, str(before))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from functools import cache
 
@@ -179,3 +180,37 @@ def test_what_cannot_be_is_refused_in_words(preset, given, legal):
     with pytest.raises(ParameterError) as refused:
         stream("two_senders", preset, given)
     assert legal in str(refused.value)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_pythons_collector_is_as_it_was_after_a_long_run_even_one_that_fails(enabled):
+    """It is switched off during the run alone, and never on by it."""
+
+    def refuse(_table):
+        raise OSError("no room")
+
+    was = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        stream("two_senders", BLOG, {"run_ms": 1})
+        assert gc.isenabled() is enabled
+        with pytest.raises(OSError, match="no room"):
+            stream("two_senders", BLOG, {"run_ms": 1}, take=refuse)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was else gc.disable)()
+
+
+def test_a_message_leaves_no_cycle_behind():
+    """So memory does not grow while Python's collector looks seldom."""
+    gc.collect()
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        done = stream("two_senders", BLOG, {"run_ms": 20})
+        found = gc.collect()
+    finally:
+        if was:
+            gc.enable()
+    messages = sum(one.messages for one in counted(done.world))
+    assert found < messages / 20

@@ -197,7 +197,10 @@ class Nodes:
         if len(queues) == 1:
             (queue,) = queues
             single = SinglePublication(queue, done, self._no_more)
-            self._waiting.setdefault(queue, {})[single] = None
+            waiting = self._waiting.get(queue)
+            if waiting is None:
+                waiting = self._waiting[queue] = {}
+            waiting[single] = None
             queue.publish(
                 payload,
                 message_format,
@@ -219,7 +222,9 @@ class Nodes:
             )
 
     def _no_more(self, publication: Publication | SinglePublication, queue: QueueProcess) -> None:
-        self._waiting.get(queue, {}).pop(publication, None)
+        waiting = self._waiting.get(queue)
+        if waiting is not None:
+            waiting.pop(publication, None)
 
     def bind(self, exchange: str, queue: str, key: str = "", **arguments: Any) -> None:
         """Bind a queue to an exchange.

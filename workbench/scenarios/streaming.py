@@ -6,13 +6,16 @@ preset, parameters and seed as any other, and makes the same rows in the same or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import Tap, VirtualClock
+from workbench.trace.aside import Aside
 from workbench.trace.columns import ColumnRecorder
 
 from .declare import Scenario
@@ -20,6 +23,8 @@ from .run import name_of
 from .world import World
 
 EVENTS_AT_A_TIME = 50_000
+YOUNG = 1
+"""Generation of Python's collector: objects that it has looked at once at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +61,8 @@ def stream(
         scenario: a scenario or its name.
         preset: a preset or its name; None: the one that the scenario is meant for.
         parameters: values that differ from the scenario's defaults.
-        take: called with Arrow tables of rows without octets; None: no row is made.
+        take: called with Arrow tables of rows without octets, one after the other, in a thread of
+            its own: what it raises ends the run, and is raised here. None: no row is made.
         told: called now and then with the virtual time in us.
         seed: for scenarios with chance in them.
 
@@ -76,19 +82,40 @@ def stream(
     name = name_of(scenario, preset, values, (), seed)
     clock = VirtualClock()
     recorder = None
-    if take is not None:
-        recorder = ColumnRecorder(name, now=lambda: clock.now_us, sink=take)
+    aside = None if take is None else Aside()
+    if take is not None and aside is not None:
+        recorder = ColumnRecorder(name, now=lambda: clock.now_us, sink=take, do=aside.do)
     tap: Tap | None = recorder
     effective = scenario.effective(preset, values)
     world = World(preset=effective, parameters=values, seed=seed, tap=tap, clock=clock)
-    scenario.build(world)
     events = 0
-    while clock.due:
-        events += clock.run_until_rest(EVENTS_AT_A_TIME)
-        if told is not None:
-            told(clock.now_us)
+    with aside or nullcontext(), _seldom_collected() as collect:
+        scenario.build(world)
+        while clock.due:
+            events += clock.run_until_rest(EVENTS_AT_A_TIME)
+            collect()
+            if told is not None:
+                told(clock.now_us)
+        if recorder is not None:
+            recorder.flush()
     if recorder is None:
         return Streamed(name=name, world=world, rows=0, events=events)
-    recorder.flush()
     problems = tuple(recorder.problems)
     return Streamed(name=name, world=world, rows=recorder.count, events=events, problems=problems)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[Callable[[], object]]:
+    """Python looks for unreachable cycles when the function that this gives is called, not before.
+
+    A run makes millions of objects that stay, and hardly a cycle: looking at each of them again and
+    again is a tenth of its time. Called now and then, every object is looked at once, when young.
+    """
+    if not gc.isenabled():
+        yield lambda: None
+        return
+    gc.disable()
+    try:
+        yield lambda: gc.collect(YOUNG)
+    finally:
+        gc.enable()

@@ -114,7 +114,7 @@ class World:
             latency_us=latency_us,
             connection=name,
             tap=self.tap,
-            next_frame_id=lambda: next(self._frame_ids),
+            next_frame_id=self._frame_ids.__next__,
             capacity=capacity,
             size=item_size,
             prompt=prompt,

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol
 
 from .clock import Priority, Timer, VirtualClock
@@ -175,7 +176,9 @@ class Wire:
         """
         lane = self._by_sender[id(end)]
         now_us = self._clock.now_us
-        lane.last_arrival_us = max(lane.last_arrival_us, now_us + lane.latency_us)
+        arrives_us = now_us + lane.latency_us
+        if arrives_us > lane.last_arrival_us:
+            lane.last_arrival_us = arrives_us
         flight = Flight(
             frame_id=self._next_frame_id(),
             item=item,
@@ -391,13 +394,13 @@ class Wire:
     def _arrive(self, lane: _Lane) -> None:
         lane.timer = None
         self._let_in(lane)
-        while self.prompt and self._next_is_due(lane):
+        while self.prompt and lane.flights and self._next_is_due(lane):
             self._let_in(lane)
         if lane.flights:
             self._schedule(lane)
 
     def _next_is_due(self, lane: _Lane) -> bool:
-        if not lane.flights or lane.closed or lane.held:
+        if lane.closed or lane.held:
             return False
         first = lane.flights[0]
         return not first.parked and first.arrives_us <= self._clock.now_us
@@ -406,12 +409,14 @@ class Wire:
         flight = lane.flights.popleft()
         if lane.closed:
             lane.passes -= 1
-        lane.last_arrival_us = max(lane.last_arrival_us, self._clock.now_us)
+        now_us = self._clock.now_us
+        if now_us > lane.last_arrival_us:
+            lane.last_arrival_us = now_us
         intake = getattr(lane.receiver, "intake", None)
         if intake is None:
             self._take_in(lane, flight)
         else:
-            intake(flight.item, lambda: self._take_in(lane, flight))
+            intake(flight.item, partial(self._take_in, lane, flight))
 
     def _take_in(self, lane: _Lane, flight: Flight) -> None:
         """The receiver works the frame in; only now is it read."""
@@ -455,5 +460,4 @@ def _checked_latency(latency_us: int) -> int:
 
 
 def _counter() -> Callable[[], int]:
-    issued = iter(range(2**63))
-    return lambda: next(issued)
+    return iter(range(2**63)).__next__

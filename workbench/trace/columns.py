@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.amqp.connection import Connection
+from workbench.amqp.flow import ReceiverLinkFlow, SenderLinkFlow
 from workbench.amqp.frame import Frame
 from workbench.amqp.performatives import Transfer
 from workbench.amqp.receiver import ReceiverLink
@@ -45,6 +46,10 @@ TRANSFER_NUMBERS = (
 )  # fmt: skip
 
 
+def _now(job: Callable[[], None]) -> None:
+    job()
+
+
 class ColumnRecorder(Recorder):
     """A tap that hands the trace on in tables; `rows` stays empty.
 
@@ -53,6 +58,8 @@ class ColumnRecorder(Recorder):
         now: gives the run's time in microseconds.
         sink: called with an Arrow table of some 100,000 rows, again and again, without octets; and
             by `flush` with the rest.
+        batch_rows: rows in a table.
+        do: has a table made and handed on, now or a little later, in order; see `Aside`.
 
     Attributes:
         count: rows made so far.
@@ -65,10 +72,12 @@ class ColumnRecorder(Recorder):
         now: Callable[[], int],
         sink: Callable[[Any], None],
         batch_rows: int = BATCH_ROWS,
+        do: Callable[[Callable[[], None]], None] = _now,
     ) -> None:
         super().__init__(run, now=now, keep=False)
         self._clock_us = now
         self._take = sink
+        self._do = do
         self._batch_rows = batch_rows
         self._next_flush = batch_rows
         self._others: list[Row] = []
@@ -81,9 +90,10 @@ class ColumnRecorder(Recorder):
 
     def flush(self) -> None:
         """Hand on what is kept."""
-        if self._others or any(shape.rows for shape in self._shapes.values()):
-            self._take(table_of(self._others, list(self._shapes.values())))
-            self._others = []
+        kept = [shape.taken() for shape in self._shapes.values() if shape.rows]
+        if self._others or kept:
+            others, self._others = self._others, []
+            self._do(lambda: self._take(table_of(others, kept)))
         self._next_flush = self._seq + self._batch_rows
 
     # -- frames -------------------------------------------------------------------------------
@@ -119,14 +129,16 @@ class ColumnRecorder(Recorder):
         if subject is None:
             return False
         session, link = subject
-        assert isinstance(link, SenderLink | ReceiverLink)
-        counters, windows = link.counters, session.counters
-        credit, available = counters.link_credit, counters.available
+        windows = session.counters
         window = windows.remote_incoming_window
+        unconfirmed, held = None, None
+        counters: SenderLinkFlow | ReceiverLinkFlow
         if type(link) is ReceiverLink:
-            unconfirmed, held = link.unconfirmed, None
+            unconfirmed, counters = link.unconfirmed, link.counters
+            credit, available = counters.link_credit, counters.available
         elif type(link) is SenderLink:
-            unconfirmed = None
+            counters = link.counters
+            credit, available = counters.link_credit, counters.available
             free = credit > 0 and available > 0 and window and not self._full
             held = brakes.NONE if free else self._held(flight, session, link, outgoing)
         else:
@@ -136,7 +148,11 @@ class ColumnRecorder(Recorder):
             frame.message_format, counters.drain, held, unconfirmed is None,
         )  # fmt: skip
         shape = self._shapes.get(key)
-        t_us = self._time(self._clock_us())
+        t_us = self._clock_us()
+        if t_us > self._t_us:
+            self._t_us = t_us
+        else:
+            t_us = self._t_us
         if shape is None:
             if None in (counters.delivery_count, windows.next_incoming_id, window):
                 return False  # before both ends have told everything; after that they have
@@ -147,15 +163,15 @@ class ColumnRecorder(Recorder):
         size = shape.sizes.get(width)
         if size is None:
             size = shape.sizes[width] = FRAME_HEADER + frame.size()
-        numbers = shape.numbers
-        numbers.extend(
-            (
+        numbers: Any = shape.numbers  # what may be None before both ends have spoken is not now
+        numbers.fromlist(  # of a list: twice as quick as of a tuple
+            [
                 self._seq, t_us, flight.frame_id, payload_size,
                 size + payload_size, number, credit, available, len(link.unsettled),
                 counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
                 windows.outgoing_window, windows.next_incoming_id, window,
                 windows.remote_outgoing_window,
-            )  # type: ignore[arg-type]
+            ]
         )  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)
@@ -239,9 +255,9 @@ class ColumnRecorder(Recorder):
         if t_us > self._t_us:
             self._t_us = t_us
         if ledger:
-            shape.numbers.extend((self._seq, self._t_us, *ledger.values()))
+            shape.numbers.fromlist([self._seq, self._t_us, *ledger.values()])
         else:
-            shape.numbers.extend((self._seq, self._t_us))
+            shape.numbers.fromlist([self._seq, self._t_us])
         if extra:
             shape.texts.append(_text(extra))
         self._seq += 1

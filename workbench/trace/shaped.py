@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .schema import Row, arrow_schema
 
@@ -40,8 +40,29 @@ class Shape:
         """How many are kept."""
         return len(self.numbers) // len(self.names)
 
-    def taken(self) -> dict[str, Any]:
-        """What differs, by column; nothing is kept any more."""
+    def taken(self) -> Taken:
+        """What is kept; nothing is kept here any more."""
+        taken = Taken(self.pattern, self.names, self.text, self.numbers, self.texts)
+        self.numbers, self.texts = array("q"), []
+        return taken
+
+
+class Taken(NamedTuple):
+    """Rows of one shape that will not change any more."""
+
+    pattern: Row
+    names: tuple[str, ...]
+    text: str | None
+    numbers: array[int]
+    texts: list[Any]
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return len(self.numbers) // len(self.names)
+
+    def columns(self) -> dict[str, Any]:
+        """What differs, by column."""
         import pyarrow as pa
 
         count, step = self.rows, len(self.names)
@@ -51,7 +72,6 @@ class Shape:
             found[name] = pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(column)])
         if self.text is not None:
             found[self.text] = self.texts
-        self.numbers, self.texts = array("q"), []
         return found
 
 
@@ -62,14 +82,14 @@ class _Batch:
         count: how many in all.
     """
 
-    def __init__(self, shapes: Sequence[Shape], others: Sequence[Row]) -> None:
+    def __init__(self, shapes: Sequence[Taken], others: Sequence[Row]) -> None:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         self._sizes = [shape.rows for shape in shapes]
         self._patterns = [shape.pattern for shape in shapes]
         self._others = others
-        self._differ = [shape.taken() for shape in shapes]
+        self._differ = [shape.columns() for shape in shapes]
         self.count = sum(self._sizes) + len(others)
         # Row by row its shape, or behind the shapes its place among the others.
         which = array("i")
@@ -131,10 +151,10 @@ class _Batch:
         return pa.concat_arrays(parts).take(self._order)
 
 
-def table_of(others: Sequence[Row], shapes: Sequence[Shape]) -> Any:
-    """One table of all these rows in order of `seq`, without octets; the shapes are empty then."""
+def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
+    """One table of all these rows in order of `seq`, without octets."""
     import pyarrow as pa
 
     schema = arrow_schema()
-    batch = _Batch([shape for shape in shapes if shape.rows], others)
+    batch = _Batch(shapes, others)
     return pa.Table.from_arrays([batch.column(field) for field in schema], schema=schema)

@@ -47,13 +47,13 @@ class Chunks:
     def of(cls, rows: int) -> Chunks:
         """For a trace of so many rows.
 
-        128 chunks are dealt to 64 tasks by their hash. The fullest task then has about a twentieth
-        of the rows, and a thousand links give at most 128,000 summaries. A small trace is cut less
-        often: each task costs about 20 ms.
+        128 chunks are dealt to 40 tasks by their hash. The fullest task then has less than a tenth
+        of the rows, and a thousand links give at most 128,000 summaries. More tasks would cost more
+        than they balance: each takes about 20 ms, most of it to be sent and unpacked.
         """
         return cls(
             rows=max(2_048, rows // 128),
-            tasks=max(4, min(64, rows // 4_096)),
+            tasks=max(4, min(40, rows // 4_096)),
             whole=rows <= WHOLE_ROWS,
         )
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN, SENT
+from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import Chunks, in_cells
+from .roster import LINK, is_frame, logger, present, roster
 from .seen import other
 from .sweep import alone, settled, sweep
 
@@ -29,7 +30,6 @@ __all__ = [
     "session_key", "turns", "viewed", "watched",
 ]  # fmt: skip
 
-LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 NONE, UNKNOWN, STATED, SOME = 0, 1, 2, 3
 """No message waits; nobody knows; the sender said that some do; its own counter says so."""
 SURE = -1
@@ -50,35 +50,22 @@ def session_key(peer: str) -> Column:
 def link_keys(trace: DataFrame) -> DataFrame:
     """Each link once: its names and, as `lkey` and `skey`, the hashes that stand for it."""
     return (
-        trace.where("link is not null and link_sender is not null and session is not null")
-        .groupBy(*LINK)
-        .agg(F.lit(1).alias("one"))
+        roster(trace)
+        .where("link is not null and link_sender is not null and session is not null")
+        .select(*LINK)
+        .distinct()
         .select(*LINK, F.xxhash64(*LINK).alias("lkey"), session_key("link_sender").alias("skey"))
     )
 
 
-def present(trace: DataFrame) -> DataFrame:
-    """Whose rows each connection has; a handful of rows."""
-    logger = F.when(F.col("event") == SENT, F.col("from_peer")).when(
-        F.col("event") != OBSERVED, other(F.col("from_peer"))
-    )
-    frames = trace.where(
-        (F.col("protocol") == AMQP_1_0)
-        & F.col("event").isin(*FRAME_EVENTS)
-        & F.col("connection").isNotNull()
-    )
-    return frames.groupBy("run", "connection").agg(
-        F.coalesce(F.max(logger == CLIENT), F.lit(False)).alias("has_client"),
-        F.coalesce(F.max(logger == BROKER), F.lit(False)).alias("has_broker"),
-        F.max(F.col("event") == OBSERVED).alias("has_observed"),
-    )
-
-
-def viewed(trace: DataFrame, kinds: tuple[str, ...], inner: Column | None = None) -> DataFrame:
+def viewed(
+    trace: DataFrame, peers: DataFrame, kinds: tuple[str, ...], inner: Column | None = None
+) -> DataFrame:
     """Frames of these kinds, once for each end of which they tell what it knows.
 
     Args:
-        trace: the trace.
+        trace: the trace, or those of its rows that matter.
+        peers: of `roster.present`, of the whole trace.
         kinds: of frames. A transfer tells of the end alone that sent it.
         inner: internal rows that are wanted too; they tell of their link's sender.
 
@@ -87,18 +74,16 @@ def viewed(trace: DataFrame, kinds: tuple[str, ...], inner: Column | None = None
         own row, no other stands in).
     """
     inner = F.lit(False) if inner is None else inner
-    is_frame = (F.col("protocol") == AMQP_1_0) & F.col("event").isin(*FRAME_EVENTS)
     rows = trace.where(
-        F.col("connection").isNotNull() & ((is_frame & F.col("kind").isin(*kinds)) | inner)
-    ).withColumn("is_frame", is_frame)
-    rows = rows.join(F.broadcast(present(trace)), ["run", "connection"], "left")
+        F.col("connection").isNotNull() & ((is_frame() & F.col("kind").isin(*kinds)) | inner)
+    ).withColumn("is_frame", is_frame())
+    rows = rows.join(F.broadcast(peers), ["run", "connection"], "left")
     author = F.col("from_peer")
-    logger = F.when(F.col("event") == SENT, author).when(F.col("event") != OBSERVED, other(author))
     stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")
 
     def tells(peer: Column) -> Column:
         has = F.when(peer == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
-        return F.when(has, F.coalesce(logger == peer, F.lit(False))).otherwise(stands_in)
+        return F.when(has, F.coalesce(logger() == peer, F.lit(False))).otherwise(stands_in)
 
     hears = tells(other(author)) & (F.col("kind") != "transfer")
     views = F.when(~F.col("is_frame"), F.array(F.lit(False))).otherwise(
@@ -123,7 +108,7 @@ def _rows(trace: DataFrame) -> DataFrame:
         & F.col("link_sender").isin(CLIENT, BROKER)
         & (F.coalesce(available.isNotNull() & by_sender, F.lit(False)) | gate)
     )  # fmt: skip
-    rows = viewed(trace, _KINDS, inner).where("session is not null")
+    rows = viewed(trace, present(trace), _KINDS, inner).where("session is not null")
     rows = rows.withColumns(
         {
             "skey": session_key("view"),

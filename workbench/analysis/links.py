@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import (
-    AMQP_1_0,
-    BROKER,
-    CLIENT,
-    FRAME_EVENTS,
-    OBSERVED,
-    RECEIVED,
-)
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
+
+from .roster import LINK, is_named, of_a_link, roster, stray
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,7 +31,6 @@ NEVER = -1
 OTHER, TRANSFERRED, OPENED, STARTED, STATED, WELCOMED, GRANTED = range(7)
 """What a frame does to its link's counters; see `link_rows`."""
 _LOSSES = ("gap", "error")
-_NAMES = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
 def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> DataFrame:
@@ -64,7 +59,7 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         handles of the two ends belong together there, so nothing is counted for it.
     """
     frame, user = F.col("frame"), by_user()
-    rows = trace.where(_of_a_link()).select(
+    rows = trace.where(of_a_link()).select(
         _key(_end()).alias("key"),
         "run",
         "connection",
@@ -104,22 +99,9 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
 _FIELDS = ("initial_delivery_count", "delivery_count", "link_credit", "delivery_id")
 
 
-def _of_a_link() -> Column:
-    return (
-        (F.col("protocol") == AMQP_1_0)
-        & F.col("event").isin(*FRAME_EVENTS)
-        & F.col("session").isNotNull()
-        & (F.col("link").isNotNull() | F.col("frame")["handle"].isNotNull())
-    )
-
-
 def by_user() -> Column:
     """The frame is of the link's sender; null where the sender is not known."""
     return F.col("from_peer") == F.col("link_sender")
-
-
-def _named() -> Column:
-    return F.col("link").isNotNull() & F.col("link_sender").isNotNull()
 
 
 def _end() -> Column:
@@ -133,19 +115,15 @@ def _end() -> Column:
 
 def _key(end: Column) -> Column:
     """An unnamed link is told apart by its handle, so that it is never mixed with another."""
-    return F.xxhash64(*_NAMES, end, _stray())
-
-
-def _stray() -> Column:
-    return F.when(~_named(), F.col("frame")["handle"])
+    return F.xxhash64(*LINK, end, stray())
 
 
 def _op(user: Column) -> Column:
     frame, kind = F.col("frame"), F.col("kind")
     count, credit = frame["delivery_count"], frame["link_credit"]
     goes_on = F.coalesce(frame["more"], F.lit(False)) & ~F.coalesce(frame["aborted"], F.lit(False))
-    granter = F.coalesce(_named() & ~user, F.lit(False))
-    user = F.coalesce(_named() & user, F.lit(False))
+    granter = F.coalesce(is_named() & ~user, F.lit(False))
+    user = F.coalesce(is_named() & user, F.lit(False))
     return (
         F.when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
         .when(user & (kind == "flow") & count.isNotNull(), STATED)
@@ -162,28 +140,17 @@ def link_names(trace: DataFrame) -> DataFrame:
     Columns: `key`, those of the link's name, `end`, and `whole`: no frame of its connection is
     missing at the beginning of the trace.
     """
-    header = F.col("kind") == "protocol-header"
-    peers = {peer: F.coalesce(header & (F.col("from_peer") == peer), F.lit(False)) for peer in
-             (CLIENT, BROKER)}  # fmt: skip
-    of_a_link = F.coalesce(_of_a_link(), F.lit(False))
-    handle = F.when(of_a_link, _stray()).alias("handle")
-    groups = (
-        trace.where(of_a_link | header)
-        .groupBy(*_NAMES, of_a_link.alias("of_a_link"), handle)
-        .agg(*(F.max(there).alias(peer) for peer, there in peers.items()))
-    )
-    from pyspark.sql import Window
-
     connection = Window.partitionBy("run", "connection")
-    named = _named()
+    named = is_named()
     ends = F.when(named, F.array(F.lit(SENDER), F.lit(RECEIVER))).otherwise(F.array(F.lit(SENDER)))
     return (
-        groups.withColumn(
+        roster(trace)
+        .withColumn(
             "whole", F.max(CLIENT).over(connection) & F.max(BROKER).over(connection) & named
         )
         .where("of_a_link")
         .withColumn("end", F.explode(ends))
-        .select(F.xxhash64(*_NAMES, "end", "handle").alias("key"), *_NAMES, "end", "whole")
+        .select(F.xxhash64(*LINK, "end", "handle").alias("key"), *LINK, "end", "whole")
     )
 
 

@@ -14,6 +14,7 @@ any. Three steps:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -37,7 +38,8 @@ from .holds import (
     viewed,
     watched,
 )
-from .running import running
+from .roster import alarms, is_frame, present, run_ends
+from .running import kept, running
 from .schemas import STALLS, TRACE
 from .sweep import settled
 
@@ -69,10 +71,12 @@ def stalls(
     def transform(trace: DataFrame) -> DataFrame:
         seen = watched(trace, chunks)
         few = settled(turns(seen, chunks, prompt_us))
-        links = settled(link_keys(trace))
+        links = link_keys(trace)
         dealt = _dealt(seen, few, links, trace, chunks)
-        held = _numbered(_own(few).unionByName(dealt, allowMissingColumns=True), trace, chunks)
-        found = _told(_grouped(held, chunks, prompt_us), prompt_us)
+        # What is left is at most half of the rows, mostly next to none.
+        fewer = replace(chunks, tasks=max(4, chunks.tasks // 2))
+        held = _numbered(_own(few).unionByName(dealt, allowMissingColumns=True), trace, fewer)
+        found = _told(_grouped(held, fewer, prompt_us), prompt_us)
         return _named(found, links, trace).where(F.col("end_us") - F.col("start_us") >= min_us)
 
     return transform
@@ -115,7 +119,8 @@ def _dealt(
 def _events(trace: DataFrame) -> DataFrame:
     """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
     place = ("seq", "t_us", "frame_id")
-    ends = viewed(trace, ("end", "close")).select(
+    rows = kept(_rare(trace))
+    ends = viewed(rows, present(trace), ("end", "close")).select(
         F.when(F.col("kind") == "end", session_key("view"))
         .otherwise(F.xxhash64("run", "connection", "view")).alias("dkey"),
         *place, F.lit(True).alias("over"),
@@ -123,7 +128,7 @@ def _events(trace: DataFrame) -> DataFrame:
     tcp = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
     gone = F.col("event") == "disconnect"
     both = F.array(F.lit(CLIENT), F.lit(BROKER))
-    others = trace.where((tcp | gone) & F.col("connection").isNotNull()).withColumn(
+    others = rows.where((tcp | gone) & F.col("connection").isNotNull()).withColumn(
         "peer", F.explode(F.when(gone, both).otherwise(F.array(peer_of(F.col("vantage")))))
     )
     others = others.select(
@@ -134,14 +139,19 @@ def _events(trace: DataFrame) -> DataFrame:
     return ends.unionByName(others, allowMissingColumns=True)
 
 
+def _rare(trace: DataFrame) -> DataFrame:
+    """The rows that `_events` are made of, with no more than that takes."""
+    stops = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
+    ends = F.col("kind").isin("end", "close") & is_frame()
+    return trace.where(stops | (F.col("event") == "disconnect") | ends).select(
+        "run", "seq", "t_us", "frame_id", "vantage", "event", "protocol", "kind", "from_peer",
+        "connection", "session", "link_sender",
+    )  # fmt: skip
+
+
 def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Adds brake and what is known after each row, and `hold`, the number of the link's hold."""
-    alarms = (
-        trace.where("event = 'alarm-set'")
-        .groupBy(F.xxhash64("run").alias("run"))
-        .agg(F.min("seq").alias("alarm"))
-    )
-    rows = rows.join(F.broadcast(alarms), "run", "left").withColumnRenamed("lkey", "key")
+    rows = rows.join(F.broadcast(alarms(trace)), "run", "left").withColumnRenamed("lkey", "key")
     word = F.col("shut.word")
     alarm = (word == SURE) | F.coalesce(word > F.col("alarm"), F.lit(False))
     gate, here = F.col("gate"), F.col("here")
@@ -288,11 +298,10 @@ def _told(rows: DataFrame, prompt_us: int) -> DataFrame:
 
 def _named(found: DataFrame, links: DataFrame, trace: DataFrame) -> DataFrame:
     """With the names of links; what nothing ended lasts to the run's last row."""
-    last = trace.groupBy(F.xxhash64("run").alias("run_key")).agg(F.max("t_us").alias("last_us"))
     names = links.select("lkey", *LINK)
     named = (
         found.withColumnRenamed("run", "run_key")
         .join(F.broadcast(names), "lkey")
-        .join(F.broadcast(last), "run_key")
+        .join(F.broadcast(run_ends(trace)), "run_key")
     )
     return named.withColumns({"end": F.lit("sender"), "end_us": F.coalesce("end_us", "last_us")})

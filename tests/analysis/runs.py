@@ -10,7 +10,7 @@ from workbench.trace.importer import import_capture
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 
 # The article's run in full is a matter for the benchmark.
-SHORT = {"two_senders": {"run_ms": 5}}
+SHORT = {"two_senders": {"run_ms": 1}}
 
 
 def acted(name, preset, parameters, *acts):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import os
 
 import pytest
 from pyspark.sql import Window
@@ -82,8 +83,12 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-# Windows and grants are put together from the same steps as these.
-ASKED = ["credit", "stalls", "latency", "throughput", "violations"]
+LONG = pytest.mark.skipif(
+    "WORKBENCH_LONG" not in os.environ,
+    reason="half a minute of Spark each, over the steps that stalls takes; WORKBENCH_LONG=1 asks",
+)
+MORE = ("windows", "grants", "latency", "throughput", "violations")
+ASKED = ["credit", "stalls", *(pytest.param(name, marks=LONG) for name in MORE)]
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -26,7 +26,8 @@ def made_rows(seed, runs):
     """So many runs, drawn with this seed, each under a name that says what was done to it.
 
     The first ones are not drawn: senders that send more than they were granted, messages of several
-    frames and handles that are too high are in every trace, whatever there is to draw from.
+    frames, handles that are too high and ids that were never sent are in every trace,
+    whatever there is to draw from.
     """
     draw = random.Random(seed)
     sources = list(scenario_rows().items())
@@ -36,7 +37,9 @@ def made_rows(seed, runs):
     sources += list(by_run.items())
     spoiled = scanted(random.Random(seed), scenario_rows()[OVERRUN])
     rows = [replace(row, run=f"{seed} {OVERRUN} scanted") for row in spoiled]
-    for name, spoil in ((SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed)):
+    for name, spoil in (
+        (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
+    ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)
         rows += [replace(row, run=f"{seed} {name} {spoil.__name__}") for row in found]
@@ -168,6 +171,23 @@ def narrowed(draw, rows):
     del draw
     return [
         replace(row, frame={**row.frame, "handle_max": 0}) if row.kind == "begin" else row
+        for row in rows
+    ]
+
+
+def foretold(draw, rows):
+    """Every flow speaks of a thousand frames more than were sent."""
+    del draw
+    return [
+        replace(
+            row,
+            frame={
+                **row.frame,
+                "next_incoming_id": serial.add(row.frame["next_incoming_id"], 1000),
+            },
+        )
+        if row.kind == "flow" and row.frame.get("next_incoming_id") is not None
+        else row
         for row in rows
     ]
 

@@ -15,7 +15,7 @@ from workbench import presets
 from workbench.amqp import SessionSettings
 from workbench.scenarios import World, registry
 from workbench.scenarios.streaming import stream
-from workbench.sim import Direction, Flight, VirtualClock
+from workbench.sim import Direction, Flight, Taps, VirtualClock
 from workbench.trace.columns import ColumnRecorder
 from workbench.trace.files import TraceFileError, TraceWriter, to_table
 from workbench.trace.schema import arrow_schema
@@ -136,6 +136,50 @@ def test_whatever_is_told_becomes_the_same_row(told):
     ours.flush()
     assert pa.concat_tables(tables).to_pylist() == to_table(plain.rows, raw=False).to_pylist()
     assert ours.problems == plain.problems
+
+
+SERIES = st.fixed_dictionaries(
+    {
+        "event": st.sampled_from(["note", "confirm", "alarm-set", "no-event"]),
+        "vantage": st.sampled_from(["broker", "queue:q"]),
+        "ledger": st.sampled_from([(), ("mailbox",), ("link_credit", "available"), ("nonsense",)]),
+        "extra": st.sampled_from([(), ("message",), ("first", "last")]),
+    },
+    optional={"kind": st.just("k"), "link": WORD, "link_sender": st.just("broker")},
+)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    kinds=st.lists(SERIES, min_size=1, max_size=3),
+    told=st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**62), 2**62)), max_size=12),
+)
+def test_a_series_makes_the_rows_that_are_told_one_by_one(kinds, told):
+    """Prepared or not, by columns or by rows, through one tap or several: the same trace."""
+    tables: list[pa.Table] = []
+    columns = ColumnRecorder("r", now=lambda: 5, sink=tables.append, batch_rows=5)
+    plain, one, other = Recorder("r"), Recorder("r"), Recorder("r")
+    taps = (columns, Taps(one, other))
+    notes = [[tap.series(**kind) for tap in taps] for kind in kinds]
+    for t_us, (which, number) in enumerate(told):
+        which %= len(kinds)
+        kind = dict(kinds[which])
+        ledger, extra = kind.pop("ledger"), kind.pop("extra")
+        numbers = [number, number // 2, 3, 4][: len(ledger) + len(extra)]
+        for note in notes[which]:
+            note(t_us, *numbers)
+        plain.internal(
+            t_us=t_us,
+            ledger=dict(zip(ledger, numbers, strict=False)),
+            extra=dict(zip(extra, numbers[len(ledger) :], strict=True)),
+            **kind,
+        )
+    columns.flush()
+    wanted = to_table(plain.rows, raw=False).to_pylist()
+    assert [row for table in tables for row in table.to_pylist()] == wanted
+    assert one.problems == columns.problems == plain.problems
+    assert to_table(one.rows, raw=False).to_pylist() == wanted
+    assert to_table(other.rows, raw=False).to_pylist() == wanted
 
 
 class Seen:

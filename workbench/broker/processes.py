@@ -153,26 +153,27 @@ class Processes:
             )
         return inbox
 
-    def _mailbox_note(self, session: Session, name: str) -> Task:
-        """What tells how much waits in a session; as `_note_session`, and quicker."""
-        host, clock = self._host, self._host.clock
-        tap, unseen, ordinal = host.tap.internal, host.unseen, session.ordinal
+    def _mailbox_note(self, session: Session, name: str) -> Task | None:
+        """What tells how much waits in a session; as `_note_session`, and quicker.
+
+        None where nobody wants to know.
+        """
+        host, clock, waiting = self._host, self._host.clock, self._waiting
+        tell = host.tap.series(
+            event="note",
+            kind="mailbox",
+            vantage=name,
+            connection=host.name,
+            session=session.ordinal,
+            ledger=("mailbox",),
+        )
+
+        sessions = self._sessions
 
         def note() -> None:
-            if unseen:
-                return
-            depth = self._waiting.get(session, 0) + self._sessions[session].depth
-            tap(
-                t_us=clock.now_us,
-                event="note",
-                kind="mailbox",
-                vantage=name,
-                connection=host.name,
-                session=ordinal,
-                ledger={"mailbox": depth},
-            )
+            tell(clock.now_us, waiting.get(session, 0) + sessions[session].depth)
 
-        return note
+        return None if host.unseen else note
 
     def _busy(self) -> bool:
         return any(inbox.busy for inbox in self._sessions.values())

@@ -49,7 +49,7 @@ from workbench.queues import (
     Touch,
 )
 from workbench.queues.drafts import draft_of
-from workbench.sim import Actor, NoTap, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Note, Tap, VirtualClock
 
 from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
@@ -95,6 +95,7 @@ class QueueProcess:
         self._clock = clock
         self._tap = tap
         self._unseen = type(tap) is NoTap
+        self._series: dict[tuple[str, str | None], Note] = {}
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
@@ -402,19 +403,35 @@ class QueueProcess:
     ) -> None:
         if self._unseen:
             return
+        now_us, queue = self._clock.now_us, self.queue
+        if extra is None:
+            tell = self._series.get((event, kind)) or self._prepared(event, kind)
+            tell(now_us, queue.ready, queue.unsettled, self._actor.depth)
+            return
         self._tap.internal(
-            t_us=self._clock.now_us,
+            t_us=now_us,
             event=event,
             vantage=self._actor.name,
             kind=kind,
-            queue=self.queue.name,
+            queue=queue.name,
             ledger={
-                "queue_ready": self.queue.ready,
-                "queue_unsettled": self.queue.unsettled,
+                "queue_ready": queue.ready,
+                "queue_unsettled": queue.unsettled,
                 "mailbox": self._actor.depth,
             },
             extra=extra,
         )
+
+    def _prepared(self, event: str, kind: str | None) -> Note:
+        """What makes rows of such events, of which nothing but counters is told."""
+        tell = self._series[event, kind] = self._tap.series(
+            event=event,
+            vantage=self._actor.name,
+            kind=kind,
+            queue=self.queue.name,
+            ledger=("queue_ready", "queue_unsettled", "mailbox"),
+        )
+        return tell
 
 
 _WORDS: dict[type, str] = {

@@ -64,6 +64,7 @@ class QuorumCluster:
             _not_negative(name, value)
         self.clock = clock
         self.tap: Tap = tap if tap is not None else NoTap()
+        self.unseen = type(self.tap) is NoTap  # rows need not be made
         self.draws: Draws = draws if draws is not None else SeededDraws()
         self.groups: dict[str, QuorumGroup] = {}
         self._writers: dict[str, str] = {}  # names in the logs, with the queue's name

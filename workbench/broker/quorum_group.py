@@ -284,7 +284,8 @@ class QuorumGroup:
     ) -> None:
         for watcher in self.watchers:
             watcher.appended(node, member.replica.log, entries)
-        self._log("append", node, extra={**_span(entries), "messages": message_runs(entries)})
+        if not self._cluster.unseen:
+            self._log("append", node, extra={**_span(entries), "messages": message_runs(entries)})
         owner = self._cluster.nodes[node]
         if self._at_once is None:
             owner.wal.write(self.writer, entries, generation)
@@ -365,8 +366,8 @@ class QuorumGroup:
     def _log(
         self, event: str, node: str, *, kind: str | None = None, extra: dict[str, Any] | None = None
     ) -> None:
-        if self._at_once is not None:
-            return  # before the run: told by one row, if at all
+        if self._cluster.unseen or self._at_once is not None:
+            return  # what is before the run is told by one row, if at all
         machine = self.members[node].machine
         self._cluster.tap.internal(
             t_us=self._clock.now_us,

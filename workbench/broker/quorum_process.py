@@ -45,7 +45,7 @@ from workbench.queues.quorum_commands import (
 )
 from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import FAILED, QuorumTerms
-from workbench.sim import Tap, VirtualClock
+from workbench.sim import NoTap, Tap, VirtualClock
 
 from .payload import time_to_live_ms
 from .queue_mail import Consumer
@@ -107,6 +107,14 @@ class QuorumProcess(QueueProcess):
         self._arguments = arguments
         self._clock = clock
         self._tap = tap
+        self._unseen = type(tap) is NoTap
+        self._tell_confirm = tap.series(
+            event="confirm",
+            vantage=f"queue:{group.name}",
+            queue=group.name,
+            ledger=("queue_ready", "queue_unsettled", "mailbox"),
+            extra=("message",),
+        )
         self._links: dict[str, _Link] = {}
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
         self._full = False
@@ -272,7 +280,15 @@ class QuorumProcess(QueueProcess):
         """A command was applied: a message is confirmed with it, others may see a change."""
         if isinstance(logged.command, Enqueue):
             confirmed, _ = self._told.pop(logged.seq, (None, None))
-            self._log("confirm", extra={"message": logged.enqueue_seq})
+            if not self._unseen:
+                machine: QuorumFifo = self.queue
+                self._tell_confirm(
+                    self._clock.now_us,
+                    machine.ready,
+                    machine.unsettled,
+                    self.mailbox,
+                    logged.enqueue_seq,
+                )
             if confirmed is not None:
                 confirmed()
         if not isinstance(logged.command, Settle | Credit):
@@ -359,6 +375,8 @@ class QuorumProcess(QueueProcess):
     def _log(
         self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
     ) -> None:
+        if self._unseen:
+            return
         machine: QuorumFifo = self.queue
         self._tap.internal(
             t_us=self._clock.now_us,

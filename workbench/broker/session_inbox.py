@@ -30,7 +30,8 @@ class SessionInbox:
         clock: of the run.
         name: of the session in a trace.
         service_ns: what a frame of the client, or a message of a queue, takes.
-        note: called when something came, or is about to be done, other than a confirm.
+        note: called when something came, or is about to be done, other than a confirm; None:
+            nobody wants to know.
         rests: called when everything that came has been done and told.
         prompt: a frame is answered in the event in which it is worked in, and what waits is noted
             once in an event; see `Wire`.
@@ -46,7 +47,7 @@ class SessionInbox:
         name: str,
         service_ns: int,
         *,
-        note: Task,
+        note: Task | None,
         rests: Task,
         prompt: bool = False,
     ) -> None:
@@ -80,11 +81,13 @@ class SessionInbox:
         self._line.append(task)
         if not self._at_work:
             self._begin()
-        if not self._prompt:
-            self._note()
-        elif not self._to_note:
+        if self._note is None or self._to_note:
+            return
+        if self._prompt:
             self._to_note = True
             self._clock.at_once(self._note_once)
+        else:
+            self._note()
 
     def confirm(self, confirm: Any) -> None:
         """A queue has decided on a message: the session hears of it in its turn."""
@@ -129,7 +132,8 @@ class SessionInbox:
         self._timer = None
         task = self._line.popleft()
         assert not isinstance(task, list), "a confirm is never served"
-        self._note()
+        if self._note is not None:
+            self._note()
         task()
         if self._prompt:
             self._next()
@@ -154,7 +158,8 @@ class SessionInbox:
 
     def _note_once(self) -> None:
         self._to_note = False
-        self._note()
+        if self._note is not None:
+            self._note()
 
     def _wake(self) -> None:
         """Nothing waits: what was heard is told as soon as what is due now has been done."""

@@ -2,7 +2,7 @@
 
 from .actor import Actor
 from .clock import ClockError, Priority, Timer, VirtualClock
-from .tap import NoTap, Tap, Taps
+from .tap import NoTap, Note, Tap, Taps
 from .wire import Direction, End, Flight, Wire, WireError
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "End",
     "Flight",
     "NoTap",
+    "Note",
     "Priority",
     "Tap",
     "Taps",

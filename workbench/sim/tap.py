@@ -6,11 +6,15 @@ one causes. Protocol code never looks at a tap and a tap never changes protocol 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from .wire import End, Flight
+
+
+Note: TypeAlias = Callable[..., None]
+"""Makes a row of a series: called with the time in us, and a whole number for each name."""
 
 
 class Tap(Protocol):
@@ -40,6 +44,30 @@ class Tap(Protocol):
     ) -> None:
         """Something happened that is no frame: `enqueue`, `deliver`, `hold`, `action`, ..."""
 
+    def series(
+        self,
+        *,
+        event: str,
+        vantage: str,
+        ledger: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+        **columns: Any,
+    ) -> Note:
+        """Prepares rows as `internal` makes them, that differ in time and whole numbers alone.
+
+        For what is told of each message: a row then costs a call with a few numbers.
+
+        Args:
+            event: of all of them, as vantage and columns; see `internal`.
+            vantage: who logs them.
+            ledger: names of counters.
+            extra: names of details.
+            **columns: what else they have in common.
+
+        Returns:
+            What makes a row: called with the time, then the counters, then the details.
+        """
+
 
 class NoTap:
     """Observes nothing; lets the observed code call without asking."""
@@ -52,6 +80,10 @@ class NoTap:
 
     def internal(self, *, t_us: int, event: str, vantage: str, **columns: Any) -> None:
         """Nothing."""
+
+    def series(self, *, event: str, vantage: str, **columns: Any) -> Note:
+        """Nothing either."""
+        return _nothing
 
 
 class Taps:
@@ -76,9 +108,37 @@ class Taps:
         for tap in tuple(self.taps):
             self._guard(tap, "internal", t_us=t_us, event=event, vantage=vantage, **columns)
 
+    def series(
+        self,
+        *,
+        event: str,
+        vantage: str,
+        ledger: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+        **columns: Any,
+    ) -> Note:
+        """Each row passed on to every tap."""
+        count = len(ledger)
+
+        def note(t_us: int, *numbers: int) -> None:
+            self.internal(
+                t_us=t_us,
+                event=event,
+                vantage=vantage,
+                ledger=dict(zip(ledger, numbers, strict=False)),
+                extra=dict(zip(extra, numbers[count:], strict=True)),
+                **columns,
+            )
+
+        return note
+
     def _guard(self, tap: Tap, method: str, *args: Any, **columns: Any) -> None:
         try:
             getattr(tap, method)(*args, **columns)
         except Exception as error:  # whatever it is: an observer must not disturb
             self.taps.remove(tap)
             self.failures.append((tap, error))
+
+
+def _nothing(_t_us: int, *_numbers: int) -> None:
+    pass

@@ -23,7 +23,7 @@ from .braking import peer_of
 from .fields import EXTRA_JSON
 from .flatten import json_text, plain
 from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
-from .shaped import Shape, table_of
+from .shaped import DETAIL, Shape, table_of
 from .taps import Recorder, frame_row
 
 BATCH_ROWS = 100_000
@@ -82,6 +82,8 @@ class ColumnRecorder(Recorder):
         self._next_flush = batch_rows
         self._others: list[Row] = []
         self._shapes: dict[Any, Shape] = {}
+        # Of a link at one end: in what its last transfer was like others, and their shape.
+        self._last: dict[Any, tuple[tuple[Any, ...], Shape]] = {}
 
     @property
     def count(self) -> int:
@@ -131,55 +133,72 @@ class ColumnRecorder(Recorder):
         session, link = subject
         windows = session.counters
         window = windows.remote_incoming_window
-        unconfirmed, held = None, None
+        unconfirmed = held = None
         counters: SenderLinkFlow | ReceiverLinkFlow
         if type(link) is ReceiverLink:
             unconfirmed, counters = link.unconfirmed, link.counters
-            credit, available = counters.link_credit, counters.available
         elif type(link) is SenderLink:
             counters = link.counters
-            credit, available = counters.link_credit, counters.available
-            free = credit > 0 and available > 0 and window and not self._full
+            free = counters.link_credit and counters.available and window and not self._full
             held = brakes.NONE if free else self._held(flight, session, link, outgoing)
         else:
             return False
-        key = (
-            end, outgoing, link, frame.handle, item.channel, frame.more, frame.settled,
-            frame.message_format, counters.drain, held, unconfirmed is None,
+        # A link at one end: transfers go over it one way alone.
+        alike = (
+            frame.handle, item.channel, frame.more, frame.settled, frame.message_format,
+            counters.drain, held, unconfirmed is None,
         )  # fmt: skip
-        shape = self._shapes.get(key)
+        known = self._last.get(link)
+        if known is not None and known[0] == alike:
+            shape = known[1]
+        elif None in (counters.delivery_count, windows.next_incoming_id, window):
+            return False  # before both ends have told everything; after that they have
+        else:
+            shape = self._transfers(end, flight, outgoing, link, alike, unconfirmed)
         t_us = self._clock_us()
         if t_us > self._t_us:
             self._t_us = t_us
         else:
             t_us = self._t_us
-        if shape is None:
-            if None in (counters.delivery_count, windows.next_incoming_id, window):
-                return False  # before both ends have told everything; after that they have
-            shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed, t_us)
         number, tag, payload_size = frame.delivery_id, frame.delivery_tag, len(item.payload)
         # Frames of one shape that differ in numbers of one width alone have one size.
         width = len(tag) * 4 + (2 if number > 255 else 1 if number else 0)
         size = shape.sizes.get(width)
         if size is None:
             size = shape.sizes[width] = FRAME_HEADER + frame.size()
-        numbers: Any = shape.numbers  # what may be None before both ends have spoken is not now
-        numbers.fromlist(  # of a list: twice as quick as of a tuple
-            [
-                self._seq, t_us, flight.frame_id, payload_size,
-                size + payload_size, number, credit, available, len(link.unsettled),
-                counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
-                windows.outgoing_window, windows.next_incoming_id, window,
-                windows.remote_outgoing_window,
-            ]
-        )  # fmt: skip
+        numbers: Any = [
+            self._seq, t_us, flight.frame_id, payload_size,
+            size + payload_size, number, counters.link_credit, counters.available,
+            len(link.unsettled),
+            counters.delivery_count, windows.incoming_window, windows.next_outgoing_id,
+            windows.outgoing_window, windows.next_incoming_id, window,
+            windows.remote_outgoing_window,
+        ]  # fmt: skip
         if unconfirmed is not None:
             numbers.append(unconfirmed)
+        shape.numbers.fromlist(numbers)  # of a list: twice as quick as of a tuple
         shape.texts.append(tag)
         self._seq += 1
         if self._seq >= self._next_flush:
             self.flush()
         return True
+
+    def _transfers(
+        self,
+        end: Any,
+        flight: Any,
+        outgoing: bool,
+        link: Any,
+        alike: tuple[Any, ...],
+        unconfirmed: int | None,
+    ) -> Shape:
+        """The shape of transfers that are alike in this, on one link at one end."""
+        key = (link, alike)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = self._pattern(end, flight, outgoing, unconfirmed)
+        self._last[link] = (alike, shape)
+        return shape
 
     def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
         """What holds a link's sender, all of it in one text: part of a row's shape."""
@@ -196,14 +215,12 @@ class ColumnRecorder(Recorder):
             )
         )
 
-    def _pattern(
-        self, end: Any, flight: Any, outgoing: bool, unconfirmed: int | None, t_us: int
-    ) -> Shape:
+    def _pattern(self, end: Any, flight: Any, outgoing: bool, unconfirmed: int | None) -> Shape:
         row = frame_row(
             flight.item,
             run=self.run,
             seq=self._seq,
-            t_us=t_us,
+            t_us=self._t_us,
             vantage=end.vantage,
             event=SENT if outgoing else RECEIVED,
             frame_id=flight.frame_id,
@@ -244,7 +261,8 @@ class ColumnRecorder(Recorder):
         )  # fmt: skip
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._pattern_of(key, ledger, extra)
+            text = f"frame.{EXTRA_JSON}" if extra else None
+            shape = self._shape_of(key, ledger or {}, extra, text)
         if shape is None or (ledger and None in ledger.values()):
             super().internal(
                 t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
@@ -264,19 +282,63 @@ class ColumnRecorder(Recorder):
         if self._seq >= self._next_flush:
             self.flush()
 
-    def _pattern_of(
+    def series(
+        self,
+        *,
+        event: str,
+        vantage: str,
+        ledger: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+        **columns: Any,
+    ) -> Callable[..., None]:
+        """Prepares rows that differ in whole numbers alone; see `Recorder.series`."""
+        place = (
+            columns.get(name)
+            for name in (
+                "kind", "connection", "session", "link", "link_sender", "attach_no", "queue",
+            )
+        )  # fmt: skip
+        key = (event, vantage, *place, ledger, extra)
+        found = self._shapes.get(key) or self._shape_of(
+            key, dict.fromkeys(ledger, 0), dict.fromkeys(extra, 0), None
+        )
+        if found is None:
+            return super().series(
+                event=event, vantage=vantage, ledger=ledger, extra=extra, **columns
+            )
+        shape, width = found, len(ledger) + len(extra)
+
+        def note(t_us: int, *numbers: int) -> None:
+            assert len(numbers) == width
+            if t_us > self._t_us:
+                self._t_us = t_us
+            shape.numbers.fromlist([self._seq, self._t_us, *numbers])
+            self._seq += 1
+            if self._seq >= self._next_flush:
+                self.flush()
+
+        return note
+
+    def _shape_of(
         self,
         key: tuple[Any, ...],
-        ledger: Mapping[str, int | bool] | None,
+        ledger: Mapping[str, int | bool],
         extra: Mapping[str, Any] | None,
+        text: str | None,
     ) -> Shape | None:
-        """The shape of internal rows with this key; None for those made one by one."""
+        """The shape of internal rows with this key; None for those made one by one.
+
+        Args:
+            key: what they have in common, and names.
+            ledger: of one of them.
+            extra: of one of them.
+            text: where the details go as a text; None: each is a number.
+        """
         event, vantage, kind, connection, session, link, sender, attach_no, queue, names, *_ = key
-        counters = ledger or {}
         if (
             event in STATEFUL
             or (sender is not None and peer_of(vantage) == sender)  # such a row names a brake
-            or any(name not in GROUP_OF or counters[name] is None for name in names)
+            or any(name not in GROUP_OF or ledger[name] is None for name in names)
         ):
             return None
         made: list[Row] = []
@@ -288,8 +350,9 @@ class ColumnRecorder(Recorder):
         )  # fmt: skip
         if maker.problems:
             return None
-        named = tuple(f"ledger.{name}" for name in names)
-        text = f"frame.{EXTRA_JSON}" if extra else None
+        named = [f"ledger.{name}" for name in names]
+        if text is None:
+            named += [f"{DETAIL}{name}" for name in extra or ()]
         shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), text)
         return shape
 
@@ -311,8 +374,21 @@ def flight_peer(flight: Any, outgoing: bool) -> str:
 
 
 def _text(extra: Mapping[str, Any]) -> str:
-    """As `json_text(plain(extra))`, and quicker where all values are whole numbers."""
-    for value in extra.values():
-        if type(value) is not int:
+    """As `json_text(plain(extra))`, and quicker for whole numbers and lists of such."""
+    parts = []
+    for name, value in extra.items():
+        text = _of_numbers(value)
+        if text is None:
             return json_text(plain(extra))
-    return "{" + ",".join([f'"{name}":{value}' for name, value in extra.items()]) + "}"
+        parts.append(f'"{name}":{text}')
+    return "{" + ",".join(parts) + "}"
+
+
+def _of_numbers(value: Any) -> str | None:
+    """A whole number, or a list of lists of such, as JSON; None for anything else."""
+    if type(value) is int:
+        return str(value)
+    if type(value) is not list:
+        return None
+    parts = [_of_numbers(one) for one in value]
+    return None if None in parts else "[" + ",".join(parts) + "]"  # type: ignore[arg-type]

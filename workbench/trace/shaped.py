@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .fields import EXTRA_JSON
 from .schema import Row, arrow_schema
+
+DETAIL = "extra."
+"""Before the name of a detail that is kept as a number, and told in the text of all details."""
 
 
 class Shape:
@@ -72,7 +76,22 @@ class Taken(NamedTuple):
             found[name] = pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(column)])
         if self.text is not None:
             found[self.text] = self.texts
+        details = {name: found.pop(name) for name in self.names if name.startswith(DETAIL)}
+        if details:
+            found[f"frame.{EXTRA_JSON}"] = _json(details)
         return found
+
+
+def _json(details: Mapping[str, Any]) -> Any:
+    """Columns of numbers as one of JSON texts, as `json_text` makes them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts: list[Any] = []
+    for place, (name, numbers) in enumerate(details.items()):
+        before = "," if place else "{"
+        parts += [f'{before}"{name.removeprefix(DETAIL)}":', numbers.cast(pa.string())]
+    return pc.binary_join_element_wise(*parts, "}", "")
 
 
 class _Batch:

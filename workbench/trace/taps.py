@@ -308,6 +308,41 @@ class Recorder:
                 _brake(row, bool(self._alarms), self._unconfirmed, self._full)
         self._add(row)
 
+    def series(
+        self,
+        *,
+        event: str,
+        vantage: str,
+        ledger: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
+        **columns: Any,
+    ) -> Callable[..., None]:
+        """Prepares rows of `internal` that differ in time and whole numbers alone.
+
+        Args:
+            event: of all of them, as vantage and columns; see `internal`.
+            vantage: who logs them.
+            ledger: names of counters.
+            extra: names of details.
+            **columns: what else they have in common.
+
+        Returns:
+            What makes a row: called with the time in us, then the counters, then the details.
+        """
+        count = len(ledger)
+
+        def note(t_us: int, *numbers: int) -> None:
+            self.internal(
+                t_us=t_us,
+                event=event,
+                vantage=vantage,
+                ledger=dict(zip(ledger, numbers, strict=False)),
+                extra=dict(zip(extra, numbers[count:], strict=True)),
+                **columns,
+            )
+
+        return note
+
     def _frame(self, end: Any, flight: Any, event: str, flat: Flat, t_us: int) -> None:
         outgoing = event == SENT
         try:

@@ -65,12 +65,13 @@ __all__ = ["receive"]
 Outcome: TypeAlias = tuple[list[Event], "Session | None", Link | None]
 """Events, and the session and the link that the item concerns."""
 
+ENDED = ConnectionState.END
 DROPPING = (ConnectionState.CLOSE_SENT, ConnectionState.DISCARDING)
 
 
 def receive(connection: Connection, item: WireItem) -> Outcome:
     """Takes in a header or frame."""
-    if connection.state is ConnectionState.END:
+    if connection.state is ENDED:
         return [], None, None
     if isinstance(item, ProtocolHeader):
         return [_header(connection, item)], None, None
@@ -78,7 +79,7 @@ def receive(connection: Connection, item: WireItem) -> Outcome:
     if type(performative) is Transfer:
         taken = take_settled(connection, item, performative)
         if taken is not None:
-            return [taken[0]], taken[1], taken[2]
+            return taken
     if performative is not None and performative.FRAME_TYPE == SASL_FRAME:
         return _sasl(connection, performative), None, None
     return _frame(connection, item)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Link", "LinkTerms", "as_source", "as_target"]
 
+ATTACHED = LinkState.ATTACHED
 ULONG_MAX = 18446744073709551615
 
 
@@ -124,7 +125,7 @@ class Link:
     @property
     def attached(self) -> bool:
         """Both ends are attached."""
-        return self.state is LinkState.ATTACHED
+        return self.state is ATTACHED
 
     @property
     def is_sender(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.amqp.composite import draft_of
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.frame import Frame, quick_frame
 from workbench.amqp.performatives import SenderSettleMode, Transfer
@@ -17,39 +18,43 @@ from workbench.amqp.states import ConnectionState, LinkState, SessionState
 
 if TYPE_CHECKING:
     from workbench.amqp.connection import Connection
-    from workbench.amqp.events import DeliveryReceived
+    from workbench.amqp.events import Event
     from workbench.amqp.session import Session
 
 SMALL_PAYLOAD = 400
 """A payload up to this leaves room for a transfer's fields within the least max-frame-size."""
 
+# Names of their own: to look a member up in its enumeration takes longer than to compare it.
+OPENED, MAPPED, ATTACHED = ConnectionState.OPENED, SessionState.MAPPED, LinkState.ATTACHED
+UNSETTLED = SenderSettleMode.UNSETTLED
+
 _ABSENT = (None,) * (len(Transfer.FIELDS) - 5)
-_transfer = Transfer.from_wire
+_transfer = draft_of(Transfer)
 
 
 def send_settled(link: SenderLink, payload: bytes) -> bool:
     """As `link.send(payload, settled=True)`, if that is one frame and legal now; False if not."""
     session = link.session
     counters, windows = link.counters, session.counters
-    connection = session.connection
+    connection, settings = session.connection, session.settings
     if (
         not counters.link_credit
         or not windows.remote_incoming_window
-        or link.state is not LinkState.ATTACHED
+        or link.state is not ATTACHED
         or link.sending is not None
         or link.tags
-        or len(payload) + LARGEST_FIELDS + session.settings.transfer_reserve
+        or len(payload) + LARGEST_FIELDS + settings.transfer_reserve
         > connection.remote_max_frame_size - FRAME_HEADER_SIZE
-        or session.settings.full_transfers
-        or session.settings.write_more
-        or session.state is not SessionState.MAPPED
-        or connection.state is not ConnectionState.OPENED
+        or settings.full_transfers
+        or settings.write_more
+        or session.state is not MAPPED
+        or connection.state is not OPENED
     ):
         return False
     peer, own = link.remote_attach, link.terms
     assert peer is not None
     assert own is not None
-    if own.snd_settle_mode is SenderSettleMode.UNSETTLED:
+    if own.snd_settle_mode is UNSETTLED:
         return False
     if peer.max_message_size and len(payload) > peer.max_message_size:
         return False
@@ -58,18 +63,15 @@ def send_settled(link: SenderLink, payload: bytes) -> bool:
     windows.send_transfer()
     channel = session.channel
     assert channel is not None
-    frame = quick_frame(
-        channel,
-        _transfer([link.handle, delivery_id, tag_of(number), 0, True, *_ABSENT]),
-        payload,
-    )
-    connection.emit_made(frame, session, link)
+    transfer = _transfer(link.handle, delivery_id, tag_of(number), 0, True, *_ABSENT)
+    transfer.__class__ = Transfer
+    connection.emit_made(quick_frame(channel, transfer, payload), session, link)
     return True
 
 
 def take_settled(
     connection: Connection, frame: Frame, transfer: Transfer
-) -> tuple[DeliveryReceived, Session, ReceiverLink] | None:
+) -> tuple[list[Event], Session, ReceiverLink] | None:
     """Takes in a settled message that is whole in one frame; None, and nothing done, if it is not.
 
     Args:
@@ -80,15 +82,15 @@ def take_settled(
     session = connection.remote_channels.get(frame.channel)
     if (
         session is None
-        or connection.state is not ConnectionState.OPENED
+        or connection.state is not OPENED
         or connection.failed
-        or session.state is not SessionState.MAPPED
+        or session.state is not MAPPED
     ):
         return None
     link = session.remote_handles.get(transfer.handle)
     if (
         type(link) is not ReceiverLink
-        or link.state is not LinkState.ATTACHED
+        or link.state is not ATTACHED
         or link.receiving is not None
         or not transfer.settled
     ):
@@ -111,14 +113,12 @@ def take_settled(
         or (limit and size > limit)
         or delivery_id in session.incoming
         or peer is None
-        or peer.snd_settle_mode is SenderSettleMode.UNSETTLED
+        or peer.snd_settle_mode is UNSETTLED
     ):
         return None
     windows.take_transfer()
     counters.take_delivery()
     delivery = IncomingDelivery(link, delivery_id, tag, transfer.message_format, True)
-    delivery.frames = 1
-    delivery.size = size
+    delivery.frames, delivery.size, delivery.complete = 1, size, True
     delivery.parts.append(payload)
-    delivery.complete = True
-    return delivery_received(link, delivery), session, link
+    return [delivery_received(link, delivery)], session, link

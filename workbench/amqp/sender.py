@@ -42,7 +42,7 @@ ABORTED = [spec.name for spec in Transfer.FIELDS].index("aborted")
 
 def tag_of(number: int) -> bytes:
     """A number as a delivery-tag, as short as it goes."""
-    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+    return number.to_bytes((number.bit_length() + 7) // 8 or 1, "big")
 
 
 class SenderLink(Link):

@@ -85,10 +85,13 @@ class Confirms:
                 publisher.confirmed([delivery], told=False)
                 publisher.maybe_grant()
             return
-        alive = [item for item in waiting if item[0].link.attached]
         by_publisher: dict[Publisher, list[IncomingDelivery]] = {}
-        for publisher, delivery, _ in alive:
+        for publisher, delivery, _ in waiting:
             by_publisher.setdefault(publisher, []).append(delivery)
+        gone = [one for one in by_publisher if not one.link.attached]
+        for publisher in gone:
+            del by_publisher[publisher]
+        alive = [item for item in waiting if item[0] in by_publisher] if gone else waiting
         alone = len(by_publisher) == 1
         for publisher, deliveries in by_publisher.items():
             told = alone and not any(delivery.settled for delivery in deliveries)

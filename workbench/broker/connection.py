@@ -33,6 +33,7 @@ from workbench.amqp.sasl import SaslServer
 from workbench.amqp.scope import ItemScope
 from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
+from workbench.amqp.states import ConnectionState
 from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Actor, Tap, VirtualClock, Wire
 
@@ -52,6 +53,7 @@ from .windows import Windows
 if TYPE_CHECKING:
     from .broker import Broker
 
+_ENDED = ConnectionState.END
 _ENDING = (Detach, End, Close)
 """Frames of which one comes or goes whenever a link ends while the transport lives."""
 
@@ -132,7 +134,7 @@ class BrokerConnection(ConnectionNotes):
         for event in events:
             if type(event) is DeliveryReceived:
                 host = self._hosts.get(event.link)
-                if isinstance(host, PublisherLink):
+                if type(host) is PublisherLink:
                     host.arrived()
             elif isinstance(event, ProtocolViolation) and isinstance(item, Frame):
                 self._faulty[id(event)] = item
@@ -147,7 +149,7 @@ class BrokerConnection(ConnectionNotes):
                 self._handle(event)
         if self._some_gone:
             self._forget_gone()
-        if self.amqp.ended:
+        if self.amqp.state is _ENDED:
             self._broker.nodes.connection_over(self.name)
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
@@ -211,7 +213,7 @@ class BrokerConnection(ConnectionNotes):
         early = self._conduct.opens_early
         # RabbitMQ tells of the link first, and then of the window; both flows have it.
         opened = early and link.session.reopen()
-        if isinstance(host, PublisherLink):
+        if type(host) is PublisherLink:
             host.delivery_received(delivery)
         elif isinstance(host, Requests):
             self._request(host, delivery)

@@ -103,7 +103,7 @@ class ExchangeDestination:
         self._queue = queue
         # The default exchange with a key of the address leads to one queue, the same each time.
         self._straight = self._exchange == DEFAULT and bool(self._key)
-        # Who publishes the same octets again need not have them read again.
+        # Who publishes the same octets again, straight to a queue, need not have them read again.
         self._came: bytes | None = None
         self._goes = b""
         self._origin = Origin(exchange=self._exchange, routing_keys=(self._key or "",))
@@ -111,15 +111,19 @@ class ExchangeDestination:
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """To every queue that it leads to."""
         key, payload = self._key, delivery.payload
-        if self._straight and key is not None and _CC not in payload:
+        if payload is self._came and not delivery.message_format:
+            queue = self._nodes.queues.get(key)  # type: ignore[arg-type]
+            if queue is not None:
+                self._nodes.publish_to_one(queue, self._goes, 0, self._origin, done)
+                return
+        if self._straight and key is not None and payload.find(_CC) < 0:
             queue = self._nodes.queues.get(key)
             if queue is not None:
                 message_format = delivery.message_format or 0
-                if payload is not self._came or message_format:
-                    self._came = None if message_format else payload
-                    self._goes = routed(payload, message_format, DEFAULT, key)
-                payload = self._goes
-                self._nodes.publish([queue], payload, message_format, self._origin, done)
+                goes = routed(payload, message_format, DEFAULT, key)
+                if not message_format:
+                    self._came, self._goes = payload, goes
+                self._nodes.publish_to_one(queue, goes, message_format, self._origin, done)
                 return
         _publish(self._nodes, self._exchange, self._key, _Message(delivery), done, by_message=False)
 

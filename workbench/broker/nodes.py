@@ -195,19 +195,7 @@ class Nodes:
         With no queue at all it is released at once: it cannot be routed.
         """
         if len(queues) == 1:
-            (queue,) = queues
-            single = SinglePublication(queue, done, self._no_more)
-            waiting = self._waiting.get(queue)
-            if waiting is None:
-                waiting = self._waiting[queue] = {}
-            waiting[single] = None
-            queue.publish(
-                payload,
-                message_format,
-                confirmed=single.confirmed,
-                rejected=single.rejected,
-                origin=origin,
-            )
+            self.publish_to_one(queues[0], payload, message_format, origin, done)
             return
         publication = Publication(queues, done, self._no_more)
         for queue in queues:
@@ -221,7 +209,29 @@ class Nodes:
                 origin=origin,
             )
 
-    def _no_more(self, publication: Publication | SinglePublication, queue: QueueProcess) -> None:
+    def publish_to_one(
+        self,
+        queue: QueueProcess,
+        payload: bytes,
+        message_format: int,
+        origin: Origin,
+        done: Settled,
+    ) -> None:
+        """The same for one queue."""
+        waiting = self._waiting.get(queue)
+        if waiting is None:
+            waiting = self._waiting[queue] = {}
+        single = SinglePublication(queue.name, done, waiting)
+        waiting[single] = None
+        queue.publish(
+            payload,
+            message_format,
+            single.confirmed,
+            rejected=single.rejected,
+            origin=origin,
+        )
+
+    def _no_more(self, publication: Publication, queue: QueueProcess) -> None:
         waiting = self._waiting.get(queue)
         if waiting is not None:
             waiting.pop(publication, None)

@@ -113,18 +113,19 @@ class Processes:
     def _dispatch(self, item: WireItem, take: Task) -> None:
         """Hand a frame to its session; what is about none is worked in by the reader."""
         session = None
-        performative = item.performative if type(item) is Frame else None
-        if type(performative) is Close:
-            if self._busy():
+        if type(item) is Frame and item.performative is not None:
+            if type(item.performative) is not Close:
+                session = self._host.amqp.remote_channels.get(item.channel)
+            elif self._busy():
                 self._last = take
                 return
-        elif performative is not None:
-            assert isinstance(item, Frame)
-            session = self._host.amqp.remote_channels.get(item.channel)
-        if session is None:
-            take()
-        else:
+        inbox = None if session is None else self._sessions.get(session)
+        if inbox is not None:
+            inbox.post(take)
+        elif session is not None:
             self.post(session, take)
+        else:
+            take()
 
     def post(self, session: Session, task: Task) -> None:
         """Let a session do something when its turn has come."""

@@ -95,37 +95,37 @@ class SinglePublication:
     """The same for a message that went to one queue: most do, and it costs them less.
 
     Args:
-        queue: that gets it.
+        queue: name of the one that gets it.
         done: told the outcome, once.
-        answered: told when the queue need not be waited for any more.
+        waiting: where it stands until the queue need not be waited for any more.
     """
 
-    __slots__ = ("_answered", "_done", "_queue")
+    __slots__ = ("_done", "_queue", "_waiting")
 
     def __init__(
-        self,
-        queue: QueueProcess,
-        done: Settled,
-        answered: Callable[[SinglePublication, QueueProcess], None],
+        self, queue: str, done: Settled, waiting: dict[Publication | SinglePublication, None]
     ) -> None:
         self._queue = queue
         self._done: Settled | None = done
-        self._answered = answered
+        self._waiting = waiting
 
     def confirmed(self) -> None:
         """The queue has taken it."""
-        self._end(ACCEPTED)
+        self._waiting.pop(self, None)
+        done, self._done = self._done, None
+        if done is not None:
+            done(ACCEPTED)
 
     def rejected(self, reason: str) -> None:
         """The queue does not take it."""
-        self._end(rejection(self._queue.name, reason))
+        self._end(rejection(self._queue, reason))
 
     def queue_gone(self, _queue: QueueProcess) -> None:
         """The queue was deleted before it answered."""
         self._end(RELEASED)
 
     def _end(self, outcome: object) -> None:
-        self._answered(self, self._queue)
+        self._waiting.pop(self, None)
         done, self._done = self._done, None
         if done is not None:
             done(outcome)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.messaging import Rejected, Released
@@ -72,12 +73,12 @@ class PublisherLink:
 
     def arrived(self) -> None:
         """A message is complete: it counts from here on, settled or not."""
-        self.link.unconfirmed = self.unconfirmed + 1
+        self.link.unconfirmed = (self.link.unconfirmed or 0) + 1
 
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
         try:
-            self.destination.publish(delivery, lambda outcome: self._settle(delivery, outcome))
+            self.destination.publish(delivery, partial(self._settle, delivery))
         except UndeliverableError as fault:
             self._undeliverable(delivery, fault)
         self.maybe_grant()
@@ -122,7 +123,7 @@ class PublisherLink:
             self.link.grant(self._credit)
 
     def _settle(self, delivery: IncomingDelivery, outcome: object) -> None:
-        if not self._rejects and isinstance(outcome, Rejected):
+        if type(outcome) is Rejected and not self._rejects:
             outcome = Rejected()
         if self._confirms is not None:
             self._confirms.add(self, delivery, outcome)
@@ -137,7 +138,7 @@ class PublisherLink:
 
     def confirmed(self, deliveries: list[IncomingDelivery], *, told: bool) -> None:
         """These count no more; `told`: a frame that is about this link says so."""
-        self.link.unconfirmed = self.unconfirmed - len(deliveries)
+        self.link.unconfirmed = (self.link.unconfirmed or 0) - len(deliveries)
         if self._noted is not None and not told and self.link.attached:
             self._noted(self.link, len(deliveries))
 

@@ -130,8 +130,8 @@ class SessionInbox:
 
     def _finish(self) -> None:
         self._timer = None
-        task = self._line.popleft()
-        assert not isinstance(task, list), "a confirm is never served"
+        task: Any = self._line.popleft()
+        assert type(task) is not list, "a confirm is never served"
         if self._note is not None:
             self._note()
         task()

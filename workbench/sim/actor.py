@@ -61,7 +61,7 @@ class Actor(Generic[MessageT]):
         depth = len(self._mailbox)
         if depth > self._deepest:
             self._deepest = depth
-        if self._timer is None and not self.stalled:
+        if self._timer is None and not self._promised and not self.stalled:
             self._serve()
 
     def stall(self) -> None:

@@ -71,7 +71,7 @@ class End(Protocol):
         """The counters of the link and session that the frame concerns, as this end has them."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Flight:
     """One frame on its way.
 
@@ -112,6 +112,10 @@ class _Lane:
     timer: Timer | None = None  # arrival of the first frame
     octets: int = 0  # in flight
     full: bool = False  # the sender was told to wait
+    intake: Any = None  # takes what has arrived, where it may have to wait for the receiver
+
+    def __post_init__(self) -> None:
+        self.intake = getattr(self.receiver, "intake", None)
 
 
 class Wire:
@@ -179,14 +183,14 @@ class Wire:
         arrives_us = now_us + lane.latency_us
         if arrives_us > lane.last_arrival_us:
             lane.last_arrival_us = arrives_us
-        flight = Flight(
-            frame_id=self._next_frame_id(),
-            item=item,
-            direction=lane.direction,
-            connection=self.connection,
-            sent_us=now_us,
-            arrives_us=lane.last_arrival_us,
-            octets=octets,
+        flight = Flight(  # by place: quicker, and there is one for each frame
+            self._next_frame_id(),
+            item,
+            lane.direction,
+            self.connection,
+            now_us,
+            lane.last_arrival_us,
+            octets,
         )
         lane.flights.append(flight)
         self.tap.sent(end, flight)
@@ -412,11 +416,10 @@ class Wire:
         now_us = self._clock.now_us
         if now_us > lane.last_arrival_us:
             lane.last_arrival_us = now_us
-        intake = getattr(lane.receiver, "intake", None)
-        if intake is None:
+        if lane.intake is None:
             self._take_in(lane, flight)
         else:
-            intake(flight.item, partial(self._take_in, lane, flight))
+            lane.intake(flight.item, partial(self._take_in, lane, flight))
 
     def _take_in(self, lane: _Lane, flight: Flight) -> None:
         """The receiver works the frame in; only now is it read."""

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .fields import EXTRA_JSON
+from .files import to_table
 from .schema import Row, arrow_schema
 
 DETAIL = "extra."
 """Before the name of a detail that is kept as a number, and told in the text of all details."""
+
+EXTRA = f"frame.{EXTRA_JSON}"
+"""The column of that text."""
 
 
 class Shape:
@@ -65,115 +69,128 @@ class Taken(NamedTuple):
         """How many."""
         return len(self.numbers) // len(self.names)
 
-    def columns(self) -> dict[str, Any]:
-        """What differs, by column."""
-        import pyarrow as pa
-
-        count, step = self.rows, len(self.names)
-        found: dict[str, Any] = {}
-        for place, name in enumerate(self.names):
-            column = self.numbers[place::step]
-            found[name] = pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(column)])
-        if self.text is not None:
-            found[self.text] = self.texts
-        details = {name: found.pop(name) for name in self.names if name.startswith(DETAIL)}
-        if details:
-            found[f"frame.{EXTRA_JSON}"] = _json(details)
-        return found
-
-
-def _json(details: Mapping[str, Any]) -> Any:
-    """Columns of numbers as one of JSON texts, as `json_text` makes them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    parts: list[Any] = []
-    for place, (name, numbers) in enumerate(details.items()):
-        before = "," if place else "{"
-        parts += [f'{before}"{name.removeprefix(DETAIL)}":', numbers.cast(pa.string())]
-    return pc.binary_join_element_wise(*parts, "}", "")
-
-
-class _Batch:
-    """Rows of some shapes, and others that are made already, in order of `seq`.
-
-    Attributes:
-        count: how many in all.
-    """
-
-    def __init__(self, shapes: Sequence[Taken], others: Sequence[Row]) -> None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        self._sizes = [shape.rows for shape in shapes]
-        self._patterns = [shape.pattern for shape in shapes]
-        self._others = others
-        self._differ = [shape.columns() for shape in shapes]
-        self.count = sum(self._sizes) + len(others)
-        # Row by row its shape, or behind the shapes its place among the others.
-        which = array("i")
-        for place, size in enumerate(self._sizes):
-            which.extend(array("i", [place]) * size)
-        which.extend(range(len(shapes), len(shapes) + len(others)))
-        placed = pa.Array.from_buffers(pa.int32(), self.count, [None, pa.py_buffer(which)])
-        numbers = [found["seq"] for found in self._differ]
-        numbers.append(pa.array([row.seq for row in others], pa.int64()))
-        self._order = pc.sort_indices(pa.concat_arrays(numbers))
-        self._which = placed.take(self._order)
-
-    def column(self, field: Any) -> Any:
-        """One column of the schema."""
-        import pyarrow as pa
-
-        name = field.name
-        if name == "raw":
-            return pa.nulls(self.count, field.type)
-        wholes = [getattr(row, name) for row in (*self._patterns, *self._others)]
-        if not pa.types.is_struct(field.type):
-            return self._leaf(name, [None if one == () else one for one in wholes], field.type)
-        there = [whole is not None for whole in wholes]
-        if not any(there):
-            return pa.nulls(self.count, field.type)
-        children = [
-            self._leaf(
-                f"{name}.{inner.name}",
-                [None if whole is None else whole.get(inner.name) for whole in wholes],
-                inner.type,
-            )
-            for inner in field.type
-        ]
-        absent = None if all(there) else pa.array([not one for one in there]).take(self._which)
-        return pa.StructArray.from_arrays(children, fields=list(field.type), mask=absent)
-
-    def _leaf(self, name: str, values: list[Any], type_: Any) -> Any:
-        """A column from what differs in a shape's rows, and else the pattern's value."""
-        import pyarrow as pa
-
-        if not any(name in found for found in self._differ):
-            first = values[0]
-            if all(value == first for value in values):
-                if first is None:
-                    return pa.nulls(self.count, type_)
-                return pa.repeat(pa.scalar(first, type_), self.count)
-            return pa.array(values, type_).take(self._which)
-        parts = []
-        for found, size, value in zip(self._differ, self._sizes, values, strict=False):
-            part = found.get(name)
-            if part is None:
-                part = pa.repeat(pa.scalar(value, type_), size)
-            elif isinstance(part, list):
-                part = pa.array(part, type_)
-            elif type_ != pa.int64():
-                part = part.cast(type_)
-            parts.append(part)
-        parts.append(pa.array(values[len(self._sizes) :], type_))
-        return pa.concat_arrays(parts).take(self._order)
+    def column(self, name: str) -> array[int] | list[Any] | None:
+        """What differs in a column, row by row; None if nothing does."""
+        if name in self.names:
+            return self.numbers[self.names.index(name) :: len(self.names)]
+        if name == self.text:
+            return self.texts
+        details = [one for one in self.names if one.startswith(DETAIL)]
+        if not details or name != EXTRA:
+            return None
+        # As `json_text` makes it: names of details are plain words.
+        form = "{" + ",".join(f'"{one.removeprefix(DETAIL)}":%d' for one in details) + "}"
+        columns = [self.numbers[self.names.index(one) :: len(self.names)] for one in details]
+        return [form % row for row in zip(*columns, strict=True)]
 
 
 def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
-    """One table of all these rows in order of `seq`, without octets."""
+    """One table of all these rows in order of `seq`, without octets.
+
+    Arrow is called few times, each time for much. It works without Python's lock, and to get that
+    back while a run goes on takes longer than most of what there is to do.
+    """
     import pyarrow as pa
 
     schema = arrow_schema()
-    batch = _Batch(shapes, others)
-    return pa.Table.from_arrays([batch.column(field) for field in schema], schema=schema)
+    types = {field.name: field.type for field in schema}
+    types |= {
+        f"{field.name}.{inner.name}": inner.type
+        for field in schema
+        if pa.types.is_struct(field.type)
+        for inner in field.type
+    }
+    names = dict.fromkeys(("seq", "t_us"))
+    for shape in shapes:
+        names |= dict.fromkeys(EXTRA if one.startswith(DETAIL) else one for one in shape.names)
+        if shape.text is not None:
+            names[shape.text] = None
+    order, which = _places(others, shapes)
+    differing = pa.RecordBatch.from_arrays(
+        [_column(name, types[name], others, shapes) for name in names], list(names)
+    ).take(order)
+    found = {name: differing.column(name) for name in names}
+    found = {
+        name: column if column.type == types[name] else column.cast(types[name])
+        for name, column in found.items()
+    }
+    rows = [*(shape.pattern for shape in shapes), *others]
+    alike = to_table(rows, raw=False).combine_chunks().to_batches()[0].take(which)
+    columns = []
+    for field in schema:
+        column = found.get(field.name)
+        if column is None:
+            column = alike.column(field.name)
+            if pa.types.is_struct(field.type):
+                column = _with_fields(field, column, found)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _places(others: Sequence[Row], shapes: Sequence[Taken]) -> tuple[Any, Any]:
+    """Row by row its place among all rows one shape after the other; and its shape.
+
+    Behind the shapes come the others, each a shape of its own.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    which, seq = array("i"), array("q")
+    for place, shape in enumerate(shapes):
+        which.extend(array("i", [place]) * shape.rows)
+        seq.extend(shape.column("seq") or ())
+    which.extend(range(len(shapes), len(shapes) + len(others)))
+    seq.extend(row.seq for row in others)
+    numbers = pa.Array.from_buffers(pa.int64(), len(seq), [None, pa.py_buffer(seq)])
+    placed = pa.Array.from_buffers(pa.int32(), len(which), [None, pa.py_buffer(which)])
+    order = pc.sort_indices(numbers)
+    return order, placed.take(order)
+
+
+def _column(name: str, type_: Any, others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
+    """A column in which rows of one shape differ: one shape after the other, then the others."""
+    import pyarrow as pa
+
+    values = _values([*(shape.pattern for shape in shapes), *others], name)
+    rest = values[len(shapes) :]
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        texts: list[Any] = []
+        for shape, value in zip(shapes, values, strict=False):
+            texts += shape.column(name) or [value] * shape.rows
+        return pa.array(texts + rest, type_)
+    numbers, present, at = array("q"), 0, 0
+    for shape, value in zip(shapes, values, strict=False):
+        size, column = shape.rows, shape.column(name)
+        numbers.extend(array("q", [value or 0]) * size if column is None else column)
+        if column is not None or value is not None:
+            present |= ((1 << size) - 1) << at
+        at += size
+    numbers.extend(array("q", [value or 0 for value in rest]))
+    bits = "".join(["0" if value is None else "1" for value in reversed(rest)])
+    present |= int(bits or "0", 2) << at
+    count = len(numbers)
+    valid = pa.py_buffer(present.to_bytes(count // 8 + 1, "little"))
+    return pa.Array.from_buffers(pa.int64(), count, [valid, pa.py_buffer(numbers)])
+
+
+def _values(rows: Sequence[Row], name: str) -> list[Any]:
+    """What rows have in a column; a field of a struct as `ledger.link_credit`."""
+    outer, _, inner = name.partition(".")
+    wholes = [getattr(row, outer) for row in rows]
+    if not inner:
+        return wholes
+    return [None if whole is None else whole.get(inner) for whole in wholes]
+
+
+def _with_fields(field: Any, structs: Any, found: Mapping[str, Any]) -> Any:
+    """A column of structs with some fields in place of its own."""
+    import pyarrow as pa
+
+    if not any(f"{field.name}.{inner.name}" in found for inner in field.type):
+        return structs
+    children = [
+        found.get(f"{field.name}.{inner.name}", structs.field(place))
+        for place, inner in enumerate(field.type)
+    ]
+    absent = structs.is_null() if structs.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(field.type), mask=absent)

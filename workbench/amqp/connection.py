@@ -72,6 +72,8 @@ class Connection:
         error: why it was closed, by either end.
         frames_in: headers and frames received.
         frames_out: headers and frames sent.
+        last_in: the last item received, and the session and link that it concerned.
+        last_out: the same of the last item sent.
         batch_encoder: a way to send many settled messages as octets; see `fast`.
     """
 
@@ -111,9 +113,8 @@ class Connection:
         self.batch_encoder: Callable[[SenderLink, Sequence[bytes]], int] | None = None
         self._emit = emit
         self._ordinal = 0
-        # What the last item in each direction concerned, for `scope`.
-        self._last_in: tuple[WireItem | None, Session | None, Link | None] = (None, None, None)
-        self._last_out: tuple[WireItem | None, Session | None, Link | None] = (None, None, None)
+        self.last_in: tuple[WireItem | None, Session | None, Link | None] = (None, None, None)
+        self.last_out: tuple[WireItem | None, Session | None, Link | None] = (None, None, None)
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -248,7 +249,7 @@ class Connection:
         """
         self.frames_in += 1
         events, session, link = connection_input.receive(self, item)
-        self._last_in = (item, session, link)
+        self.last_in = (item, session, link)
         return events
 
     def answer(self, event: Event) -> None:
@@ -264,7 +265,7 @@ class Connection:
 
         To be asked within `emit`, or right after `apply`; for another item it knows nothing.
         """
-        last, session, link = self._last_out if outgoing else self._last_in
+        last, session, link = self.last_out if outgoing else self.last_in
         if last is not item or session is None:
             return NOWHERE
         if link is None:
@@ -277,11 +278,6 @@ class Connection:
             link.ledger(),
             session.ledger(),
         )
-
-    def subject(self, item: WireItem, outgoing: bool) -> tuple[Session, Link] | None:
-        """Session and link that the item just sent or applied concerns; None as for `scope`."""
-        last, session, link = self._last_out if outgoing else self._last_in
-        return None if last is not item or session is None or link is None else (session, link)
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -326,7 +322,7 @@ class Connection:
     def emit_item(self, item: WireItem) -> None:
         """Sends an item that concerns no session."""
         self.frames_out += 1
-        self._last_out = (item, None, None)
+        self.last_out = (item, None, None)
         self._emit(item)
 
     def emit_frame(
@@ -343,7 +339,7 @@ class Connection:
     def emit_made(self, frame: Frame, session: Session, link: Link | None) -> None:
         """Sends a frame of a session that is made already."""
         self.frames_out += 1
-        self._last_out = (frame, session, link)
+        self.last_out = (frame, session, link)
         self._emit(frame)
 
     def register(self, session: Session) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench import serial
 from workbench.amqp.composite import draft_of
 from workbench.amqp.delivery import IncomingDelivery
 from workbench.amqp.frame import Frame, quick_frame
@@ -59,7 +60,10 @@ def send_settled(link: SenderLink, payload: bytes) -> bool:
     if peer.max_message_size and len(payload) > peer.max_message_size:
         return False
     number, delivery_id = link.tag_number, session.next_delivery_id
-    link.note_begun(1, tags=True)
+    # As `note_begun`, written out.
+    session.next_delivery_id = serial.add(delivery_id, 1)
+    counters.begin_delivery()
+    link.tag_number = number + 1
     windows.send_transfer()
     channel = session.channel
     assert channel is not None

@@ -295,7 +295,8 @@ class QueueProcess:
         now_us = self._clock.now_us
         if not self._plain.append(message.payload, message.message_format, message.origin, now_us):
             return False
-        self._log("enqueue")
+        if not self._unseen:
+            self._log("enqueue")
         if message.confirmed is not None:
             message.confirmed()
         return True

@@ -398,16 +398,13 @@ class Wire:
     def _arrive(self, lane: _Lane) -> None:
         lane.timer = None
         self._let_in(lane)
-        while self.prompt and lane.flights and self._next_is_due(lane):
+        flights = lane.flights
+        while self.prompt and flights and not lane.closed and not lane.held:
+            if flights[0].parked or flights[0].arrives_us > self._clock.now_us:
+                break
             self._let_in(lane)
-        if lane.flights:
+        if flights:
             self._schedule(lane)
-
-    def _next_is_due(self, lane: _Lane) -> bool:
-        if lane.closed or lane.held:
-            return False
-        first = lane.flights[0]
-        return not first.parked and first.arrives_us <= self._clock.now_us
 
     def _let_in(self, lane: _Lane) -> None:
         flight = lane.flights.popleft()

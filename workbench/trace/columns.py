@@ -127,10 +127,12 @@ class ColumnRecorder(Recorder):
         ):
             return False
         amqp = getattr(end, "amqp", None)
-        subject = amqp.subject(item, outgoing) if type(amqp) is Connection else None
-        if subject is None:
+        if type(amqp) is not Connection:
             return False
-        session, link = subject
+        last: Any
+        last, session, link = amqp.last_out if outgoing else amqp.last_in
+        if last is not item or session is None:
+            return False
         windows = session.counters
         window = windows.remote_incoming_window
         unconfirmed = held = None

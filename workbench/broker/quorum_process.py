@@ -368,6 +368,8 @@ class QuorumProcess(QueueProcess):
         consumer.credit_replied(credited)
 
     def _tell_available(self) -> None:
+        if not self._links:
+            return
         machine: QuorumFifo = self.queue
         for name, link in self._links.items():
             link.consumer.available(machine.available_to(name))

@@ -104,3 +104,51 @@ def test_time_never_decreases_and_ties_keep_their_order(plan: list[tuple[int, in
     clock.run_until_rest()
     assert ran == sorted(ran)
     assert len(ran) == len(plan)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    works=st.lists(st.integers(1, 4), min_size=1, max_size=8),
+    others=st.lists(st.integers(0, 20), max_size=6),
+    soon=st.lists(st.integers(0, 3), max_size=8),
+)
+def test_an_event_that_goes_on_is_what_a_call_at_that_time_would_have_been(
+    works: list[int], others: list[int], soon: list[int]
+) -> None:
+    """Same order, same times, whatever else is due; only the heap is spared."""
+
+    def played(sparing: bool) -> list[tuple[int, str]]:
+        clock = VirtualClock()
+        log: list[tuple[int, str]] = []
+        left, later = list(works), list(soon)
+
+        def tell(what: str) -> None:
+            log.append((clock.now_us, what))
+
+        def at_the_end() -> None:
+            tell("at the end")
+            if later:
+                clock.call_later(later.pop(0), tell, "later")
+
+        def work() -> None:
+            going = True
+            while going:
+                tell(f"work {len(left)}")
+                clock.at_once(at_the_end)
+                if not left:
+                    return
+                done_us = clock.now_us + left.pop(0)
+                if sparing:
+                    going = clock.go_on(done_us, clock.end_event(), work) is None
+                else:
+                    clock.call_at(done_us, work)
+                    going = False
+
+        for t_us in others:
+            clock.call_at(t_us, tell, "other")
+        clock.call_at(0, work)
+        clock.run_until_rest()
+        assert clock.due == 0
+        return log
+
+    assert played(True) == played(False)

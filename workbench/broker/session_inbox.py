@@ -119,29 +119,50 @@ class SessionInbox:
             self._timer.cancel()
             self._timer = None
 
-    def _begin(self) -> None:
+    def _begin(self, *, last: bool = False) -> bool:
+        """Work begins on what is first in the line.
+
+        Args:
+            last: nothing follows in the event under way, and it may go on when the work is done.
+
+        Returns:
+            Whether it is done now.
+        """
         self._at_work = True
         ns = self._service_ns + self._carry_ns
         us = ns // NS_PER_US
         self._carry_ns = ns - us * NS_PER_US
         clock = self._clock
+        if last and us:
+            place, done_us = clock.end_event(), clock.now_us + us
+            if self._at_work:  # else the connection is gone since
+                self._timer = clock.go_on(done_us, place, self._finish)
+                return self._timer is None
+            return False
         priority = NORMAL if us else REACT
         self._timer = clock.call_at(clock.now_us + us, self._finish, priority=priority)
+        return False
 
     def _finish(self) -> None:
-        self._timer = None
-        task: Any = self._line.popleft()
-        assert type(task) is not list, "a confirm is never served"
-        if self._note is not None:
-            self._note()
-        task()
-        if self._prompt:
-            self._next()
-            return
-        # The frame was worked in now, and is answered by an event of its own: after that.
-        self._timer = self._clock.call_soon(self._next, priority=Priority.REACT)
+        done = True
+        while done:
+            self._timer = None
+            task: Any = self._line.popleft()
+            assert type(task) is not list, "a confirm is never served"
+            if self._note is not None:
+                self._note()
+            task()
+            if not self._prompt:
+                # The frame was worked in now, and is answered by an event of its own: after that.
+                self._timer = self._clock.call_soon(self._answered, priority=REACT)
+                return
+            done = self._next()
 
-    def _next(self) -> None:
+    def _answered(self) -> None:
+        self._next()
+
+    def _next(self) -> bool:
+        """What comes after a frame; returns whether the next one is worked in already."""
         self._timer = None
         self._at_work = False
         if self._heard:
@@ -150,11 +171,12 @@ class SessionInbox:
         while line and type(line[0]) is list:
             self._heard += cast(list[Any], line.popleft())
         if line:
-            self._begin()
-        elif self._heard:
+            return self._begin(last=self._prompt)
+        if self._heard:
             self._wake()
         else:
             self._rests()
+        return False
 
     def _note_once(self) -> None:
         self._to_note = False

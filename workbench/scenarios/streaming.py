@@ -22,7 +22,7 @@ from .declare import Scenario
 from .run import name_of
 from .world import World
 
-EVENTS_AT_A_TIME = 50_000
+EVENTS_AT_A_TIME = 20_000
 YOUNG = 1
 """Generation of Python's collector: objects that it has looked at once at most."""
 

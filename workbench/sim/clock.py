@@ -131,6 +131,39 @@ class VirtualClock:
         """
         self._after.append(callback)
 
+    def end_event(self) -> int:
+        """Do what was to be done at once, as if the event under way were over.
+
+        To be used at the very end of an event that may go on at a later time; see `go_on`.
+
+        Returns:
+            The place in the order of scheduling that a call has which was scheduled before that.
+        """
+        place, self._seq = self._seq, self._seq + 1
+        after = self._after
+        while after:
+            after.popleft()()
+        return place
+
+    def go_on(self, t_us: int, place: int, callback: Callable[[], None]) -> Timer | None:
+        """Let the time be `t_us` at once, if nothing else is due until then; else call then.
+
+        What happens is the same; the clock's heap is spared. For runs that are counted, not
+        stepped, and after `end_event`, which gave the place.
+
+        Returns:
+            None if it is `t_us` now: whoever calls goes on. Else the call's timer.
+        """
+        heap = self._heap
+        if not heap or heap[0][0] > t_us:
+            self.now_us = t_us
+            self._steps += 1
+            return None
+        timer = Timer(self, t_us, callback, (), False)
+        heapq.heappush(heap, (t_us, Priority.NORMAL, place, timer))
+        self._due += 1
+        return timer
+
     def step(self) -> bool:
         """Run the next event; False if there was none."""
         heap = self._heap

@@ -39,27 +39,26 @@ from workbench.queues import (
     Queue,
     QueueArguments,
     QueueError,
-    Reject,
     Rejected,
     Release,
     Reply,
     Requeued,
-    Settle,
     Start,
     Touch,
 )
 from workbench.queues.drafts import draft_of
-from workbench.sim import Actor, NoTap, Note, Tap, VirtualClock
+from workbench.sim import Actor, NoTap, Tap, VirtualClock
 
 from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
+from .queue_notes import WORDS, QueueNotes
 from .queue_timer import QueueTimer
 
 _NOBODY: frozenset[str] = frozenset()
 _publish = draft_of(Publish)
 
 
-class QueueProcess:
+class QueueProcess(QueueNotes):
     """One queue with its clock, its consumers and its observer.
 
     Args:
@@ -95,7 +94,7 @@ class QueueProcess:
         self._clock = clock
         self._tap = tap
         self._unseen = type(tap) is NoTap
-        self._series: dict[tuple[str, str | None], Note] = {}
+        self._series = {}
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
@@ -214,7 +213,7 @@ class QueueProcess:
         """Obey credit, a settlement, or a purge, at once."""
         reply = self._command(command)
         if isinstance(reply, Count):
-            self._log_count(_WORDS.get(type(command), "note"), reply.count)
+            self._log_count(WORDS.get(type(command), "note"), reply.count)
         return reply
 
     def request(self, credit: Credit) -> None:
@@ -393,52 +392,3 @@ class QueueProcess:
 
     def _meta(self) -> Meta:
         return Meta(t_us=self._clock.now_us, sender="broker")
-
-    def _log_count(self, event: str, count: int) -> None:
-        """One row for as many messages as one command concerned."""
-        if count:
-            self._log(event, extra={"count": count} if count > 1 else None)
-
-    def _log(
-        self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
-    ) -> None:
-        if self._unseen:
-            return
-        now_us, queue = self._clock.now_us, self.queue
-        if extra is None:
-            tell = self._series.get((event, kind)) or self._prepared(event, kind)
-            tell(now_us, queue.ready, queue.unsettled, self._actor.depth)
-            return
-        self._tap.internal(
-            t_us=now_us,
-            event=event,
-            vantage=self._actor.name,
-            kind=kind,
-            queue=queue.name,
-            ledger={
-                "queue_ready": queue.ready,
-                "queue_unsettled": queue.unsettled,
-                "mailbox": self._actor.depth,
-            },
-            extra=extra,
-        )
-
-    def _prepared(self, event: str, kind: str | None) -> Note:
-        """What makes rows of such events, of which nothing but counters is told."""
-        tell = self._series[event, kind] = self._tap.series(
-            event=event,
-            vantage=self._actor.name,
-            kind=kind,
-            queue=self.queue.name,
-            ledger=("queue_ready", "queue_unsettled", "mailbox"),
-        )
-        return tell
-
-
-_WORDS: dict[type, str] = {
-    Settle: "settle",
-    Reject: "settle",
-    Release: "requeue",
-    Modify: "requeue",
-    Purge: "settle",
-}

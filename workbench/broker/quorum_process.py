@@ -108,6 +108,7 @@ class QuorumProcess(QueueProcess):
         self._clock = clock
         self._tap = tap
         self._unseen = type(tap) is NoTap
+        self._series = {}
         self._tell_confirm = tap.series(
             event="confirm",
             vantage=f"queue:{group.name}",
@@ -373,23 +374,3 @@ class QuorumProcess(QueueProcess):
         machine: QuorumFifo = self.queue
         for name, link in self._links.items():
             link.consumer.available(machine.available_to(name))
-
-    def _log(
-        self, event: str, *, kind: str | None = None, extra: dict[str, int | str] | None = None
-    ) -> None:
-        if self._unseen:
-            return
-        machine: QuorumFifo = self.queue
-        self._tap.internal(
-            t_us=self._clock.now_us,
-            event=event,
-            vantage=f"queue:{self.name}",
-            kind=kind,
-            queue=self.name,
-            ledger={
-                "queue_ready": machine.ready,
-                "queue_unsettled": machine.unsettled,
-                "mailbox": self.mailbox,
-            },
-            extra=extra,
-        )

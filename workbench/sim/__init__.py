@@ -2,8 +2,9 @@
 
 from .actor import Actor
 from .clock import ClockError, Priority, Timer, VirtualClock
+from .lanes import Direction, End, Flight, WireError
 from .tap import NoTap, Note, Tap, Taps
-from .wire import Direction, End, Flight, Wire, WireError
+from .wire import Wire
 
 __all__ = [
     "Actor",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from .wire import End, Flight
+    from .lanes import End, Flight
 
 
 Note: TypeAlias = Callable[..., None]

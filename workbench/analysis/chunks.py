@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["CELL", "CHUNK", "Chunks", "in_cells", "latest"]
+__all__ = ["CELL", "CHUNK", "DEAL", "Chunks", "dealt", "in_cells", "latest"]
 
-CHUNK, CELL = "chunk", "cell"
+CHUNK, CELL, DEAL = "chunk", "cell", "deal"
 WHOLE_ROWS = 100_000
 """A trace of no more rows is worked through faster than it is cut."""
 
@@ -47,28 +47,44 @@ class Chunks:
     def of(cls, rows: int) -> Chunks:
         """For a trace of so many rows.
 
-        128 chunks are dealt to 40 tasks by their hash. The fullest task then has less than a tenth
-        of the rows, and a thousand links give at most 128,000 summaries. More tasks would cost more
-        than they balance: each takes about 20 ms, most of it to be sent and unpacked.
+        128 chunks are dealt to 16 tasks in turn. A task then has a sixteenth of the rows of a long
+        run, and a thousand links give at most 128,000 summaries. More tasks would cost more than
+        they balance: each is sent and unpacked, and puts together the code of its windows anew.
         """
         return cls(
             rows=max(2_048, rows // 128),
-            tasks=max(4, min(40, rows // 4_096)),
+            tasks=max(4, min(16, rows // 4_096)),
             whole=rows <= WHOLE_ROWS,
         )
 
 
-def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
-    """Adds `chunk` (number within the run) and `cell` (run and chunk), and deals cells to tasks.
+def dealt(chunk: Column, of: Column, chunks: Chunks) -> Column:
+    """The task that a chunk is dealt to: chunks that follow each other go to different ones.
 
-    This is the one shuffle: a window by `cell` and anything else needs no other.
+    Dealt by a hash, one task in twenty would get twice its share.
+
+    Args:
+        chunk: its number.
+        of: what it is a chunk of, as a hash: this says which task gets the first.
+        chunks: how many tasks there are.
+    """
+    tasks = F.lit(chunks.tasks)
+    return F.pmod(F.pmod(chunk, tasks) + F.pmod(of, tasks), tasks).cast("int")
+
+
+def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
+    """Adds `chunk` (number within the run), `cell` (run and chunk) and `deal` (the cell's task).
+
+    This is the one shuffle: a window by `cell`, `deal` and anything else needs no other.
     """
     number: Column = F.floor(F.col("seq") / F.lit(chunks.rows)).cast("long")
-    return (
-        df.withColumn(CHUNK, number)
-        .withColumn(CELL, F.xxhash64("run", CHUNK))
-        .repartition(chunks.tasks, CELL)
+    rows = df.withColumn(CHUNK, number).withColumns(
+        {
+            CELL: F.xxhash64("run", CHUNK),
+            DEAL: dealt(F.col(CHUNK), F.xxhash64("run"), chunks),
+        }
     )
+    return rows.repartitionById(chunks.tasks, DEAL)
 
 
 def latest(
@@ -94,7 +110,7 @@ def latest(
         both: `NAME` too is filled, with the row itself counted in; else it is left out.
     """
     cells = in_cells(rows, chunks)
-    window = Window.partitionBy(CELL, "key").orderBy(*order)
+    window = Window.partitionBy(CELL, "key", DEAL).orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     local = cells.withColumns(

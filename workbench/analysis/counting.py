@@ -20,7 +20,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .chunks import Chunks
+from .chunks import DEAL, Chunks, dealt
 from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
 
 if TYPE_CHECKING:
@@ -58,11 +58,10 @@ def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
 
 def _in_lanes(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """The one shuffle of all rows. A lane's number and a row's `seq` give back the key."""
-    return (
-        rows.withColumn("lane", F.col("key").bitwiseXOR(_mask(chunks)))
-        .drop("key")
-        .repartition(chunks.tasks, "lane")
-    )
+    chunk = F.shiftright("seq", chunks.span.bit_length() - 1)
+    lane = F.col("key").bitwiseXOR(_mask(chunks))
+    rows = rows.withColumns({"lane": lane, DEAL: dealt(chunk, F.col("key"), chunks)})
+    return rows.drop("key").repartitionById(chunks.tasks, DEAL)
 
 
 def _mask(chunks: Chunks) -> Column:
@@ -94,7 +93,7 @@ def _low(packed: Column) -> Column:
 
 
 def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> DataFrame:
-    order = Window.partitionBy("lane").orderBy("seq")
+    order = Window.partitionBy("lane", DEAL).orderBy("seq")
     upto = order.rowsBetween(Window.unboundedPreceding, 0)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     op, said, given, place = F.col("op"), F.col("said"), F.col("given"), _place(chunks)

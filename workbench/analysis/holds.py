@@ -9,6 +9,7 @@ or what is known of waiting messages, may change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -85,20 +86,54 @@ def viewed(
         has = F.when(peer == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
         return F.when(has, F.coalesce(logger() == peer, F.lit(False))).otherwise(stands_in)
 
-    hears = tells(other(author)) & (F.col("kind") != "transfer")
-    views = F.when(~F.col("is_frame"), F.array(F.lit(False))).otherwise(
-        F.array_compact(F.array(F.when(tells(author), True), F.when(hears, False)))
+    framed, yes, no = F.col("is_frame"), F.lit(True), F.lit(False)
+    rows = rows.withColumns(
+        {
+            "told": framed & F.coalesce(tells(author), no),
+            "heard": ~framed | F.coalesce(tells(other(author)) & (F.col("kind") != "transfer"), no),
+        }
+    ).where("told or heard")  # most are neither: they must not come as far as what explodes
+    views = F.when(F.col("told") & F.col("heard"), F.array(yes, no)).otherwise(
+        F.array(F.col("told"))
     )
-    rows = rows.withColumn("said", F.explode(views))
+    rows = rows.withColumn("said", F.explode(views)).drop("told", "heard")
     view = F.when(~F.col("is_frame"), F.col("link_sender")).when(F.col("said"), author)
     rows = rows.withColumn("view", view.otherwise(other(author)))
     own = F.when(F.col("view") == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
     return rows.withColumn("own", own).drop("has_client", "has_broker", "has_observed")
 
 
+_PLAIN = (
+    "run", "seq", "t_us", "frame_id", "vantage", "event", "protocol", "kind", "from_peer",
+    "connection", "session", "link", "link_sender", "attach_no", "ledger_source",
+)  # fmt: skip
+_FRAME = (
+    "next_outgoing_id", "next_incoming_id", "incoming_window", "initial_delivery_count",
+    "delivery_count", "link_credit", "available", "more", "aborted",
+)  # fmt: skip
+_LEDGER = ("available", "delivery_count", "link_credit")
+
+
+def _named(struct: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Fields of a struct, each with the name of a column of its own.
+
+    Spark reads a struct whole, sixty columns, where it has to carry it past a join or `explode`.
+    """
+    return [(name, f"{struct}_{name}") for name in names]
+
+
+def _fields(struct: str, names: Sequence[str]) -> dict[str, Column]:
+    return {name: F.col(column) for name, column in _named(struct, names)}
+
+
 def _rows(trace: DataFrame) -> DataFrame:
     """What flow control lives on, as numbers; a column is null where its row says nothing."""
-    frame, ledger = F.col("frame"), F.col("ledger")
+    frame, ledger = _fields("frame", _FRAME), _fields("ledger", _LEDGER)
+    slim = trace.select(
+        *_PLAIN,
+        *(F.col("frame")[name].alias(column) for name, column in _named("frame", _FRAME)),
+        *(F.col("ledger")[name].alias(column) for name, column in _named("ledger", _LEDGER)),
+    )
     available = F.when(F.col("ledger_source") == OWN, ledger["available"])
     by_sender = peer_of(F.col("vantage")) == F.col("link_sender")
     gate = F.col("event").isin("block", "unblock") & (F.col("kind") == "unconfirmed")
@@ -108,7 +143,7 @@ def _rows(trace: DataFrame) -> DataFrame:
         & F.col("link_sender").isin(CLIENT, BROKER)
         & (F.coalesce(available.isNotNull() & by_sender, F.lit(False)) | gate)
     )  # fmt: skip
-    rows = viewed(trace, present(trace), _KINDS, inner).where("session is not null")
+    rows = viewed(slim, present(trace), _KINDS, inner).where("session is not null")
     rows = rows.withColumns(
         {
             "skey": session_key("view"),

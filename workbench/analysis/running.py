@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from .chunks import CELL, CHUNK, Chunks, in_cells
+from .chunks import CELL, CHUNK, DEAL, Chunks, in_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -48,7 +49,7 @@ def running(
         `now_NAME` (of this row too): struct(it, n, state), the value, and sum and state at its row.
     """
     cells = rows if chunks.whole else in_cells(rows, chunks)
-    window = Window.partitionBy(*(["key"] if chunks.whole else [CELL, "key"])).orderBy(*order)
+    window = Window.partitionBy(*(["key"] if chunks.whole else [CELL, "key", DEAL])).orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     zero, nothing = F.lit(0).cast("long"), F.lit(None).cast("boolean")
@@ -122,7 +123,7 @@ def _joined(local: DataFrame, remembered: Mapping[str, Column], *, peak: bool) -
         filled[f"was_{name}"] = F.coalesce(_absolute(f"was_{name}"), F.col(f"from_{name}"))
     if peak:
         filled["peak"] = F.greatest("from_peak", F.col("from_n") + F.col("peak"))
-    gone = ["from_n", "from_state", "from_peak", "is_last", CELL, CHUNK]
+    gone = ["from_n", "from_state", "from_peak", "is_last", CELL, CHUNK, DEAL]
     return whole.withColumns(filled).drop(*gone, *(f"from_{name}" for name in remembered))
 
 
@@ -150,6 +151,6 @@ def kept(rows: DataFrame) -> DataFrame:
     before = conf.get(name)
     conf.set(name, "false")
     try:
-        return rows.localCheckpoint(eager=False)
+        return rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK)
     finally:
         conf.set(name, str(before))

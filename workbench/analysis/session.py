@@ -38,6 +38,20 @@ SCAN_TASKS = 12
 an eighth of the rows. Not more: each reads the whole index of a large file, 3 MB of 10 million
 rows."""
 
+_LATER = 10
+"""So many times the calls that Java's own rule asks for, before it compiles a method in full."""
+_TIER_4 = {
+    "Tier4InvocationThreshold": 5_000,
+    "Tier4MinInvocationThreshold": 600,
+    "Tier4CompileThreshold": 15_000,
+    "Tier4BackEdgeThreshold": 40_000,
+}
+"""What Java waits for. A question runs for a minute, of which Spark plans and generates code for a
+good part: compiled in full as soon as usual, that code takes more time than it gives back. What is
+done for each row reaches ten times the calls within a second."""
+_QUICK_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_JAVA = ("-XX:+UseParallelGC", *(f"-XX:{name}={n * _LATER}" for name, n in _TIER_4.items()))
+
 Say = Callable[[str], None]
 _MEMORY_TEXT = re.compile(r"(\d+)([mgMG])")
 _TICK_S = 2.0
@@ -85,12 +99,10 @@ class Settings:
             raise AnalysisError(
                 f"heap {self.memory} is too small: Spark starts with {LEAST_MB}m or more"
             )
-        java = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"] if self.quick else []
+        java = _QUICK_JAVA if self.quick else _JAVA
         settings = {
             "spark.driver.memory": self.memory,
-            "spark.driver.extraJavaOptions": " ".join(
-                ["-Dlog4j2.level=error", "-XX:+UseParallelGC" if not self.quick else "", *java]
-            ).strip(),
+            "spark.driver.extraJavaOptions": " ".join(["-Dlog4j2.level=error", *java]),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.session.timeZone": "UTC",
@@ -101,6 +113,10 @@ class Settings:
             "spark.sql.files.maxPartitionBytes": "16m",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.parquet.compression.codec": "zstd",
+            # What questions keep between two passes: as octets, and those written quickly.
+            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+            # Else each call of a column's function asks Java five things more, to tell its line.
+            "spark.python.sql.dataFrameDebugging.enabled": "false",
             # What stops a job is raised and told in one line, beside which Spark would print pages.
             "spark.log.level": "FATAL",
         }

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from .chunks import CELL, CHUNK, Chunks
+from .chunks import CELL, CHUNK, DEAL, Chunks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -23,7 +24,7 @@ __all__ = ["alone", "settled", "sweep"]
 
 def alone(key: str, chunks: Chunks) -> WindowSpec:
     """The rows of a key in order of `seq`, as far as one task has them."""
-    return Window.partitionBy(*([key] if chunks.whole else [CELL, key])).orderBy("seq")
+    return Window.partitionBy(*([key] if chunks.whole else [CELL, key, DEAL])).orderBy("seq")
 
 
 def settled(rows: DataFrame) -> DataFrame:
@@ -36,7 +37,7 @@ def settled(rows: DataFrame) -> DataFrame:
     before = conf.get(name)
     conf.set(name, "false")
     try:
-        return rows.localCheckpoint(eager=False)
+        return rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK)
     finally:
         conf.set(name, str(before))
 

@@ -34,7 +34,7 @@ def write_answer(answer: DataFrame, path: str | Path) -> Path:
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     try:
         with told():
-            answer.write.mode("overwrite").parquet(str(part))
+            answer.write.mode("overwrite").options(**_plain_numbers(answer)).parquet(str(part))
         if target.exists():
             target.rename(old)
         part.rename(target)
@@ -48,3 +48,12 @@ def write_answer(answer: DataFrame, path: str | Path) -> Path:
             old.rename(target)
         shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+def _plain_numbers(answer: DataFrame) -> dict[str, str]:
+    """Numbers hardly come again: they are written as they are, and not looked up first."""
+    return {
+        f"parquet.enable.dictionary#{column.name}": "false"
+        for column in answer.schema
+        if column.dataType.typeName() == "long"
+    }

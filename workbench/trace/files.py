@@ -98,6 +98,11 @@ def _structs(column: Any, count: int) -> list[dict[str, Any] | None]:
 # -- writing ------------------------------------------------------------------------------------
 
 
+GROUP_ROWS = 131_072
+"""Rows of a Parquet row group at most: a reader can cut the file there, and each of its tasks reads
+the index of all groups."""
+
+
 class TraceWriter:
     """Writes a trace row by row; the file appears under its name when all is well, or not at all.
 
@@ -152,7 +157,7 @@ class TraceWriter:
         """
         try:
             self._flush()
-            self._writer.write_table(table)
+            self._writer.write_table(table, row_group_size=GROUP_ROWS)
         except OSError as problem:
             raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
         self.count += table.num_rows

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from workbench.trace.files import to_table
+from workbench.trace.files import GROUP_ROWS, TraceWriter, to_table
 from workbench.trace.schema import Row, arrow_schema
 
 __all__ = ["tile"]
-
-GROUP_ROWS = 50_000
-"""Rows of a Parquet row group: a reader can cut the file there."""
 
 
 def tile(path: str | os.PathLike[str], runs: Sequence[Sequence[Row]], rows: int) -> int:
@@ -28,26 +24,18 @@ def tile(path: str | os.PathLike[str], runs: Sequence[Sequence[Row]], rows: int)
         rows: as many at least; the last round of copies is written whole.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     tables = [to_table(run, raw=False) for run in runs]
     written = copy = 0
     waiting: list[Any] = []
-    part = Path(path).with_name(f".{Path(path).name}.part")
-    try:
-        with pq.ParquetWriter(part, arrow_schema(), compression="zstd") as writer:
-            while written < rows:
-                for run, table in zip(runs, tables, strict=True):
-                    name = pa.array([f"{run[0].run}#{copy}"] * len(run))
-                    waiting.append(table.set_column(0, arrow_schema().field(0), name))
-                    written += len(run)
-                copy += 1
-                if sum(table.num_rows for table in waiting) >= GROUP_ROWS:
-                    writer.write_table(pa.concat_tables(waiting), row_group_size=GROUP_ROWS)
-                    waiting = []
-            if waiting:
-                writer.write_table(pa.concat_tables(waiting), row_group_size=GROUP_ROWS)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with TraceWriter(path, raw=False) as writer:
+        while written < rows:
+            for run, table in zip(runs, tables, strict=True):
+                name = pa.array([f"{run[0].run}#{copy}"] * len(run))
+                waiting.append(table.set_column(0, arrow_schema().field(0), name))
+                written += len(run)
+            copy += 1
+            if written >= rows or sum(table.num_rows for table in waiting) >= GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
     return written

@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import os
 
 import pytest
 from pyspark.sql import Window
@@ -83,26 +82,23 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-LONG = pytest.mark.skipif(
-    "WORKBENCH_LONG" not in os.environ,
-    reason="half a minute of Spark each, over the steps that stalls takes; WORKBENCH_LONG=1 asks",
-)
-MORE = ("windows", "grants", "latency", "throughput", "violations")
-ASKED = ["credit", "stalls", *(pytest.param(name, marks=LONG) for name in MORE)]
+ASKED = ("credit", "stalls", "windows", "grants", "latency", "throughput", "violations")
+CUT = 256, 10
+"""Chunks, and the tasks that they are dealt to."""
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
     question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)
-    chunks = Chunks(rows=hot.rows // 256, tasks=16)
+    chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
     most = largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame)))
     assert 0 < most <= hot.rows / 8
 
 
 def test_credit_deals_its_rows_once(spark, hot):
     """Both passes over the rows read one shuffle [a second one would write them all again]."""
-    chunks = Chunks(rows=hot.rows // 256, tasks=16)
+    chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
     work = credit(chunks=chunks)(hot.frame)
     links = hot.frame.where("link is not null and event in ('sent', 'received')").count()
     dealt = sum(

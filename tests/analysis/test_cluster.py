@@ -47,10 +47,6 @@ spark.stop()
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "WORKBENCH_LONG" not in os.environ,
-    reason="starts three Javas, a minute or more; WORKBENCH_LONG=1 asks for it",
-)
 def test_a_master_s_url_is_all_that_a_cluster_needs(repo, tmp_path):
     """Import and question give what they give here, and the driver has run no task."""
     try:

@@ -1,6 +1,5 @@
 """A recorder's folder as a stream: all of it, once, however often the stream is stopped."""
 
-import os
 import random
 
 import pytest
@@ -98,13 +97,7 @@ def test_a_stream_that_is_stopped_and_started_counts_everything_once(spark, rows
     assert len(streamed["stalls"]) > 5
 
 
-AGAIN = pytest.mark.skipif(
-    "WORKBENCH_LONG" not in os.environ,
-    reason="half a minute of Spark; WORKBENCH_LONG=1 asks for it",
-)
-
-
-@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=AGAIN)])
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_a_batch_that_comes_again_after_a_crash_counts_once(
     spark, rows, tmp_path, monkeypatch, when
 ):

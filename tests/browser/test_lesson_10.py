@@ -1,6 +1,5 @@
 """Lesson 10 as a learner meets it: dips, stalls, the worst one opened, and a query of their own."""
 
-import os
 import re
 
 import pytest
@@ -108,10 +107,6 @@ def test_from_the_throughput_to_the_frame_and_the_brake(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.skipif(
-    "WORKBENCH_LONG" not in os.environ,
-    reason="two minutes of Spark beside a browser; WORKBENCH_LONG=1 asks for it",
-)
 def test_spark_starts_shows_its_tasks_and_runs_a_query(lab_page, pictures):
     """The start is timed, a question counts tasks, a wrong query is told what it computes."""
     lesson = lab_page

@@ -107,19 +107,9 @@ def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> Da
     turn = F.when(step, _packed(place * 2 + F.when(op == OPENED, 1).otherwise(0), said)).when(
         op == STARTED, _packed(place * 2, F.lit(None).cast("long"))
     )
-    rows = rows.withColumns(
-        {
-            "turn": turn,
-            "held": last(turn, before),
-            # Pass 1 asks for what only pass 2 needs, so that both can share one shuffle.
-            "is_last": F.lead(F.xxhash64("lost_granter", *more)).over(order).isNull(),
-            "grant": last(F.when(op.isin(GRANTED, WELCOMED), _packed(place, granted))),
-            "credit": last(F.when(op == GRANTED, given).when(op == WELCOMED, F.lit(0))),
-            "claim": last(F.when((op == STATED) & given.isNotNull(), _packed(place, said))),
-            "claimed": last(F.when((op == STATED) & given.isNotNull(), given)),
-            "initial": last(F.when(op == STARTED, _packed(place, said))),
-        }
-    )
+    # Three windows, for each needs the one before; all that can waits for the last of them, because
+    # every window copies the whole row.
+    rows = rows.withColumns({"turn": turn, "held": last(turn, before)})
     held_place = _start(chunks) + F.shiftright(_high(F.col("held")), 1)
     held_open = _high(F.col("held")).bitwiseAND(F.lit(1)) == 1
     known = held_place > F.col("lost_user")
@@ -132,13 +122,7 @@ def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> Da
             "lost": step & ~fresh & doubt,
         }
     )
-    rows = rows.withColumns(
-        {
-            "n": F.sum("stepped").over(upto),
-            "unsure": last(F.when(F.col("fresh"), _packed(place, said))),
-            "unsure_lost": last(F.when(F.col("fresh"), F.col("lost_user"))),
-        }
-    )
+    rows = rows.withColumn("n", F.sum("stepped").over(upto))
     # The counter less the deliveries of this lane, so that the latest such number and the
     # deliveries so far give the counter at every row.
     stated = F.when(op.isin(STARTED, STATED), said)
@@ -147,7 +131,19 @@ def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> Da
     base = F.when(states, F.when(F.col("lost"), _packed(mark, F.lit(None).cast("long"))).otherwise(
         _packed(mark, stated)))  # fmt: skip
     return rows.withColumns(
-        {"base": last(base), "base_n": last(F.when(states, _count_of("n")))}
+        {
+            # Pass 1 asks for what only pass 2 needs, so that both can share one shuffle.
+            "is_last": F.lead(F.xxhash64("lost_granter", *more)).over(order).isNull(),
+            "grant": last(F.when(op.isin(GRANTED, WELCOMED), _packed(place, granted))),
+            "credit": last(F.when(op == GRANTED, given).when(op == WELCOMED, F.lit(0))),
+            "claim": last(F.when((op == STATED) & given.isNotNull(), _packed(place, said))),
+            "claimed": last(F.when((op == STATED) & given.isNotNull(), given)),
+            "initial": last(F.when(op == STARTED, _packed(place, said))),
+            "unsure": last(F.when(F.col("fresh"), _packed(place, said))),
+            "unsure_lost": last(F.when(F.col("fresh"), F.col("lost_user"))),
+            "base": last(base),
+            "base_n": last(F.when(states, _count_of("n"))),
+        }
     ).select(
         "lane", "seq", "lost_user", "lost_granter", *more, "turn", "held", "is_last", "grant",
         "credit", "claim", "claimed", "initial", "n", "unsure", "unsure_lost", "base", "base_n",

@@ -65,10 +65,12 @@ def sweep(
     """
     upto = alone(key, chunks).rowsBetween(Window.unboundedPreceding, 0)
     ends = {} if chunks.whole else {"is_last": F.lead("seq").over(alone(key, chunks)).isNull()}
+    # Two windows, for marks need the sum; all that can waits for the second, because every window
+    # copies the whole row.
+    first = [] if state is None else [state]
     rows = cells.withColumns(
         {"n": F.sum(F.col(count).cast("long")).over(upto)}
-        | {name: F.last(name, ignorenulls=True).over(upto) for name in lasts}
-        | ends
+        | {name: F.last(name, ignorenulls=True).over(upto) for name in first}
     )
     then: Column = F.lit(None).cast("boolean") if state is None else F.col(state)
     rows = rows.withColumns(
@@ -82,6 +84,8 @@ def sweep(
             ).over(upto)
             for name in marks
         }
+        | {name: F.last(name, ignorenulls=True).over(upto) for name in lasts if name not in first}
+        | ends
     )
     return rows if chunks.whole else _carried(settled(rows), key, lasts, marks, state)
 

@@ -265,7 +265,8 @@ def test_a_disk_that_is_full_is_told_and_nothing_is_left(tmp_path):
     def written():
         with TraceWriter(tmp_path / "t.parquet", raw=False) as writer:
 
-            def refuse(table):
+            def refuse(table, row_group_size):
+                del table, row_group_size
                 raise full
 
             writer._writer.write_table = refuse

@@ -73,6 +73,18 @@ def test_a_failure_leaves_what_was_there_and_nothing_half_written(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.parquet"]
 
 
+def test_a_table_of_any_size_is_cut_into_groups(tmp_path, monkeypatch):
+    """A reader that takes a part of a file takes whole groups."""
+    monkeypatch.setattr(files, "GROUP_ROWS", 4)
+    path = tmp_path / "t.parquet"
+    table = files.to_table(race())
+    with TraceWriter(path) as writer:
+        writer.write_table(table)
+    groups = pq.read_metadata(path)
+    assert max(groups.row_group(n).num_rows for n in range(groups.num_row_groups)) == 4
+    assert groups.num_rows == table.num_rows > 4
+
+
 def test_a_place_that_cannot_be_written_to_is_one_clear_line(tmp_path):
     """No folder, or a folder in place of the file: said at once, nothing made."""
     with pytest.raises(TraceFileError, match="cannot write there"):

@@ -69,7 +69,8 @@ def roster(trace: DataFrame) -> DataFrame:
     """
     found = _KNOWN.get(trace)
     if found is None:
-        found = _KNOWN[trace] = kept(_scanned(trace))
+        # In one piece, for it is small: what is asked of it then needs no shuffle.
+        found = _KNOWN[trace] = kept(_scanned(trace).coalesce(1))
     return found
 
 

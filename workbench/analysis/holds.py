@@ -20,8 +20,9 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 from . import serials
 from .chunks import Chunks, in_cells
 from .roster import LINK, is_frame, logger, present, roster
+from .running import kept
 from .seen import other
-from .sweep import alone, settled, sweep
+from .sweep import alone, sweep
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -221,7 +222,7 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         so itself, null if it did not) and `is_edge` (that may have changed with the row).
     """
     rows = _rows(trace)
-    cells = settled(rows) if chunks.whole else in_cells(rows, chunks)
+    cells = kept(rows) if chunks.whole else in_cells(rows, chunks)
     read = sweep(
         cells, "skey", chunks, count="sends", lasts=("s_grant", "s_start"), marks=("s_base",)
     )

@@ -41,7 +41,6 @@ from .holds import (
 from .roster import alarms, is_frame, present, run_ends
 from .running import kept, running
 from .schemas import STALLS, TRACE
-from .sweep import settled
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -70,7 +69,7 @@ def stalls(
 
     def transform(trace: DataFrame) -> DataFrame:
         seen = watched(trace, chunks)
-        few = settled(turns(seen, chunks, prompt_us))
+        few = kept(turns(seen, chunks, prompt_us))
         links = link_keys(trace)
         dealt = _dealt(seen, few, links, trace, chunks)
         # What is left is at most half of the rows, mostly next to none.

@@ -10,36 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from .chunks import CELL, CHUNK, DEAL, Chunks
+from .running import kept
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-__all__ = ["alone", "settled", "sweep"]
+__all__ = ["alone", "sweep"]
 
 
 def alone(key: str, chunks: Chunks) -> WindowSpec:
     """The rows of a key in order of `seq`, as far as one task has them."""
     return Window.partitionBy(*([key] if chunks.whole else [CELL, key, DEAL])).orderBy("seq")
-
-
-def settled(rows: DataFrame) -> DataFrame:
-    """The same rows, worked out once and kept, dealt as they are.
-
-    Planned as it stands: what Spark plans step by step forgets, once it is kept, how it was dealt,
-    and the next window would deal all rows anew, to as few tasks as Spark thinks fit.
-    """
-    conf, name = rows.sparkSession.conf, "spark.sql.adaptive.enabled"
-    before = conf.get(name)
-    conf.set(name, "false")
-    try:
-        return rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK)
-    finally:
-        conf.set(name, str(before))
 
 
 def sweep(
@@ -87,7 +72,7 @@ def sweep(
         | {name: F.last(name, ignorenulls=True).over(upto) for name in lasts if name not in first}
         | ends
     )
-    return rows if chunks.whole else _carried(settled(rows), key, lasts, marks, state)
+    return rows if chunks.whole else _carried(kept(rows), key, lasts, marks, state)
 
 
 def _carried(

@@ -146,6 +146,7 @@ def kept(rows: DataFrame) -> DataFrame:
     Without it each use would work them out again, and each use of that again. They stay dealt as
     they are: what Spark plans step by step forgets, once it is kept, how it was dealt, and the next
     window would deal all rows anew, to as few tasks as Spark thinks fit.
+    They are kept as octets (PySpark's level means that): objects would be the collector's work.
     """
     conf, name = rows.sparkSession.conf, "spark.sql.adaptive.enabled"
     before = conf.get(name)

@@ -54,8 +54,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": EVERYTHING,
 }
 
-# Which part of `trace` an analysis module may use; `ingest` alone uses its importers.
-FROM_TRACE = {"analysis.ingest": None, "analysis": {"workbench.trace.schema"}}
+# Which part of `trace` an analysis module may use; what imports captures alone uses its importers.
+FROM_TRACE = {
+    "analysis.ingest": None,
+    "analysis.parts": None,
+    "analysis": {"workbench.trace.schema"},
+}
 
 # A package from outside, and the only places of ours that may import it, even lazily.
 ONLY_IN: dict[str, set[str]] = {
@@ -74,11 +78,17 @@ ONLY_IN: dict[str, set[str]] = {
     "IPython": {"views", "exercises"},
     "pyarrow": {"trace", "analysis"},
     "pandas": {"analysis", "views"},
-    # Of the trace, only what folds columns instead of rows; it is loaded when a row is opened.
+    # Of the trace, only what folds columns instead of rows, loaded when a row is opened, and what
+    # reads captures by columns, loaded when one is imported.
     "numpy": {
         "analysis",
         "views",
         "trace.batches",
+        "trace.bulk",
+        "trace.bulk_frames",
+        "trace.bulk_packets",
+        "trace.bulk_stretch",
+        "trace.bulk_table",
         "trace.cut_fold",
         "trace.pieces",
         "trace.worst",

@@ -35,7 +35,7 @@ __all__ = ["ConnectionObserver", "ObservedScope"]
 
 CLIENT, BROKER = "client", "broker"
 
-_MAX_TRACKED = 1 << 20
+MAX_TRACKED = 1 << 20
 """Unsettled deliveries followed per session end; beyond it `unsettled` becomes unknown."""
 
 
@@ -82,6 +82,10 @@ class ConnectionObserver:
             return ObservedScope()
         scope: ObservedScope = handler(self, item.channel, performative, from_client)
         return scope
+
+    def session_on(self, channel: int, from_client: bool) -> ObservedSession | None:
+        """The session that a channel of one end stands for now, if its begin was seen."""
+        return self._channels[from_client].get(channel)
 
     def lost(self, from_client: bool) -> None:
         """Octets of this direction are missing here: what they may have changed is unknown."""
@@ -291,7 +295,7 @@ class ConnectionObserver:
         """Follows which deliveries are unsettled."""
         pending = session.deliveries[from_client]
         if first and not frame.settled:
-            if len(pending) >= _MAX_TRACKED:
+            if len(pending) >= MAX_TRACKED:
                 link.unsettled = None
             elif link.last_delivery_id is not None:
                 pending[link.last_delivery_id] = link

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +76,11 @@ def command(arguments: argparse.Namespace) -> int:
     target = None if folder.is_dir() else output_file(arguments.output, (".parquet",))
     if target is not None:
         _refuse_inputs(target, arguments.captures)
-    rows, report, failures = read_all(arguments)
+    tables, report, failures = read_all(arguments)
     skipped = "skipped: " if len(arguments.captures) > 1 else ""
     for failure in failures:
         say(f"workbench import: {skipped}{failure}")
-    if not rows:
+    if not tables:
         return BAD_INPUT
     if failures and arguments.strict:
         say("workbench import: nothing written, because --strict was said")
@@ -89,33 +88,40 @@ def command(arguments: argparse.Namespace) -> int:
     print(report, end="")
     try:
         if target is not None:
-            say(f"{target}: {files.write(target, _watched(rows)):,} rows")
+            _write(target, [table for some in tables.values() for table in some])
         else:
-            for name, run in groupby(rows, key=lambda row: row.run):
-                path = folder / part_name(name)
-                say(f"{path}: {files.write(path, run):,} rows")
+            for run, some in tables.items():
+                _write(folder / part_name(run), some)
     except files.TraceFileError as error:
         raise CommandError(str(error)) from None
     return DONE
 
 
-def read_all(arguments: argparse.Namespace) -> tuple[list[Any], str, list[str]]:
-    """Read every file: all rows, the report as text, and one line per file that was not good."""
-    from workbench.trace.importer import CaptureError, import_capture
+def read_all(arguments: argparse.Namespace) -> tuple[dict[str, list[Any]], str, list[str]]:
+    """Read every file: tables of rows by run, the report, and one line per file that is bad."""
+    from workbench.trace.importer import CaptureError, import_tables
 
     with Progress("reading", unit="octets") as progress:
         try:
-            result = import_capture(
+            tables, report = import_tables(
                 arguments.captures,
                 port=arguments.port,
                 redact=arguments.redact,
                 progress=progress.at,
             )
         except CaptureError as error:
-            return [], "", str(error).splitlines()
-    failures = list(result.report.failures)
-    result.report.failures.clear()  # they are told on stderr
-    return result.rows, result.report.text(), failures
+            return {}, "", str(error).splitlines()
+    failures = list(report.failures)
+    report.failures.clear()  # they are told on stderr
+    return tables, report.text(), failures
+
+
+def _write(path: Path, tables: list[Any]) -> None:
+    from workbench.trace import files
+
+    with Progress("writing", sum(table.num_rows for table in tables)) as progress:
+        rows = files.write_tables(path, _watched(tables, progress))
+    say(f"{path}: {rows:,} rows")
 
 
 def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
@@ -126,6 +132,9 @@ def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
             )
 
 
-def _watched(rows: list[Any]) -> Iterator[Any]:
-    with Progress("writing", len(rows)) as progress:
-        yield from progress.over(rows)
+def _watched(tables: list[Any], progress: Progress) -> Iterator[Any]:
+    done = 0
+    for table in tables:
+        yield table
+        done += table.num_rows
+        progress.at(done)

@@ -118,7 +118,7 @@ def _read_each(
     from workbench.analysis.ingest import Ingested
     from workbench.analysis.places import fetched, part_name
     from workbench.trace import files
-    from workbench.trace.importer import CaptureError, read_capture, run_name
+    from workbench.trace.importer import CaptureError, read_tables, run_name
 
     result, seen = Ingested(), set()
     with Progress("importing", len(given), unit="captures") as progress:
@@ -135,9 +135,9 @@ def _read_each(
                     if (folder / part).exists():
                         result.kept += 1
                         continue
-                    batches = read_capture(file, run, port=arguments.port, redact=arguments.redact)
-                    rows = (row for batch in batches for row in batch)
-                    result.rows += files.write((aside if arguments.strict else folder) / part, rows)
+                    tables = read_tables(file, run, port=arguments.port, redact=arguments.redact)
+                    place = (aside if arguments.strict else folder) / part
+                    result.rows += files.write_tables(place, tables)
                     result.files += 1
             except (AnalysisError, CaptureError) as error:
                 result.failures += str(error).splitlines()

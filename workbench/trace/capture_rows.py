@@ -86,6 +86,21 @@ class RowMaker:
         self._t_us = 0
         self._frames = 0
 
+    @property
+    def seq(self) -> int:
+        """Number of the next row."""
+        return self._taken + len(self.rows)
+
+    @property
+    def start_us(self) -> int:
+        """When the run starts, microseconds since the epoch."""
+        return self._start_us
+
+    @property
+    def t_us(self) -> int:
+        """Time in the run of the last row."""
+        return self._t_us
+
     def take(self) -> list[Row]:
         """The rows so far; they are no longer kept here."""
         rows, self.rows = self.rows, []
@@ -105,6 +120,15 @@ class RowMaker:
         self, cut: Cut, t_raw_us: int, from_peer: str, connection: str, scope: ObservedScope
     ) -> None:
         """Adds the row of a frame; the same as `taps.frame_row` makes, in less time."""
+        row = self.row(cut, t_raw_us, from_peer, connection, scope)
+        row.t_us = self.time(t_raw_us)
+        self.rows.append(row)
+        self._frames += 1
+
+    def row(
+        self, cut: Cut, t_raw_us: int, from_peer: str, connection: str, scope: ObservedScope
+    ) -> Row:
+        """The row of a frame as the next one, its time apart; it is not added."""
         item = cut.item
         if type(item) is Frame and type(item.performative) is Transfer:
             kind, fields = "transfer", transfer_fields(item.channel, item.performative)
@@ -122,45 +146,52 @@ class RowMaker:
         if link is not None and ledger and "link_credit" in ledger:
             held = _brakes_of(ledger)
             brake = first(held)
-        rows = self.rows
-        when = t_raw_us - self._start_us
-        if when < self._t_us:
-            when = self._t_us
-        else:
-            self._t_us = when
-        rows.append(
-            Row(
-                run=self.run,
-                seq=self._taken + len(rows),
-                t_us=when,
-                vantage=WIRE_VANTAGE,
-                event=OBSERVED,
-                t_raw_us=t_raw_us,
-                frame_id=self._frames,
-                from_peer=from_peer,
-                connection=connection,
-                session=scope.session,
-                link=link,
-                link_sender=link_sender,
-                attach_no=scope.attach_no,
-                kind=kind,
-                frame=fields,
-                ledger=ledger if counted else None,
-                ledger_source=OBSERVED if counted else None,
-                unknown=scope.unknown,
-                brake=brake,
-                brakes=held,
-                body_bytes=body_bytes,
-                frame_bytes=cut.size,
-                raw=cut.raw,
-                clause=clause_for(
-                    kind,
-                    fields,
-                    from_receiver=None if link_sender is None else from_peer != link_sender,
-                ),
-            )
+        return Row(
+            run=self.run,
+            seq=self.seq,
+            t_us=0,
+            vantage=WIRE_VANTAGE,
+            event=OBSERVED,
+            t_raw_us=t_raw_us,
+            frame_id=self._frames,
+            from_peer=from_peer,
+            connection=connection,
+            session=scope.session,
+            link=link,
+            link_sender=link_sender,
+            attach_no=scope.attach_no,
+            kind=kind,
+            frame=fields,
+            ledger=ledger if counted else None,
+            ledger_source=OBSERVED if counted else None,
+            unknown=scope.unknown,
+            brake=brake,
+            brakes=held,
+            body_bytes=body_bytes,
+            frame_bytes=cut.size,
+            raw=cut.raw,
+            clause=clause_for(
+                kind,
+                fields,
+                from_receiver=None if link_sender is None else from_peer != link_sender,
+            ),
         )
-        self._frames += 1
+
+    def elsewhere(self, rows: int, t_us: int) -> tuple[int, int]:
+        """So many rows of frames are made elsewhere and come next.
+
+        Args:
+            rows: how many.
+            t_us: time in the run of the last of them.
+
+        Returns:
+            `seq` and `frame_id` of the first of them.
+        """
+        numbers = self.seq, self._frames
+        self._taken += rows
+        self._frames += rows
+        self._t_us = t_us
+        return numbers
 
     def trouble(self, trouble: Trouble, t_raw_us: int, from_peer: str, connection: str) -> None:
         """Adds the row of a place that gave no frame."""
@@ -173,7 +204,7 @@ class RowMaker:
         self.rows.append(
             Row(
                 run=self.run,
-                seq=self._taken + len(self.rows),
+                seq=self.seq,
                 t_us=self.time(t_raw_us),
                 t_raw_us=t_raw_us,
                 vantage=WIRE_VANTAGE,

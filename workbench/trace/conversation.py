@@ -16,7 +16,7 @@ from workbench.trace.report import ConnectionReport, DirectionReport, LinkReport
 from workbench.trace.schema import BROKER, CLIENT
 from workbench.trace.tcp import Conversation, Direction, Piece
 
-__all__ = ["AmqpConversation", "link_reports"]
+__all__ = ["AmqpConversation", "Side", "link_reports"]
 
 KNOWN_PORTS = (5672, 5671)
 """Ports registered for AMQP, plain and over TLS."""
@@ -35,7 +35,7 @@ _BY_BROKER = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
 _BY_CLIENT = frozenset({"sasl-init", "sasl-response"})
 
 
-class _Side:
+class Side:
     """One direction: its cutter, and when which octets could be read."""
 
     def __init__(self, direction: Direction, *, trusted: bool) -> None:
@@ -62,6 +62,17 @@ class _Side:
             self._times.append((self._fed, piece.t_us))
         return found
 
+    @property
+    def is_between_frames(self) -> bool:
+        """The next octet of this direction begins a frame."""
+        return self.cutter.is_between_frames
+
+    def passed(self, octets: int) -> None:
+        """So many octets, of whole frames, were read by other means."""
+        self._times.clear()
+        self._fed += octets
+        self.cutter.offset += octets
+
     def time_at(self, offset: int) -> int:
         """Packet time at which the stream could be read up to this offset."""
         times = self._times
@@ -86,8 +97,8 @@ class AmqpConversation:
         self._port = port
         first, second = conversation.directions
         self._sides = (
-            _Side(first, trusted=port is not None),
-            _Side(second, trusted=port is not None),
+            Side(first, trusted=port is not None),
+            Side(second, trusted=port is not None),
         )
         self._client: bytes | None = conversation.opened_by
         self._observer: ConnectionObserver | None = None
@@ -100,11 +111,25 @@ class AmqpConversation:
         self._undecided: list[Piece] | None = []
         self._undecided_octets = 0
 
+    @property
+    def observer(self) -> ConnectionObserver | None:
+        """Follows the connection's frames; None until its first frame was found."""
+        return self._observer
+
+    @property
+    def client(self) -> bytes | None:
+        """The end that is the client; None while nobody knows."""
+        return self._client
+
+    def side_of(self, direction: Direction) -> Side:
+        """The side of a direction."""
+        first, second = self._sides
+        return first if direction is first.direction else second
+
     def take(self, piece: Piece) -> None:
         """The next octets, or a gap, of one direction."""
         if self._observer is not None:
-            first, second = self._sides
-            side = first if piece.direction is first.direction else second
+            side = self.side_of(piece.direction)
             found = side.take(piece)
             if found:
                 self._emit(side, found)
@@ -127,7 +152,7 @@ class AmqpConversation:
         assert self._undecided is not None
         self._undecided.append(piece)
         self._undecided_octets += len(piece.data)
-        side = self._side(piece)
+        side = self.side_of(piece.direction)
         found = side.take(piece)
         kind = side.cutter.kind
         if found:
@@ -144,8 +169,8 @@ class AmqpConversation:
         pieces, self._undecided = self._undecided or [], None
         probes = self._sides
         self._sides = (
-            _Side(probes[0].direction, trusted=True),
-            _Side(probes[1].direction, trusted=True),
+            Side(probes[0].direction, trusted=True),
+            Side(probes[1].direction, trusted=True),
         )
         for side, probe in zip(self._sides, probes, strict=True):
             side.synced_by = probe.cutter.synced_by
@@ -153,11 +178,7 @@ class AmqpConversation:
         for piece in pieces:
             self.take(piece)
 
-    def _side(self, piece: Piece) -> _Side:
-        first, second = self._sides
-        return first if piece.direction is first.direction else second
-
-    def _emit(self, side: _Side, found: list[Found]) -> None:
+    def _emit(self, side: Side, found: list[Found]) -> None:
         if side.cutter.late and self._observer is not None:
             # What the other end said meanwhile came first here and did not come first there.
             side.cutter.late = False
@@ -173,7 +194,7 @@ class AmqpConversation:
                     continue
                 self._trouble(side, each)
 
-    def _recognise(self, side: _Side, cut: Cut) -> None:
+    def _recognise(self, side: Side, cut: Cut) -> None:
         """The first frame of a connection without a SYN: it must be said who is the client."""
         me = side.direction.source
         peer = self.conversation.other(side.direction).source
@@ -198,7 +219,7 @@ class AmqpConversation:
             f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
         )
 
-    def _frame(self, side: _Side, cut: Cut) -> None:
+    def _frame(self, side: Side, cut: Cut) -> None:
         observer = self._observer
         from_client = side.direction.source == self._client
         peer = CLIENT if from_client else BROKER
@@ -224,7 +245,7 @@ class AmqpConversation:
             self._unknown.update(scope.unknown)
         self._maker.frame(cut, side.time_at(cut.offset + cut.size), peer, self.name, scope)
 
-    def _trouble(self, side: _Side, trouble: Trouble) -> None:
+    def _trouble(self, side: Side, trouble: Trouble) -> None:
         assert self._observer is not None
         from_client = side.direction.source == self._client
         peer = CLIENT if from_client else BROKER
@@ -266,7 +287,7 @@ class AmqpConversation:
             self._explain(report, ((client, CLIENT), (broker, BROKER)))
         return report
 
-    def _explain(self, report: ConnectionReport, sides: tuple[tuple[_Side, str], ...]) -> None:
+    def _explain(self, report: ConnectionReport, sides: tuple[tuple[Side, str], ...]) -> None:
         assert self._observer is not None
         for side, peer in sides:
             cutter = side.cutter
@@ -335,7 +356,7 @@ def _lower_port_last(conversation: Conversation) -> bytes:
     return max(conversation.ends, key=lambda end: end[-2:])
 
 
-def _direction_report(side: _Side) -> DirectionReport:
+def _direction_report(side: Side) -> DirectionReport:
     direction = side.direction
     return DirectionReport(
         octets=direction.octets,

@@ -126,6 +126,11 @@ class FrameCutter:
     def __post_init__(self) -> None:
         self._state = _START if self.from_start else _SEARCH
 
+    @property
+    def is_between_frames(self) -> bool:
+        """All octets fed are read, and the next one begins a frame."""
+        return self._state == _FRAMES and not (self._have or self._skip or self.late)
+
     def feed(self, data: bytes) -> list[Found]:
         """Takes the next octets and gives what they complete."""
         found: list[Found] = []

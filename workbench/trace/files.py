@@ -208,6 +208,28 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True
     return writer.count
 
 
+def write_tables(path: str | os.PathLike[str], tables: Iterable[Any]) -> int:
+    """Write tables of rows, one behind the other, to one Parquet file; returns the number of rows.
+
+    Small ones are put together, so that the file has no more row groups than it needs.
+
+    Raises:
+        TraceFileError: if the file cannot be written; what was there before is still there.
+    """
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    with TraceWriter(path) as writer:
+        for table in tables:
+            waiting.append(table)
+            if sum(each.num_rows for each in waiting) >= GROUP_ROWS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+    return writer.count
+
+
 @cache
 def _words() -> list[str]:
     """The columns in which the same texts come again and again; numbers hardly do."""

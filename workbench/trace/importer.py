@@ -15,19 +15,22 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from workbench.trace.boundary import AMQP_1_0
 from workbench.trace.capture_rows import RowMaker
 from workbench.trace.conversation import AmqpConversation
+from workbench.trace.files import to_table
 from workbench.trace.packet import segment_of
-from workbench.trace.pcap import CaptureError, CaptureReader
+from workbench.trace.pcap import CaptureError, CaptureReader, Packet
 from workbench.trace.protontext import is_proton_log, read_proton_log
 from workbench.trace.report import CaptureReport, ImportReport
 from workbench.trace.schema import Row
 from workbench.trace.tcp import Piece, Reassembler
 
 __all__ = [
-    "CaptureError", "ImportResult", "Progress", "import_capture", "read_capture", "run_name",
+    "CaptureError", "ImportResult", "Progress", "import_capture", "import_tables", "read_capture",
+    "read_tables", "run_name",
 ]  # fmt: skip
 
 Progress = Callable[[int, int], None]
@@ -73,36 +76,68 @@ def import_capture(
         CaptureError: no capture was good. Of several, those that are not are told in
             `report.failures`.
     """
+    found, report = _imported(paths, port, redact, progress, by_tables=False)
+    rows = [row for _, batches in found for batch in batches for row in batch]
+    return ImportResult(rows=rows, report=report)
+
+
+def import_tables(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    port: int | None = None,
+    redact: bool = False,
+    progress: Progress | None = None,
+) -> tuple[dict[str, list[Any]], ImportReport]:
+    """The same rows as Arrow tables, in a fraction of the time and memory; arguments as there.
+
+    Returns:
+        By run, in the order given, the tables of its rows; and what was found.
+
+    Raises:
+        CaptureError: as there.
+    """
+    found, report = _imported(paths, port, redact, progress, by_tables=True)
+    return dict(found), report
+
+
+def _imported(
+    paths: str | Path | Iterable[str | Path],
+    port: int | None,
+    redact: bool,
+    progress: Progress | None,
+    *,
+    by_tables: bool,
+) -> tuple[list[tuple[str, list[Any]]], ImportReport]:
+    """Of each good capture its run, and its rows in batches or in tables."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    rows: list[Row] = []
+    good: list[tuple[str, list[Any]]] = []
     report = ImportReport()
     sizes = [_size(path) for path in files]
     done, total = 0, sum(sizes)
-    seen: set[str] = set()
     for path, size in zip(files, sizes, strict=True):
         try:
             run = run_name(path)
-            if run in seen:
+            if run in dict(good):
                 raise CaptureError(f"{path.name}: the same capture was given twice")
             if _is_proton_log(path):
-                found, capture_report = _read_text(path, run, redact)
+                rows, capture_report = _read_text(path, run, redact)
+                found: list[Any] = [to_table(rows) if by_tables else rows]
             else:
-                capture = _Capture(path, run, port, redact)
-                batches = capture.batches(progress, done, total)
-                found = [row for batch in batches for row in batch]
+                capture = Capture(path, run, port, redact)
+                read = capture.tables if by_tables else capture.batches
+                found = list(read(progress, done, total))
                 capture_report = capture.report
         except CaptureError as error:
             report.failures.append(str(error))
         else:
-            seen.add(run)
-            rows.extend(found)
+            good.append((run, found))
             report.captures.append(capture_report)
         done += size
     if progress is not None:
         progress(total, total)
     if not report.captures:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
-    return ImportResult(rows=rows, report=report)
+    return good, report
 
 
 def read_capture(
@@ -124,7 +159,33 @@ def read_capture(
         for start in range(0, len(rows), _BATCH_ROWS):
             yield rows[start : start + _BATCH_ROWS]
     else:
-        yield from _Capture(path, run, port, redact).batches(None, 0, 0)
+        yield from Capture(path, run, port, redact).batches(None, 0, 0)
+
+
+def read_tables(
+    path: Path, run: str, *, port: int | None = None, redact: bool = False
+) -> Iterator[Any]:
+    """The rows that `read_capture` gives, as Arrow tables and much sooner; arguments as there.
+
+    Raises:
+        CaptureError: the capture is not good; nothing was yielded then but perhaps empty tables.
+    """
+    if _is_proton_log(path):
+        for rows in read_capture(path, run, port=port, redact=redact):
+            yield to_table(rows)
+    else:
+        yield from Capture(path, run, port, redact).tables(None, 0, 0)
+
+
+def _in_order(table: Any, rows: list[Row]) -> Any:
+    """A table with some more rows, all in order of `seq`."""
+    if not rows:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = pa.concat_tables([table, to_table(rows)]).combine_chunks()
+    return whole.take(pc.sort_indices(whole.column("seq")))
 
 
 def _size(path: Path) -> int:
@@ -160,7 +221,7 @@ def _read_text(path: Path, run: str, redact: bool) -> tuple[list[Row], CaptureRe
     return rows, report
 
 
-class _Capture:
+class Capture:
     """The import of one file."""
 
     def __init__(self, path: Path, run: str, port: int | None, redact: bool) -> None:
@@ -171,37 +232,68 @@ class _Capture:
         self.maker = RowMaker(run, redact=redact)
         self._reassembler = Reassembler()
         self._conversations: list[AmqpConversation] = []
+        self._packets = 0
 
     def batches(self, progress: Progress | None, done: int, total: int) -> Iterator[list[Row]]:
         """Its rows, so many at a time; the report is whole behind the last."""
-        report, feed, every = self.report, self._reassembler.feed, self.port is None
-        packets = 0
         with self.path.open("rb", buffering=1 << 20) as stream:
             reader = CaptureReader(stream, self.path.name)
             for packet in reader:
-                if not packets:
-                    self.maker.begin(packet.t_us)
-                packets += 1
-                segment = segment_of(packet)
-                if segment is None:
-                    report.other_packets += 1
-                elif isinstance(segment, str):
-                    report.skipped[segment] = report.skipped.get(segment, 0) + 1
-                elif every or self._wanted(segment.source, segment.destination):
-                    pieces = feed(segment, packet.t_us, packet.number)
-                    if pieces:
-                        self._take(pieces)
-                        if len(self.maker.rows) >= _BATCH_ROWS:
-                            yield self.maker.take()
-                if progress is not None and packets % _PROGRESS_PACKETS == 0:
+                self._packet(packet)
+                if len(self.maker.rows) >= _BATCH_ROWS:
+                    yield self.maker.take()
+                if progress is not None and self._packets % _PROGRESS_PACKETS == 0:
                     progress(min(total, done + stream.tell()), total)
-        report.packets = packets
+        self._end(reader)
+        yield self.maker.take()
+
+    def tables(self, progress: Progress | None, done: int, total: int) -> Iterator[Any]:
+        """The same rows as tables: most packets are read many at a time."""
+        if self.maker.redact:
+            yield from map(to_table, self.batches(progress, done, total))
+            return
+        from workbench.trace.bulk import Bulk
+
+        with self.path.open("rb", buffering=1 << 20) as stream:
+            reader = CaptureReader(stream, self.path.name)
+            bulk = Bulk(reader, self._reassembler, self._conversations, self.maker, self._packet)
+            for packet in reader:
+                self._packet(packet)
+                for table in bulk.read():
+                    yield _in_order(table, self.maker.take())
+                if len(self.maker.rows) >= _BATCH_ROWS:
+                    yield to_table(self.maker.take())
+                if progress is not None:
+                    progress(min(total, done + stream.tell()), total)
+        self._packets += bulk.packets
+        self._end(reader)
+        yield to_table(self.maker.take())
+
+    def _packet(self, packet: Packet) -> None:
+        """Takes in one packet."""
+        if not self._packets:
+            self.maker.begin(packet.t_us)
+        self._packets += 1
+        segment = segment_of(packet)
+        report = self.report
+        if segment is None:
+            report.other_packets += 1
+        elif isinstance(segment, str):
+            report.skipped[segment] = report.skipped.get(segment, 0) + 1
+        elif self.port is None or self._wanted(segment.source, segment.destination):
+            pieces = self._reassembler.feed(segment, packet.t_us, packet.number)
+            if pieces:
+                self._take(pieces)
+
+    def _end(self, reader: CaptureReader) -> None:
+        """The capture is over: what is left, and the report."""
+        report = self.report
+        report.packets = self._packets
         self._take(self._reassembler.finish())
         report.problems.extend(reader.problems)
         for conversation in self._conversations:
             conversation.finish()
         self._summarise()
-        yield self.maker.take()
 
     def _wanted(self, source: bytes, destination: bytes) -> bool:
         return source[-2:] == self._port_octets or destination[-2:] == self._port_octets

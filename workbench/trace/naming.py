@@ -2,28 +2,29 @@
 
 An answer's row comes as Spark, pandas or plain Python hand it out. Most name a row by `run` and
 `seq`; one that speaks of a link, a session or a stretch of time means the row where the worst
-began that it tells of, else the first row of it.
+began that it tells of, else the first row of it. A row of `compare` names one in each of its two
+traces.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .cut import ABOUT, AROUND, Cut, StepError, cut, place_of, run_of
 from .files import TraceFileError
 
-__all__ = ["cut_row", "plain"]
+__all__ = ["SIDES", "cut_row", "plain", "side_of"]
 
-_ASK = {
-    "messages": "throughput", "frames": "throughput", "duration_us": "throughput",
-    "zero_us": "grants", "closed_us": "windows", "violations": "violations",
-    "gap_us": "stalls", "settlement_us": "latency",
-}  # fmt: skip
-"""Measures of `compare`, and the answer whose rows show what lies behind them."""
+SIDES = ("left", "right")
+"""Of `compare`, in the order in which its traces are given."""
+
 _SEQS = ("seq", "longest_seq")
+_BY_TRANSFERS = ("messages", "frames", "gap_us", "settlement_us")
+"""Measures of `compare` of which a transfer is the place."""
+_Path = str | os.PathLike[str]
 
 
 def plain(row: Any) -> dict[str, Any]:
@@ -66,23 +67,81 @@ def _value(value: Any) -> Any:
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 
-def cut_row(row: Any, path: str | os.PathLike[str], *, around: int = AROUND) -> Cut:
+def side_of(row: Any, side: str | None = None) -> str | None:
+    """Which side a row of `compare` opens; None if the row is of another answer.
+
+    Args:
+        row: of any answer; see `plain`.
+        side: the one that is wanted, else that with the larger value (the left one of equals, the
+            other one if it has nothing to show).
+
+    Raises:
+        TraceFileError: there is no such side, or it has nothing to show.
+    """
+    values = plain(row)
+    seqs = {one: values.get(f"{one}_seq") for one in SIDES}
+    if any(f"{one}_seq" not in values for one in SIDES):
+        if side is not None:
+            raise StepError(f"side {side!r}: only a row of compare has sides")
+        return None
+    if side not in (None, *SIDES):
+        raise StepError(f"no side {side!r}; legal: {', '.join(SIDES)}")
+    there = [one for one in SIDES if seqs[one] is not None and side in (None, one)]
+    if not there:
+        which = f"the {side} trace has nothing" if side else "neither trace has anything"
+        raise StepError(f"{which} to show for {values.get('measure')}")
+    return max(there, key=lambda one: values.get(one) or 0)
+
+
+def cut_row(
+    row: Any, path: _Path | Sequence[_Path], *, around: int = AROUND, side: str | None = None
+) -> Cut:
     """The rows round the one that a row of an answer means.
 
     Args:
         row: of any answer; see `plain`.
-        path: the trace that was asked.
+        path: the trace that was asked; of a row of `compare` both of them, the left one first.
         around: so many rows before and after it.
+        side: of `compare`, which of both; see `side_of`.
 
     Raises:
         TraceFileError: it is no row of an answer, or of another trace.
     """
-    values = plain(row)
-    if values.get("measure") in _ASK and "ratio" in values:
-        raise StepError(
-            f"a row of compare speaks of two whole traces; for {values['measure']} open a row of"
-            f" {_ASK[values['measure']]} of one of them"
-        )
+    values, chosen = plain(row), side_of(row, side)
+    if isinstance(path, str | os.PathLike):
+        if chosen is not None:
+            raise StepError(
+                "a row of compare names a row of each of two traces; give both: (left, right)"
+            )
+        return _cut_row(values, path, around)
+    if chosen is None or len(path) != len(SIDES):
+        takes = "two traces: (left, right)" if chosen else "one trace"
+        raise StepError(f"this row is of an answer about {takes}; given: {len(path)}")
+    return _cut_side(values, path[SIDES.index(chosen)], around, chosen)
+
+
+def _cut_side(values: Mapping[str, Any], path: _Path, around: int, side: str) -> Cut:
+    """The place of a measure of `compare`, which must be one in that trace."""
+    measure = values.get("measure")
+    try:
+        place = {name: values.get(f"{side}_{name}") for name in ("run", "seq")}
+        found = _cut_row(place, path, around)
+        if measure == "duration_us":
+            fits = found.seq == found.last_seq
+        else:
+            fits = found.row.kind == "transfer" if measure in _BY_TRANSFERS else found.row.is_frame
+        if not fits:
+            raise StepError(
+                f"{path}: the row is of another trace: step {found.seq} of run {found.run} is no"
+                f" place of {measure}"
+            )
+    except StepError as error:
+        raise StepError(f"{error} (given as the {side} trace)") from None
+    return found
+
+
+def _cut_row(values: Mapping[str, Any], path: _Path, around: int) -> Cut:
+    """Where the row of an answer about this trace means."""
     run = values.get("run")
     if run is not None and not isinstance(run, str):
         raise TraceFileError(f"the row's run is {run!r}, and a run is named by a text")
@@ -97,7 +156,7 @@ def cut_row(row: Any, path: str | os.PathLike[str], *, around: int = AROUND) -> 
     return found
 
 
-def _first(values: Mapping[str, Any], path: str | os.PathLike[str], run: str) -> int:
+def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:
     """The row where the worst began that the answer tells of, or the first it is about."""
     about = {name: values[name] for name in ABOUT if values.get(name) is not None}
     if not about and values.get("window_start_us") is None:

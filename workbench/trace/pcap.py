@@ -1,8 +1,8 @@
 """Capture files as a stream of packets: classic pcap and pcapng.
 
-Both formats are read in both byte orders, with any timestamp resolution, and never more than one
-packet is held. A packet is cut where the capture cut it (``missing`` octets were on the wire but
-not kept). A damaged file ends the stream with a line in ``problems``; only a file that is no
+Both formats are read in both byte orders, with any timestamp resolution, and no more than a few
+megabytes are held. A packet is cut where the capture cut it (``missing`` octets were on the wire
+but not kept). A damaged file ends the stream with a line in ``problems``; only a file that is no
 capture at all raises.
 
 No library does this here: the two that read pcapng in Python, dpkt 1.9.8 and python-pcapng 2.1.1,
@@ -14,14 +14,14 @@ Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 from __future__ import annotations
 
-import gzip
 import struct
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["CaptureError", "CaptureReader", "Packet"]
+from workbench.trace.ahead import Ahead
+
+__all__ = ["CaptureError", "CaptureReader", "Likeness", "Packet"]
 
 MAX_BLOCK = 16 * 1024 * 1024
 """Largest block believed, in octets: 64 times the largest snapshot length of tcpdump."""
@@ -61,6 +61,24 @@ class Packet(NamedTuple):
     missing: int
 
 
+class Likeness(NamedTuple):
+    """What packets have in common that can be read many at a time.
+
+    Attributes:
+        blocks: they are blocks of pcapng, else records of pcap.
+        order: byte order, as `struct` writes it.
+        linktype: LINKTYPE_* of their interface.
+        divisor: units of their clock in a microsecond.
+        offset_us: what is added to it, microseconds.
+    """
+
+    blocks: bool
+    order: str
+    linktype: int
+    divisor: int
+    offset_us: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Interface:
     linktype: int
@@ -90,10 +108,10 @@ class CaptureReader:
         self._offset = 0
         self._last_us = 0
         self._untimed = 0
-        magic = _peek(stream, 4)
-        self._stream: BinaryIO = stream
-        if magic[:2] == b"\x1f\x8b":
-            self._stream = gzip.GzipFile(fileobj=stream)  # type: ignore[assignment]
+        self._order = "<"
+        self._interfaces: list[_Interface] = []
+        self._pcap_likeness: Likeness | None = None
+        self._stream = Ahead(stream)
         magic = self._read(4)
         if not magic:
             raise CaptureError(f"{name}: the file is empty")
@@ -111,13 +129,63 @@ class CaptureReader:
     def __iter__(self) -> Iterator[Packet]:
         return self._packets
 
+    @property
+    def number(self) -> int:
+        """Number of the last packet that was read."""
+        return self._number
+
+    def ahead(self, size: int) -> bytes:
+        """Octets that come next in the file, at most so many; nothing is read by it.
+
+        Between two packets of the iteration they begin with a block or record.
+        """
+        return self._stream.look(size)
+
+    def likeness(self) -> Likeness | None:
+        """What the next packets have in common if they are read many at a time.
+
+        None if they cannot be: interfaces that are not all of one kind, or a clock whose unit is
+        no part of a microsecond.
+        """
+        if self._pcap_likeness is not None or not self._interfaces:
+            return self._pcap_likeness
+        first = self._interfaces[0]
+        divisor, rest = divmod(first.ticks_per_second, _MICROSECONDS)
+        alike = all(
+            (each.linktype, each.ticks_per_second, each.offset_us)
+            == (first.linktype, first.ticks_per_second, first.offset_us)
+            for each in self._interfaces
+        )
+        if rest or not alike:
+            return None
+        return Likeness(True, self._order, first.linktype, divisor, first.offset_us)
+
+    @property
+    def interfaces(self) -> int:
+        """How many interfaces are described so far."""
+        return len(self._interfaces)
+
+    def passed(self, octets: int, packets: int, last_us: int) -> None:
+        """So much of what was ahead has been read by other means.
+
+        Args:
+            octets: whole blocks or records.
+            packets: in them.
+            last_us: time of the last of them, microseconds since the epoch.
+        """
+        self._stream.read(octets)
+        self._offset += octets
+        self._number += packets
+        self._last_us = last_us
+
     def _read(self, size: int) -> bytes:
         """Up to ``size`` octets; fewer only at the end of the file."""
-        try:
-            data = self._stream.read(size)
-        except (EOFError, OSError, zlib.error) as error:
-            self.problems.append(f"{self.name}: the compressed data is damaged: {error}")
-            data = b""
+        data = self._stream.read(size)
+        if len(data) < size and self._stream.problem:
+            self.problems.append(
+                f"{self.name}: the compressed data is damaged: {self._stream.problem}"
+            )
+            self._stream.problem = ""
         self._offset += len(data)
         return data
 
@@ -134,11 +202,11 @@ class CaptureReader:
         if len(rest) < 20:
             raise CaptureError(f"{self.name}: not a capture: the pcap header is cut short")
         linktype = struct.unpack(order + "I", rest[16:])[0] & 0xFFFF
+        self._pcap_likeness = Likeness(False, order, linktype, divisor, 0)
         return self._pcap(order, divisor, linktype)
 
     def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet]:
         unpack = struct.Struct(order + "IIII").unpack
-        number = 0
         while True:
             at = self._offset
             head = self._read(16)
@@ -154,9 +222,9 @@ class CaptureReader:
             if len(data) < kept:
                 self._cut("a packet", at, kept, len(data))
                 return
-            number += 1
+            self._number += 1
             t_us = seconds * _MICROSECONDS + fraction // divisor
-            yield Packet(number, t_us, linktype, data, max(0, length - kept))
+            yield Packet(self._number, t_us, linktype, data, max(0, length - kept))
 
     def _lying(self, at: int, size: int) -> None:
         self.problems.append(
@@ -176,7 +244,7 @@ class CaptureReader:
         return self._pcapng(order, struct.unpack(order + "I", head[:4])[0])
 
     def _pcapng(self, order: str, section_size: int) -> Iterator[Packet]:
-        interfaces: list[_Interface] = []
+        self._order, self._interfaces = order, []
         if not self._skip(section_size - 12, 0, section_size):
             return
         head_of = struct.Struct(order + "II").unpack
@@ -194,10 +262,10 @@ class CaptureReader:
                 if found is None:
                     self.problems.append(f"{self.name}: bad section header at offset {at}")
                     break
-                order = found
+                order = self._order = found
                 head_of = struct.Struct(order + "II").unpack
                 enhanced = struct.Struct(order + "IIIII").unpack_from
-                interfaces = []
+                self._interfaces = []
                 size = struct.unpack(order + "I", head[4:])[0]
                 if not self._skip(size - 12, at, size):
                     break
@@ -211,6 +279,7 @@ class CaptureReader:
                 self._cut("a block", at, size, len(body) + 8)
                 break
             packet = None
+            interfaces = self._interfaces
             if block_type == _ENHANCED_PACKET and size >= 32:
                 index, high, low, kept, length = enhanced(body)
                 packet = self._timed(interfaces, index, high << 32 | low, body, 20, kept, length)
@@ -282,16 +351,6 @@ class CaptureReader:
         kept = min(length, interface.snaplen or length, len(body) - 8)
         data = body[4 : 4 + kept]
         return Packet(self._number, self._last_us, interface.linktype, data, length - kept)
-
-
-def _peek(stream: BinaryIO, size: int) -> bytes:
-    peek: Callable[[int], bytes] | None = getattr(stream, "peek", None)
-    if peek is not None:
-        return peek(size)[:size]
-    at = stream.tell()
-    data = stream.read(size)
-    stream.seek(at)
-    return data
 
 
 def _interface(order: str, body: bytes) -> _Interface:

@@ -103,6 +103,19 @@ class Direction:
     patience: int = PATIENCE
     last_place: float = 0
 
+    def passed(self, octets: int, packet: int) -> None:
+        """So many octets came in order and were handed on by other means.
+
+        Args:
+            octets: how many.
+            packet: that brought the last of them, or a later one.
+        """
+        assert self.next_seq is not None
+        self.next_seq = serial.add(self.next_seq, octets)
+        self.next_offset += octets
+        self.octets += octets
+        self.last_place = packet
+
 
 @dataclass(slots=True, eq=False)
 class Conversation:
@@ -128,6 +141,16 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.directions = (Direction(self, self.ends[0]), Direction(self, self.ends[1]))
+
+    def seen(self, packets: int, t_us: int) -> None:
+        """So many packets of it were read by other means.
+
+        Args:
+            packets: how many.
+            t_us: the latest time of one of them, microseconds since the epoch.
+        """
+        self.packets += packets
+        self.last_us = max(self.last_us, t_us)
 
     @property
     def closed(self) -> bool:
@@ -159,6 +182,10 @@ class Reassembler:
         self.conversations: list[Conversation] = []
         self._buffer_limit = buffer_limit
         self._current: dict[bytes, Direction] = {}
+
+    def direction(self, source: bytes, destination: bytes) -> Direction | None:
+        """The direction between two ends, of their newest connection."""
+        return self._current.get(source + destination)
 
     def feed(self, segment: Segment, t_us: int, packet: int) -> list[Piece]:
         """What can be read now that this segment has come, in stream order per direction."""

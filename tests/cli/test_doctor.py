@@ -1,12 +1,15 @@
 """`workbench doctor`: what it finds, what it advises, and when it says that nothing will work."""
 
 import json
+import os
 import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from workbench.analysis import java_cache
+from workbench.analysis.java import find_java
 from workbench.cli import doctor, main
 
 
@@ -88,6 +91,45 @@ def test_an_old_java_is_named_and_not_used(monkeypatch):
     assert doctor.java().found == "21 at new"
     ages["new"] = 8
     assert doctor.java().found == "old: version 11; new: version 8"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_java_that_is_told_is_the_one_that_spark_uses(named, monkeypatch, tmp_path):
+    """One in JAVA_HOME, else the wheel's, else one on the search path."""
+    for name in ("home", "path"):
+        program = tmp_path / name / "bin" / "java"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\necho 'openjdk version \"99.0.1\"' >&2\n", encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"), prepend=os.pathsep)
+    monkeypatch.delenv("WORKBENCH_JAVA", raising=False)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if named:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    used = find_java()
+    told = doctor.java().found
+    assert told.startswith(f"{used.version} at ")
+    assert ("java-runtime" in told) == used.bundled == (not named)
+
+
+def test_java_s_cache_is_told_of_and_not_missed(monkeypatch, tmp_path):
+    """There, not made, turned off, impossible: each in a word, and none is a fault."""
+    file = tmp_path / "java.aot"
+    monkeypatch.delenv("WORKBENCH_JAVA", raising=False)
+    monkeypatch.delenv(java_cache.VARIABLE, raising=False)
+    monkeypatch.setattr(java_cache, "place", lambda java: file)
+    told = [doctor.java_cache()]
+    file.write_bytes(bytes(3 << 20))
+    told.append(doctor.java_cache())
+    monkeypatch.setattr(java_cache, "place", lambda java: None)
+    told.append(doctor.java_cache())
+    monkeypatch.setenv(java_cache.VARIABLE, "none")
+    told.append(doctor.java_cache())
+    monkeypatch.setenv("WORKBENCH_JAVA", "none")
+    told.append(doctor.java_cache())
+    words = ("wb.py setup", "3 MiB at", "this Java has none", "turned off", "without Java")
+    assert all(word in one.found for one, word in zip(told, words, strict=True))
+    assert {one.state for one in told} == {doctor.OK}
 
 
 def test_a_java_that_does_not_start_is_told(monkeypatch, tmp_path):

@@ -16,8 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import java_cache
 from .errors import AnalysisError
 from .gateway import start_java
 from .java import find_java
@@ -30,6 +32,7 @@ __all__ = ["BINDER_MEMORY", "MEMORY", "Settings", "get_spark", "stop_spark"]
 MEMORY = "2g"
 BINDER_MEMORY = "512m"
 MEMORY_VARIABLE = "WORKBENCH_SPARK_MEMORY"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 MASTER_VARIABLE = "WORKBENCH_SPARK_MASTER"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
@@ -49,7 +52,14 @@ _TIER_4 = {
 """What Java waits for. A question runs for a minute, of which Spark plans and generates code for a
 good part: compiled in full as soon as usual, that code takes more time than it gives back. What is
 done for each row reaches ten times the calls within a second."""
-_QUICK_JAVA = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_QUICK_JAVA = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    # This compiler alone gets 48 MB for its code, which `compare` fills: then it compiles no more.
+    "-XX:ReservedCodeCacheSize=128m",
+)
+_SPARED = Path(__file__).with_name("java_compiler.json")
+"""What plans, makes code and sends tasks is not worth full compilation at all."""
 _JAVA = ("-XX:+UseParallelGC", *(f"-XX:{name}={n * _LATER}" for name, n in _TIER_4.items()))
 
 Say = Callable[[str], None]
@@ -99,10 +109,10 @@ class Settings:
             raise AnalysisError(
                 f"heap {self.memory} is too small: Spark starts with {LEAST_MB}m or more"
             )
-        java = _QUICK_JAVA if self.quick else _JAVA
+        java = _QUICK_JAVA if self.quick else (*_JAVA, *_spared())
         settings = {
             "spark.driver.memory": self.memory,
-            "spark.driver.extraJavaOptions": " ".join(["-Dlog4j2.level=error", *java]),
+            JAVA_OPTIONS: " ".join(["-Dlog4j2.level=error", *java]),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.session.timeZone": "UTC",
@@ -113,6 +123,9 @@ class Settings:
             "spark.sql.files.maxPartitionBytes": "16m",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
             "spark.sql.parquet.compression.codec": "zstd",
+            # What must be true of a row is worked out from what made it, for each of hundreds of
+            # columns: of no use here, and a tenth of the planning.
+            "spark.sql.constraintPropagation.enabled": "false",
             # What questions keep between two passes: as octets, and those written quickly.
             "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
             # Else each call of a column's function asks Java five things more, to tell its line.
@@ -123,6 +136,12 @@ class Settings:
         if self.master.startswith("local"):
             settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         return settings | dict(self.more)
+
+
+def _spared() -> tuple[str, ...]:
+    if not _SPARED.is_file():  # in a zip: Java cannot read it there
+        return ()
+    return ("-XX:+UnlockDiagnosticVMOptions", f'"-XX:CompilerDirectivesFile={_SPARED}"')
 
 
 def get_spark(
@@ -149,11 +168,12 @@ def get_spark(
     chosen = Settings.found(**settings)
     options = chosen.spark()
     java = find_java()
-    os.environ["JAVA_HOME"] = str(java.home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if chosen.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if JAVA_OPTIONS not in chosen.more:
+            options[JAVA_OPTIONS] = " ".join([options[JAVA_OPTIONS], *java_cache.options(java)])
     where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {chosen.memory}"
     tell(f"Spark starts ({where}): about 10 seconds here, once per kernel")
     builder = SparkSession.builder.appName("workbench").master(chosen.master)
@@ -161,7 +181,7 @@ def get_spark(
         builder = builder.config(name, value)
     with _Watch(tell) as watch:
         try:
-            start_java(options)
+            start_java(options, java.home)
             spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel(options["spark.log.level"])
             _hush(spark)

@@ -3,6 +3,8 @@
 import gzip
 import platform
 import shutil
+import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -124,24 +126,38 @@ def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
         ingest(spark, "nowhere://host/x.pcap", target)
 
 
-def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, monkeypatch):
-    """One line that names the folder, and the parts of steps that were done before."""
-    from pyspark.sql import DataFrameWriter
+@pytest.mark.parametrize("at_url", [False, True])
+def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
+    """One line that names the folder, and nothing is left [the folder's disk has 64 kB]."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with mounted(disk):
+        target = disk / "trace"
+        (disk / "filler").write_bytes(bytes(60_000))
+        with pytest.raises(AnalysisError, match=r"trace: .*(no space left|No space left)"):
+            ingest(spark, folder, target.as_uri() if at_url else target)
+        left = {path.name for path in disk.rglob("*")}
+        assert left <= {"filler", "trace"}
 
-    def full(self, path, **_):
-        Path(path).mkdir(parents=True)
-        (Path(path) / "part").write_bytes(b"PAR1")
-        raise RuntimeError("java.io.IOException: No space left on device")
 
-    monkeypatch.setattr(DataFrameWriter, "parquet", full)
-    with pytest.raises(AnalysisError, match="trace: no space left on the disk"):
-        ingest(spark, folder, tmp_path / "trace")
-    assert not (tmp_path / "trace").exists()
+@contextmanager
+def mounted(place):
+    """A small disk in memory at a folder; who may not mount one skips the test."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_the_trace_that_spark_wrote_tells_its_version(spark, folder, tmp_path):
-    """Spark keeps no metadata of ours, and the version is there all the same."""
-    ingest(spark, folder / NAMES[0], tmp_path / "trace")
+@pytest.mark.parametrize("at_url", [False, True])
+def test_the_trace_tells_its_version(spark, folder, tmp_path, at_url):
+    """Spark, which writes at a URL, keeps no metadata of ours, and the version is there too."""
+    target = tmp_path / "trace"
+    ingest(spark, folder / NAMES[0], target.as_uri() if at_url else target)
     (part,) = (tmp_path / "trace").iterdir()
     assert version_in(pq.read_schema(part).metadata) == SCHEMA_VERSION
 

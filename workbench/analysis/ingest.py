@@ -1,9 +1,9 @@
-"""Captures into one trace, many at a time: `spark.read.format("amqp")`.
+"""Captures into one trace, many at a time; and captures as a table: `spark.read.format("amqp")`.
 
-One task for each file; it decodes with the importer that `workbench import` uses for a single
-capture, so the rows are the same, and hands them over as Arrow batches, so that no capture need fit
-into memory. Spark writes them, each capture its own Parquet file, and only names pass through the
-driver: files and target may lie wherever the cluster reaches them.
+One task for each file, with the importer that `workbench import` uses for a single capture, so that
+the rows are the same; never more of a capture is in memory than some batches of rows. A task writes
+its part of the trace itself, and only names pass through the driver. Where the trace goes to a URL,
+which only Spark knows how to write, the rows come out of the table instead and Spark writes them.
 
 A capture's run is named by its stem and its content, and its part of the trace by its run: what is
 there already is not decoded again, so an import that was stopped goes on where it was.
@@ -32,6 +32,7 @@ from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
 from .errors import AnalysisError
 from .jobs import watched
+from .parts import Part
 from .places import Target, captures, fetched, is_url, part_name, spark_path, target_at
 from .reading import told
 
@@ -48,6 +49,9 @@ STEPS = 20
 GROUP_OCTETS = 4 << 20
 """Size of a row group: Spark reads each by a task of its own."""
 
+BATCH_ROWS = 10_000
+"""Rows handed to Java at a time."""
+
 _SHIPPED = "spark.workbench.shipped"
 
 Progress = Callable[[int, int], None]
@@ -58,10 +62,14 @@ def register(spark: SparkSession) -> None:
 
     The machines of a cluster get this package with it; what it imports they must have themselves.
     """
+    _give_to_workers(spark)
+    spark.dataSource.register(AmqpSource)
+
+
+def _give_to_workers(spark: SparkSession) -> None:
     here = spark.sparkContext.master.partition("[")[0] == "local"
     if not here or not _found_by_workers():
         _ship(spark)
-    spark.dataSource.register(AmqpSource)
 
 
 def _found_by_workers() -> bool:
@@ -152,7 +160,7 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         from workbench.trace.files import to_table
-        from workbench.trace.importer import CaptureError, read_capture, run_name
+        from workbench.trace.importer import CaptureError, read_tables, run_name
 
         assert isinstance(partition, _File)
         try:
@@ -160,8 +168,8 @@ class _Reader(DataSourceReader):
                 run = run_name(file)
                 if part_name(run) in self.known:
                     return
-                for rows in read_capture(file, run, port=self.port, redact=self.redact):
-                    yield from to_table(rows).to_batches()
+                for table in read_tables(file, run, port=self.port, redact=self.redact):
+                    yield from table.to_batches(max_chunksize=BATCH_ROWS)
         except (AnalysisError, CaptureError, OSError) as error:
             text = str(error)
             if isinstance(error, OSError):
@@ -222,9 +230,13 @@ def ingest(
     """
     files = captures(paths)
     target = target_at(spark, folder)
+    by_tasks = not is_url(folder)
     try:
-        register(spark)
-        job = _Job(spark=spark, target=target, port=port, redact=redact, there=target.names())
+        _give_to_workers(spark) if by_tasks else register(spark)
+        job = _Job(
+            spark=spark, target=target, by_tasks=by_tasks, port=port, redact=redact,
+            there=target.names(),
+        )  # fmt: skip
         total = len(files)
         step = max(4 * spark.sparkContext.defaultParallelism, -(-total // STEPS))
         for start in range(0, total, step):
@@ -265,12 +277,14 @@ class _Job:
     """An import on its way.
 
     Attributes:
+        by_tasks: the tasks write the parts themselves.
         there: names of the parts that were there before.
         waiting: what is decoded and not in its place yet: where it lies aside, and its name.
     """
 
     spark: SparkSession
     target: Target
+    by_tasks: bool
     port: int | None
     redact: bool
     there: set[str]
@@ -281,6 +295,42 @@ class _Job:
 
     def decode(self, files: Sequence[str]) -> None:
         """Decode some captures at once, aside."""
+        for name, part in self._by_tasks(files) if self.by_tasks else self._by_spark(files):
+            if part.fatal:
+                raise AnalysisError(part.problem)
+            goal = part_name(part.run)
+            if part.kept:
+                self.result.kept += 1
+            elif part.problem:
+                self.result.failures.append(part.problem)
+            elif goal in self.seen:
+                self.result.failures.append(f"{part.run}: the same capture was given twice")
+            else:
+                self.seen.add(goal)
+                self.waiting[f"{self.steps}/{name}"] = goal
+                self.result.files += 1
+                self.result.rows += part.rows
+        self.steps += 1
+
+    def _by_tasks(self, files: Sequence[str]) -> list[tuple[str, Part]]:
+        """Each capture is read and written by a task."""
+        place = Path(self.target.aside, str(self.steps))
+        place.mkdir(parents=True)
+        known, port, redact = frozenset(self.there), self.port, self.redact
+
+        def one(given: tuple[int, str]) -> tuple[str, Part]:
+            from workbench.analysis.parts import write_part
+
+            number, capture = given
+            name = f"{number}.parquet"
+            return name, write_part(capture, place / name, known, port, redact)
+
+        with told():
+            given = self.spark.sparkContext.parallelize(list(enumerate(files)), len(files))
+            return given.map(one).collect()
+
+    def _by_spark(self, files: Sequence[str]) -> list[tuple[str, Part]]:
+        """Each capture is read by a task, and its rows are written by Spark."""
         options = {
             "bad": "row",
             "redact": str(self.redact).lower(),
@@ -291,19 +341,11 @@ class _Job:
             rows = self.spark.read.format("amqp").options(**options).load(json.dumps(list(files)))
             rows.write.option("parquet.block.size", str(GROUP_OCTETS)).parquet(place)
             found = self._written(place)
-        self.result.kept += len(files) - len(found)
-        for name, run, count, problem in found:
-            part = part_name(run)
-            if problem is not None:
-                self.result.failures.append(json.loads(problem)["text"])
-            elif part in self.seen:
-                self.result.failures.append(f"{run}: the same capture was given twice")
-            else:
-                self.seen.add(part)
-                self.waiting[f"{self.steps}/{name}"] = part
-                self.result.files += 1
-                self.result.rows += count
-        self.steps += 1
+        kept = [("", Part("", kept=True))] * (len(files) - len(found))
+        return kept + [
+            (name, Part(run, count, json.loads(problem)["text"] if problem else ""))
+            for name, run, count, problem in found
+        ]
 
     def keep(self) -> None:
         """Put what is decoded into its place."""

@@ -127,6 +127,57 @@ def test_a_null_where_none_may_be_is_named(spark, written, statistics):
     assert "column vantage is null in 2 rows" in refused(spark, path)
 
 
+@pytest.fixture
+def unsigned(written, rows):
+    """Makes a trace in which frames lack their author; gives its path and the first one's `seq`."""
+
+    def make(wanted, **options):
+        frames = [n for n, row in enumerate(rows) if row.event == wanted]
+        gone = frames[len(frames) // 2 :]
+        faulty = list(rows)
+        for n in gone:
+            faulty[n] = dataclasses.replace(rows[n], from_peer=None)
+        path = written(faulty)
+        pq.write_table(pq.read_table(path), path, **options)
+        return path, rows[gone[0]].seq
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"write_statistics": False}, {"use_dictionary": False}, {"row_group_size": 7}],
+    ids=lambda options: next(iter(options), "as written"),
+)
+@pytest.mark.parametrize("event", ["sent", "received"])
+def test_a_frame_without_an_author_is_refused(spark, unsigned, rows, event, options):
+    """File, column and the first such row; without Java too."""
+    path, seq = unsigned(event, **options)
+    text = refused(spark, path)
+    assert f"run {rows[0].run}: column from_peer is null at seq {seq}," in text
+    with pytest.raises(AnalysisError) as caught:
+        count_rows(path, check=True)
+    assert str(caught.value) == text
+
+
+def test_a_frame_without_an_author_is_refused_wherever_the_trace_lies(spark, unsigned, rows):
+    """What Spark alone reads is told in the same words."""
+    path, seq = unsigned("received")
+    with pytest.raises(AnalysisError) as caught:
+        open_trace(spark, path.as_uri())
+    assert str(caught.value).startswith(f"{path.as_uri()}: run {rows[0].run}: column from_peer is ")
+    assert f"at seq {seq}," in str(caught.value)
+
+
+def test_what_is_no_frame_needs_no_author(spark, written, rows):
+    """Events inside a peer have none, and a trace of nothing else opens."""
+    inside = [row for row in rows if not row.is_frame]
+    assert inside
+    assert all(row.from_peer is None for row in inside)
+    path = written(inside)
+    assert open_trace(spark, path).rows == open_trace(spark, path.as_uri()).rows == len(inside)
+
+
 def test_what_is_no_parquet_is_refused(spark, tmp_path):
     """Neither text nor nothing."""
     for content in (b"", b"PAR1 but not for long"):

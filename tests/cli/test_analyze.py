@@ -11,6 +11,7 @@ from workbench import folds
 from workbench.cli import main
 from workbench.scenarios.run import run
 from workbench.trace import files
+from workbench.trace.importer import import_capture
 
 
 @pytest.fixture
@@ -96,7 +97,11 @@ KEY = ["run", "connection", "session", "link", "link_sender", "attach_no", "seq"
 def as_spark_would(trace, monkeypatch, question):
     """The answer comes from the plain fold; what is tested here is how it is printed."""
     found = {"stalls": folds.stalls, "credit": folds.credit_rows}[question](files.read(trace))
-    answer = [row._asdict() for row in found]
+    return as_if_asked([row._asdict() for row in found], monkeypatch)
+
+
+def as_if_asked(answer, monkeypatch):
+    """The answer that is printed."""
     asked = lambda arguments, count: (list(answer[0]), iter(answer))  # noqa: E731
     monkeypatch.setattr("workbench.cli.analyzing._asked", asked)
     return answer
@@ -134,6 +139,48 @@ def test_each_stall_in_a_table_ends_with_the_line_that_opens_it(trace, capsys, m
         assert command.endswith(f" --at {row['seq']}")
         assert main(shlex.split(command)[1:]) == 0
         assert capsys.readouterr().out
+
+
+def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(
+    trace, tmp_path, capsys, monkeypatch
+):
+    """And the line works as it is printed; what neither side can show has none."""
+    other = tmp_path / "a b.parquet"
+    once = {"messages": 9, "policy": "batch-then-wait", "n": 9}
+    files.write(other, run("credit", "rmq4.3", once).rows)
+    answer = folds.compare(files.read(trace), files.read(other))
+    as_if_asked(answer, monkeypatch)
+    assert main(["analyze", str(trace), "compare", str(other)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.endswith("left_seq  right_seq  open it with")
+    opened = set()
+    for line, row in zip(lines, answer, strict=True):
+        if row["left_seq"] is None and row["right_seq"] is None:
+            assert line.endswith(" -")
+            continue
+        side = "right" if (row["right"] or 0) > (row["left"] or 0) else "left"
+        command = shlex.split(line[line.index("workbench show ") :])
+        assert command[2] == str(other if side == "right" else trace)
+        assert command[3:] == ["--run", row[f"{side}_run"], "--at", str(row[f"{side}_seq"])]
+        assert main(command[1:]) == 0
+        assert capsys.readouterr().out
+        opened.add(side)
+    assert opened == {"left", "right"}
+
+
+def test_a_table_names_runs_where_there_are_several(repo, trace, capsys, monkeypatch):
+    """Programs are told them in any case."""
+    rows = files.read(trace)
+    alarm = import_capture(repo / "data" / "captures" / "rmq43_f_memory_alarm.pcapng").rows
+    many = run("credit", "rmq4.3", {"messages": 60, "policy": "one-at-a-time"}).rows
+    two = folds.compare(rows, [*many, *alarm])
+    as_if_asked(two, monkeypatch)
+    assert main(["analyze", str(trace), "compare", str(trace)]) == 0
+    head = capsys.readouterr().out.splitlines()[0].split()
+    assert ("left_run" in head, "right_run" in head) == (False, True)
+    as_if_asked(two, monkeypatch)
+    assert main(["analyze", str(trace), "compare", str(trace), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == two
 
 
 def test_a_summary_of_more_rows_is_left_to_spark(trace, capsys, monkeypatch):

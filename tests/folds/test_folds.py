@@ -1,5 +1,7 @@
 """The plain folds: their answers on runs whose policy is known, and on captures with a note."""
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -224,3 +226,79 @@ def test_a_policy_that_waits_more_has_longer_gaps():
     gap = only(folds.compare(few, many), measure="gap_us")
     assert gap["right"] < gap["left"]
     assert gap["effect"] < 0
+
+
+def places(answer, side):
+    """Of each measure the row that a side names."""
+    return {row["measure"]: (row[f"{side}_run"], row[f"{side}_seq"]) for row in answer}
+
+
+@pytest.fixture(scope="module")
+def waiting():
+    """A publisher behind an alarm and a consumer that is late with its grants: one has it twice."""
+    late = acted("credit", ("grant", {"link_credit": 3}), ("grant", {"link_credit": 2}), messages=9)
+    shut = run("publishers", "rmq4.3")
+    for act, arguments in (
+        ("alarm", {}), ("publish", {"count": 3}), ("clear", {}), ("publish", {"count": 2}),
+    ):  # fmt: skip
+        shut = shut.act(shut.rows[-1].seq, act, **arguments)
+    return list(late.rows), list(shut.rows)
+
+
+def test_each_side_shows_a_measure_where_it_is_most(waiting):
+    """As its definition says, worked out in another way: from ledgers and by looking around."""
+    late, shut = waiting
+    by_seq = {row.run: {each.seq: each for each in rows} for rows in waiting for row in rows[:1]}
+    left, right = (places(folds.compare(late, shut), side) for side in ("left", "right"))
+    assert left["duration_us"] == (late[-1].run, late[-1].seq)
+    for place in (left["messages"], left["frames"]):
+        first = next(row for row in late if row.kind == "transfer" and row.from_peer == "broker")
+        assert place == (first.run, first.seq)
+
+    zero, shut_at = by_seq[left["zero_us"][0]][left["zero_us"][1]], right["closed_us"]
+    assert zero.ledger["link_credit"] == 0
+    (link,) = [row for row in folds.grants(late) if row["zero_times"]]
+    assert zero.seq > next(row.seq for row in late if (row.ledger or {}).get("link_credit"))
+    assert link["zero_us"] > 0
+    closed = by_seq[shut_at[0]][shut_at[1]]
+    assert closed.ledger["remote_incoming_window"] == 0
+    opened = next(
+        row for row in shut[closed.seq :]
+        if row.vantage == closed.vantage and (row.ledger or {}).get("remote_incoming_window")
+    )  # fmt: skip
+    longest = max(row["longest_closed_us"] for row in folds.windows(shut))
+    assert opened.t_us - closed.t_us == longest
+
+    gap = by_seq[left["gap_us"][0]][left["gap_us"][1]]
+    sent = [row for row in late if (row.kind, row.event, row.from_peer)
+            == ("transfer", "sent", "broker")]  # fmt: skip
+    after = sent[sent.index(gap) + 1]
+    assert after.t_us - gap.t_us == max(late.t_us - soon.t_us for soon, late in pairwise(sent))
+    slow = by_seq[right["settlement_us"][0]][right["settlement_us"][1]]
+    most = max(row["max_us"] or 0 for row in folds.latency(shut) if row["measure"] == "settlement")
+    assert slow.kind == "transfer"
+    assert any(row.kind == "disposition" and row.t_us == slow.t_us + most for row in shut)
+
+
+def test_a_violation_is_shown_by_the_first_one():
+    """The alarm's publisher sent in spite of window 0."""
+    rows = capture("rmq43_f_memory_alarm")
+    answer = folds.compare(rows, [])
+    (broken,) = folds.violations(rows)
+    assert places(answer, "left")["violations"] == (broken["run"], broken["seq"])
+
+
+def test_a_side_that_has_nothing_to_show_names_no_row(waiting):
+    """An empty trace, and a trace without violations."""
+    answer = folds.compare(waiting[0], [])
+    assert set(places(answer, "right").values()) == {(None, None)}
+    assert places(answer, "left")["violations"] == (None, None)
+    assert places(answer, "left")["closed_us"] == (None, None)
+
+
+def test_of_rows_that_show_as_much_the_first_is_named(waiting):
+    """By run and seq, whatever their order in the trace."""
+    late, _ = waiting
+    again = [replace(row, run=f"{name} {row.run}") for name in ("b", "a") for row in late]
+    named = {name for name, _ in places(folds.compare(again, late), "left").values()}
+    assert named == {None, f"a {late[0].run}"}

@@ -97,6 +97,93 @@ def test_a_window_opens_where_it_was_closed_for_longest(tmp_path: Path) -> None:
         assert after[0].t_us - row.t_us == answer["longest_closed_us"]
 
 
+@pytest.fixture(scope="module")
+def two_sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[tuple[Path, Path], list[Any]]:
+    """A receiver that waits for each message before it grants again, and one that tops up sooner.
+
+    The runs have the same name: only what is in them tells them apart.
+    """
+    folder = tmp_path_factory.mktemp("sides")
+    runs = [
+        run("credit", "rmq4.3", {"policy": "batch-then-wait", "n": n, "messages": messages}).rows
+        for n, messages in ((1, 20), (10, 90))
+    ]
+    paths = folder / "before.parquet", folder / "after.parquet"
+    named = [[dataclasses.replace(row, run="both") for row in played] for played in runs]
+    for path, played in zip(paths, named, strict=True):
+        files.write(path, played)
+    return paths, folds.compare(*named)
+
+
+def test_a_row_of_compare_opens_on_either_side(two_sides: Any) -> None:
+    """At the row that it names there; unasked at the side with the larger value."""
+    paths, answer = two_sides
+    opened = 0
+    for row in answer:
+        for side, path in zip(("left", "right"), paths, strict=True):
+            if row[f"{side}_seq"] is not None:
+                found = cut_row(row, paths, around=3, side=side)
+                assert (found.path, found.seq) == (str(path), row[f"{side}_seq"])
+                opened += 1
+        if row["left_seq"] is not None and row["left"] != row["right"]:
+            larger = paths[row["right"] > row["left"]]
+            assert cut_row(row, paths, around=3).path == str(larger)
+    assert opened >= 10
+
+
+def test_the_stepper_of_a_row_of_compare_tells_its_side_and_the_other(two_sides: Any) -> None:
+    """In a notebook both are one word apart."""
+    paths, answer = two_sides
+    row = next(row for row in answer if row["measure"] == "gap_us")
+    widget = open_row(row, list(paths), around=3)
+    assert widget.doc["note"].startswith('gap_us in the left trace, side="right" opens the other; ')
+    other = open_row(row, list(paths), around=3, side="right")
+    assert other.seq == row["right_seq"]
+    assert other.doc["note"].startswith('gap_us in the right trace, side="left" opens the other; ')
+
+
+def test_where_one_side_has_nothing_to_show_the_other_one_opens(two_sides: Any) -> None:
+    """A value of 0 may stand on both sides; and the note offers no side that has no row."""
+    paths, answer = two_sides
+    row = next(row for row in answer if row["measure"] == "messages")
+    row = row | {"left": 0.0, "right": 0.0, "left_run": None, "left_seq": None}
+    widget = open_row(row, paths)
+    assert widget.seq == row["right_seq"]
+    assert "opens the other" not in widget.doc["note"]
+    with pytest.raises(TraceFileError, match="the left trace has nothing to show for messages"):
+        open_row(row, paths, side="left")
+    with pytest.raises(TraceFileError, match="neither trace has anything to show for messages"):
+        open_row(row | {"right_seq": None}, paths)
+
+
+def test_a_row_of_compare_needs_its_own_two_traces(two_sides: Any, trace: Path) -> None:
+    """One line each: one trace alone, another trace, both the wrong way round, sides of no row."""
+    paths, answer = two_sides
+    rows = {row["measure"]: row for row in answer}
+
+    def refused(row: Any, given: Any, **options: Any) -> str:
+        with pytest.raises(TraceFileError) as error:
+            open_row(row, given, **options)
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    frames = rows["frames"]
+    assert "give both: (left, right)" in refused(frames, paths[0])
+    assert "about two traces: (left, right); given: 3" in refused(frames, [*paths, trace])
+    assert "no side 'up'; legal: left, right" in refused(frames, paths, side="up")
+    stranger = frames | {"right_run": "elsewhere"}
+    text = refused(stranger, (paths[0], trace), side="right")
+    assert text.startswith(f"{trace}: no run 'elsewhere' in it; there are: ")
+    assert text.endswith("(given as the right trace)")
+    text = refused(rows["duration_us"], paths[::-1], side="left")
+    assert f"{paths[1]}: the row is of another trace: step " in text
+    text = refused(rows["duration_us"], paths[::-1], side="right")
+    assert text.startswith(f"{paths[0]}: step ")
+    alone = {"run": frames["left_run"], "seq": 4}
+    assert "about one trace; given: 2" in refused(alone, paths)
+    assert "only a row of compare has sides" in refused(alone, paths[0], side="left")
+
+
 def test_the_stepper_stands_at_the_row_with_what_came_before(rows: list[Any], trace: Path) -> None:
     """Cursor, note and counters."""
     target = next(row for row in reversed(rows) if row.kind == "flow" and row.link)
@@ -175,7 +262,8 @@ def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:
         ({"run": "{run}", "rate": 1.5}, "names no row of a trace"),
         ({"run": "{run}", "seq": "four"}, "a row is named by a whole number"),
         ({"seq": 4}, "holds 2 runs"),
-        ({"measure": "zero_us", "left": 1.0, "ratio": 2.0}, "for zero_us open a row of grants"),
+        ({"measure": "zero_us", "left_seq": None, "right_seq": None}, "neither trace has anything"),
+        ({"measure": "zero_us", "left_seq": 1, "right_seq": 2}, "give both: (left, right)"),
         (7, "int is no row of an answer"),
     ],
 )

@@ -3,10 +3,14 @@
 A window of Spark over a link puts all rows of that link into one task. Here a trace is cut by `seq`
 into chunks instead, a chunk with all its links goes to one task, and what a link's counters are
 when a chunk begins is worked out from one short summary per chunk and link.
+
+Where a trace is many runs and none of them is long, there is no need to cut: each run goes to one
+task as it is, and nothing has to be carried from one chunk to the next.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,11 +21,20 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["CELL", "CHUNK", "DEAL", "Chunks", "dealt", "in_cells", "latest"]
+__all__ = [
+    "CELL", "CHUNK", "DEAL", "Chunks", "cell_of", "dealt", "in_cells", "latest", "run_deal",
+    "task_of",
+]  # fmt: skip
 
 CHUNK, CELL, DEAL = "chunk", "cell", "deal"
 WHOLE_ROWS = 100_000
 """A trace of no more rows is worked through faster than it is cut."""
+SHORT = 16
+"""A run is short if it has no more than one in so many of all rows."""
+LEAST_TASKS = 9
+"""Runs are dealt so that no task has more than one in so many of all rows, or they are cut."""
+_TRIES = 300_000
+_SHIFT = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +45,18 @@ class Chunks:
         rows: rows of a run in one chunk.
         tasks: partitions after a shuffle.
         whole: the trace is small: where each link may be one task, it is.
+        deal: not 0: no run is cut, and this number deals runs to tasks evenly; see `run_deal`.
     """
 
     rows: int = 65_536
     tasks: int = 64
     whole: bool = False
+    deal: int = 0
+
+    @property
+    def uncut(self) -> bool:
+        """Each link's rows are in one task."""
+        return self.whole or self.deal != 0
 
     @property
     def span(self) -> int:
@@ -44,18 +64,48 @@ class Chunks:
         return 1 << min(28, max(0, self.rows - 1).bit_length())
 
     @classmethod
-    def of(cls, rows: int) -> Chunks:
-        """For a trace of so many rows.
+    def of(cls, rows: int, runs: Mapping[str, int] | None = None) -> Chunks:
+        """For a trace of so many rows; `runs`: by name how many each run has, if that is known.
 
         128 chunks are dealt to 16 tasks in turn. A task then has a sixteenth of the rows of a long
         run, and a thousand links give at most 128,000 summaries. More tasks would cost more than
         they balance: each is sent and unpacked, and puts together the code of its windows anew.
         """
-        return cls(
-            rows=max(2_048, rows // 128),
-            tasks=max(4, min(16, rows // 4_096)),
-            whole=rows <= WHOLE_ROWS,
-        )
+        tasks = max(4, min(16, rows // 4_096))
+        whole = rows <= WHOLE_ROWS
+        deal = 0 if whole or not runs else _even_deal(runs, tasks)
+        return cls(rows=max(2_048, rows // 128), tasks=tasks, whole=whole, deal=deal)
+
+
+def _even_deal(runs: Mapping[str, int], tasks: int) -> int:
+    """The number that deals runs most evenly, of as many as are worth a try; 0 if none does."""
+    rows = sum(runs.values())
+    if max(runs.values()) * SHORT > rows:
+        return 0
+    sums = [(zlib.crc32(run.encode()), size) for run, size in runs.items()]
+    best, found = rows, 0
+    for number in range(1, 2 * max(8, min(2_000, _TRIES // len(sums))), 2):
+        loads = [0] * tasks
+        for value, size in sums:
+            loads[_task(value, number, tasks)] += size
+        if max(loads) < best:
+            best, found = max(loads), number
+    return found if best * LEAST_TASKS <= rows else 0
+
+
+def task_of(run: str, chunks: Chunks) -> int:
+    """The task that a run is dealt to, as `run_deal` has it."""
+    return _task(zlib.crc32(run.encode()), chunks.deal, chunks.tasks)
+
+
+def _task(check_sum: int, number: int, tasks: int) -> int:
+    return (check_sum * number >> _SHIFT) % tasks
+
+
+def run_deal(chunks: Chunks) -> Column:
+    """The task that a row's run is dealt to: its check sum, times a number that deals evenly."""
+    mixed = F.shiftright(F.crc32(F.col("run").cast("binary")) * F.lit(chunks.deal), _SHIFT)
+    return F.pmod(mixed, F.lit(chunks.tasks)).cast("int")
 
 
 def dealt(chunk: Column, of: Column, chunks: Chunks) -> Column:
@@ -75,8 +125,15 @@ def dealt(chunk: Column, of: Column, chunks: Chunks) -> Column:
 def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
     """Adds `chunk` (number within the run), `cell` (run and chunk) and `deal` (the cell's task).
 
-    This is the one shuffle: a window by `cell`, `deal` and anything else needs no other.
+    This is the one shuffle: a window by `cell`, `deal` and anything else needs no other. Where runs
+    are not cut, only `deal` is added.
     """
+    if chunks.deal:
+        named = df.schema["run"].dataType.typeName() == "string"
+        # What a question lets through is few rows, which may have a hash in the name's place.
+        by_hash = F.pmod(F.col("run"), F.lit(chunks.tasks)).cast("int")
+        deal = run_deal(chunks) if named else by_hash
+        return df.withColumn(DEAL, deal).repartitionById(chunks.tasks, DEAL)
     number: Column = F.floor(F.col("seq") / F.lit(chunks.rows)).cast("long")
     rows = df.withColumn(CHUNK, number).withColumns(
         {
@@ -85,6 +142,13 @@ def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
         }
     )
     return rows.repartitionById(chunks.tasks, DEAL)
+
+
+def cell_of(key: str, chunks: Chunks) -> list[str]:
+    """What a window over the rows of a key is partitioned by: what one task has of them."""
+    if chunks.whole:
+        return [key]
+    return [key, DEAL] if chunks.deal else [CELL, key, DEAL]
 
 
 def latest(
@@ -110,7 +174,8 @@ def latest(
         both: `NAME` too is filled, with the row itself counted in; else it is left out.
     """
     cells = in_cells(rows, chunks)
-    window = Window.partitionBy(CELL, "key", DEAL).orderBy(*order)
+    window = Window.partitionBy(*([CELL, "key", DEAL] if not chunks.deal else ["key", DEAL]))
+    window = window.orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     local = cells.withColumns(
@@ -124,6 +189,13 @@ def latest(
     local = local.withColumns(
         {f"here_{name}": F.last(f"new_{name}", ignorenulls=True).over(earlier) for name in columns}
     )
+    kept = [name for name in cells.columns if name not in columns or not both]
+    if chunks.deal:
+        return local.select(
+            *kept,
+            *(F.col(f"here_{name}").alias(f"before_{name}") for name in columns),
+            *(F.col(f"upto_{name}").alias(name) for name in columns if both),
+        )
     chunks_before = (
         Window.partitionBy("key").orderBy(CHUNK).rowsBetween(Window.unboundedPreceding, -1)
     )
@@ -135,7 +207,6 @@ def latest(
             for name in columns
         ),
     )
-    kept = [name for name in cells.columns if name not in columns or not both]
 
     def filled(place: str, name: str) -> Column:
         return F.coalesce(F.col(f"{place}_{name}"), F.col(f"from_{name}"))

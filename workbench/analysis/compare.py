@@ -66,18 +66,25 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
 
 
 def _side(trace: DataFrame, chunks: Chunks) -> DataFrame:
-    """One row: each total, and of each sample how many, their mean and variance."""
+    """One row: each total, of each sample how many, mean and variance; and of each its place."""
     rows = rows_seen(trace)
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
     directions = windows_of(rows, sessions, chunks).agg(
-        *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us"))
-    )
+        *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
+        *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
+        _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
+              "closed_seq"),
+    )  # fmt: skip
+    waited = F.col("end_us") - F.col("start_us")
     zero = at_zero(rows, links, chunks).agg(
-        F.sum(F.col("end_us") - F.col("start_us")).alias("zero_us")
+        F.sum(waited).alias("zero_us"), _most("zero_us", waited, "start_seq")
     )
-    broken = violations_of(rows, links, sessions, chunks).agg(F.count("*").alias("violations"))
+    broken = violations_of(rows, links, sessions, chunks).agg(
+        F.count("*").alias("violations"), _most("violations", F.lit(1), "seq")
+    )
     lasted = F.max_by("t_us", "seq") - F.min_by("t_us", "seq")
-    duration = trace.groupBy("run").agg(lasted.alias("us")).agg(F.sum("us").alias("duration_us"))
+    runs = trace.groupBy("run").agg(lasted.alias("us"), F.max("seq").alias("seq"))
+    duration = runs.agg(F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq"))
     parts = [
         directions, zero, broken, duration,
         _sample(_gaps(links, chunks), "gap_us"),
@@ -87,11 +94,20 @@ def _side(trace: DataFrame, chunks: Chunks) -> DataFrame:
     return one.withColumns({name: F.coalesce(name, F.lit(0)).cast("double") for name in TOTALS})
 
 
+def _most(name: str, amount: Column, seq: str) -> Column:
+    """The row that has most of it, the first by `(run, seq)`; null amounts do not count."""
+    place = F.struct((-amount).alias("less"), "run", F.col(seq).alias("seq"))
+    return F.min(F.when(amount.isNotNull(), place)).alias(f"{name}_at")
+
+
 def _gaps(links: DataFrame, chunks: Chunks) -> DataFrame:
-    """From one message of a link to the next."""
+    """From one message of a link (`seq`) to the next."""
     begun = senders(links).where("begins").select("run", "key", "seq", "t_us")
-    read = running(begun, chunks, {"begun": F.struct("t_us")})
-    return read.select((F.col("t_us") - F.col("was_begun.it.t_us")).alias("us"))
+    read = running(begun, chunks, {"begun": F.struct("t_us", "seq")})
+    before = F.col("was_begun.it")
+    return read.select(
+        "run", before["seq"].alias("seq"), (F.col("t_us") - before["t_us"]).alias("us")
+    )
 
 
 def _sample(values: DataFrame, name: str) -> DataFrame:
@@ -99,6 +115,7 @@ def _sample(values: DataFrame, name: str) -> DataFrame:
         F.avg("us").alias(name),
         F.count("us").alias(f"{name}_n"),
         F.var_samp("us").alias(f"{name}_variance"),
+        _most(name, F.col("us"), "seq"),
     )
 
 
@@ -108,6 +125,11 @@ def _measure(name: str, effect: Column) -> Column:
         F.col(f"left_{name}").alias("left"),
         F.col(f"right_{name}").alias("right"),
         effect.alias("effect"),
+        *(
+            F.col(f"{side}_{name}_at")[part].alias(f"{side}_{part}")
+            for side in ("left", "right")
+            for part in ("run", "seq")
+        ),
     )
 
 

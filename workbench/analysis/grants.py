@@ -76,7 +76,12 @@ def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
         zero.withColumn("name", F.xxhash64(*LINK))
         .join(F.broadcast(firsts), "name")
         .where(F.col("end_seq") > F.col("heard.seq"))
-        .withColumn("start_us", F.greatest("start_us", "heard.t_us"))
+        .withColumns(
+            {
+                f"start_{name}": F.greatest(f"start_{name}", f"heard.{whole}")
+                for name, whole in (("us", "t_us"), ("seq", "seq"))
+            }
+        )
     )
 
 

@@ -1,21 +1,24 @@
 """Traces for Spark: plain Parquet, checked before the first question.
 
 What is checked: that there are rows, the schema's version and columns, that no column that may not
-be null is, and that the rows are in order of `(run, seq)` without doubles. The footers tell most of
-it; order is read from two columns. Each fault gives one line that names file and column.
+be null is, that every frame has an author, and that the rows are in order of `(run, seq)` without
+doubles. The footers tell most of it; for the rest a few short columns are read. Each fault gives
+one line that names file and column.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.trace.schema import (
+    AMQP_1_0,
     COLUMNS,
+    FRAME_EVENTS,
     SCHEMA_VERSION,
     VERSION_KEY,
     arrow_schema,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "count_rows", "open_trace", "told", "trace_files"]
 
 _ORDER = ["run", "seq", "t_us"]
+_AUTHOR = ["event", "protocol", "from_peer"]
 _REQUIRED = tuple(column.name for column in COLUMNS if not column.nullable)
 _CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
 _FULL = ("No space left", "Disk quota exceeded", "File too large")
@@ -60,7 +64,8 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
     Args:
         spark: the session.
         path: a file, a folder, or what else Spark can read (`s3a://...`).
-        check: read `run` and `seq` of every row to be sure of their order.
+        check: read a few columns of every row too, to be sure of their order, and that a frame has
+            an author.
 
     Raises:
         AnalysisError: it is no trace, or a faulty one; the text names file and column.
@@ -74,10 +79,9 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
     rows = sum(_checked(file) for file in files)
     if not rows:
         raise AnalysisError(f"{path}: holds no rows: an empty trace")
-    if check:
-        _check_order(files)
+    runs = _check_rows(files) if check else None
     frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in files))
-    return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows))
+    return Trace(frame=frame, rows=rows, chunks=Chunks.of(rows, runs))
 
 
 def _open_url(spark: SparkSession, url: str) -> Trace:
@@ -109,8 +113,19 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     frame = spark.read.schema(TRACE).parquet(url)
     nulls = [F.count(F.when(F.col(name).isNull(), 1)).alias(f"no_{name}") for name in _REQUIRED]
     span = F.max("seq") - F.min("seq") + 1
-    runs = frame.groupBy("run").agg(F.count("*").alias("rows"), span.alias("span"), *nulls)
+    unsigned = (
+        F.col("from_peer").isNull()
+        & (F.col("protocol") == AMQP_1_0)
+        & F.col("event").isin(*FRAME_EVENTS)
+    )
+    runs = frame.groupBy("run").agg(
+        F.count("*").alias("rows"),
+        span.alias("span"),
+        F.min(F.when(unsigned, F.col("seq"))).alias("unsigned"),
+        *nulls,
+    )
     told_of = runs.agg(
+        F.min(F.when(F.col("unsigned").isNotNull(), F.struct("run", "unsigned"))).alias("unsigned"),
         F.sum("rows").alias("rows"),
         F.min(F.when(F.col("rows") > F.col("span"), F.col("run"))).alias("twice"),
         *(F.sum(f"no_{name}").alias(f"no_{name}") for name in _REQUIRED),
@@ -124,6 +139,8 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
             raise AnalysisError(
                 f"{url}: column {name} is null in {nulls_there} rows, and may never be"
             )
+    if told_of["unsigned"] is not None:
+        _refuse_unsigned(url, *told_of["unsigned"])
     if told_of["twice"] is not None:
         raise AnalysisError(f"{url}: run {told_of['twice']}: column seq has a number twice")
     return Trace(frame=frame, rows=told_of["rows"], chunks=Chunks.of(told_of["rows"]))
@@ -134,7 +151,7 @@ def count_rows(path: str | Path, *, check: bool = False) -> int:
 
     Args:
         path: a file or a folder.
-        check: read every row's `run`, `seq` and `t_us` too, to be sure of their order.
+        check: as in `open_trace`.
 
     Raises:
         AnalysisError: it is no trace, or a faulty one.
@@ -142,7 +159,7 @@ def count_rows(path: str | Path, *, check: bool = False) -> int:
     files = trace_files(path)
     rows = sum(_checked(file) for file in files)
     if check:
-        _check_order(files)
+        _check_rows(files)
     return rows
 
 
@@ -243,12 +260,9 @@ def _check_nulls(file: Path, parquet: Any) -> None:
 
     places = {parquet.schema.column(n).path: n for n in range(len(parquet.schema))}
     for number in range(parquet.metadata.num_row_groups):
-        group = parquet.metadata.row_group(number)
         for name in _REQUIRED:
-            statistics = group.column(places[name]).statistics
-            if statistics is not None and statistics.has_null_count:
-                nulls = statistics.null_count
-            else:
+            nulls = _nulls_told(parquet, number, places[name])
+            if nulls is None:
                 column = parquet.read_row_group(number, columns=[name]).column(0)
                 nulls = pc.sum(pc.is_null(column)).as_py() or 0
             if nulls:
@@ -257,29 +271,84 @@ def _check_nulls(file: Path, parquet: Any) -> None:
                 )
 
 
-def _check_order(files: list[Path]) -> None:
-    """Rows in order of `(run, seq)`, no pair twice, and no time that goes back.
+def _nulls_told(parquet: Any, number: int, place: int) -> int | None:
+    """Nulls of a column in a row group; None if the writer kept no statistics."""
+    statistics = parquet.metadata.row_group(number).column(place).statistics
+    if statistics is None or not statistics.has_null_count:
+        return None
+    return int(statistics.null_count)
 
-    Runs may follow each other in any order.
+
+def _check_rows(files: list[Path]) -> dict[str, int]:
+    """What the footers do not tell: authors of frames, and the order of rows.
+
+    Returns:
+        By run how many rows it has, if none of its rows is missing.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     last: dict[str, tuple[int, int]] = {}
     for file in files:
         try:
-            with pq.ParquetFile(file) as parquet:
-                for batch in parquet.iter_batches(batch_size=1 << 20, columns=_ORDER):
-                    runs, *numbers = (batch.column(name) for name in _ORDER)
-                    for start, stop in _spans(runs, pa, pc):
-                        seqs, times = (each.slice(start, stop - start) for each in numbers)
-                        _check_span(file, runs[start].as_py(), seqs, times, last, pc)
+            with pq.ParquetFile(file, read_dictionary=_AUTHOR) as parquet:
+                _check_authors(file, parquet)
+                _check_order(file, parquet, last)
         except (pa.ArrowException, OSError) as error:
             raise AnalysisError(
                 f"{file}: was deleted, moved or changed while it was read: "
                 f"{str(error).splitlines()[0]}"
             ) from None
+    return {run: seq + 1 for run, (seq, _) in last.items()}
+
+
+def _check_authors(file: Path, parquet: Any) -> None:
+    """No frame without `from_peer`, which other rows need not have.
+
+    Only row groups with a null in it are looked at, and in columns of a few words each.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def among(column: Any, words: Sequence[str]) -> Any:
+        return pc.take(pc.is_in(column.dictionary, pa.array(words)), column.indices)
+
+    place = next(n for n, column in enumerate(parquet.schema) if column.path == "from_peer")
+    for number in range(parquet.metadata.num_row_groups):
+        if _nulls_told(parquet, number, place) == 0:
+            continue
+        before = 0
+        for batch in parquet.read_row_group(number, columns=_AUTHOR).to_batches():
+            event, protocol, author = (batch.column(name) for name in _AUTHOR)
+            frame = pc.and_(among(event, FRAME_EVENTS), among(protocol, [AMQP_1_0]))
+            at = pc.index(pc.and_(frame, pc.is_null(author)), True).as_py()
+            if at >= 0:
+                named = parquet.read_row_group(number, columns=["run", "seq"])
+                run, seq = (column[before + at].as_py() for column in named.columns)
+                _refuse_unsigned(file, run, seq)
+            before += batch.num_rows
+
+
+def _refuse_unsigned(where: Path | str, run: str, seq: int) -> None:
+    raise AnalysisError(
+        f"{where}: run {run}: column from_peer is null at seq {seq}, and a frame's row says who "
+        "sent it"
+    )
+
+
+def _check_order(file: Path, parquet: Any, last: dict[str, tuple[int, int]]) -> None:
+    """Rows in order of `(run, seq)`, no pair twice, and no time that goes back.
+
+    Runs may follow each other in any order, and go on in the next file: `last` tells where each is.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for batch in parquet.iter_batches(batch_size=1 << 20, columns=_ORDER):
+        runs, *numbers = (batch.column(name) for name in _ORDER)
+        for start, stop in _spans(runs, pa, pc):
+            seqs, times = (each.slice(start, stop - start) for each in numbers)
+            _check_span(file, runs[start].as_py(), seqs, times, last, pc)
 
 
 def _spans(runs: Any, pa: Any, pc: Any) -> Iterator[tuple[int, int]]:

@@ -174,6 +174,10 @@ COMPARE = _answer(
     ("difference", _REAL, "right less left"),
     ("ratio", _REAL, "right by left; null if left is 0"),
     ("effect", _REAL, "Cohen's d; null for totals"),
+    ("left_run", _TEXT, "where the one trace shows it most; null where it has nothing to show"),
+    ("left_seq", _LONG, "the row of it"),
+    ("right_run", _TEXT, "where the other trace shows it most"),
+    ("right_seq", _LONG, "the row of it"),
 )
 RATES = _answer(
     ("window_start_us", _LONG, "where the window begins"),

@@ -34,8 +34,8 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
         read: of `readings.links_read`.
 
     Returns:
-        `LINK` and `us`, from its last frame to the first disposition that settles it; null if none
-        did.
+        `LINK`, `seq` of its last frame, and `us`, from that to the first disposition that settles
+        it; null if none did.
     """
     sent = kept(_messages(read))
     met = sent.select("session_key", "block", "id", "seq", "next_seq").join(
@@ -54,7 +54,7 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
     )
     first = met.groupBy("session_key", "seq").agg(F.min_by("settled_us", "at").alias("settled_us"))
     return sent.join(first, ["session_key", "seq"], "left").select(
-        *LINK, (F.col("settled_us") - F.col("t_us")).alias("us")
+        *LINK, "seq", (F.col("settled_us") - F.col("t_us")).alias("us")
     )
 
 

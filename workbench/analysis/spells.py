@@ -35,7 +35,8 @@ def intervals(
         chunks: how the rows are cut.
 
     Returns:
-        The keys, `start_us`, `end_us` and `end_seq`, the row that ended it.
+        The keys, `start_us`, `end_us`, and `start_seq` and `end_seq`, the rows that began and ended
+        it.
     """
     no, yes = F.lit(False), F.lit(True)
     edges = (
@@ -47,11 +48,12 @@ def intervals(
         "key", *keys, F.col("end_seq").alias("seq"), F.lit(1).alias("tie"),
         F.col("end_us").alias("t_us"), no.alias("holds"),
     )  # fmt: skip
-    remembered = {"edge": F.struct("holds", "t_us"), "over": F.when(F.col("tie") == 1, yes)}
+    remembered = {"edge": F.struct("holds", "t_us", "seq"), "over": F.when(F.col("tie") == 1, yes)}
     read = running(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
     return read.where(F.col("was_edge.it.holds") & F.col("was_over").isNull()).select(
         *keys,
         F.col("was_edge.it.t_us").alias("start_us"),
+        F.col("was_edge.it.seq").alias("start_seq"),
         F.col("t_us").alias("end_us"),
         F.col("seq").alias("end_seq"),
     )

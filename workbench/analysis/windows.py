@@ -38,10 +38,15 @@ def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
 
 
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
-    """The answer, from `readings.rows_seen` and `readings.sessions_read`."""
+    """The answer, from `readings.rows_seen` and `readings.sessions_read`.
+
+    Beside its columns there are `first_seq`, of the first transfer frame, and `closed_seq`, of the
+    row with which the longest time at 0 began.
+    """
     begun = F.col("kind") == "begin"
     per_session = read.groupBy(*SESSION).agg(
         F.sum(F.col("sends").cast("long")).alias("frames"),
+        F.min(F.when(F.col("sends"), F.col("seq"))).alias("first_seq"),
         F.sum((F.col("raises") & ~begun).cast("long")).alias("grants"),
         F.max(F.when(~F.col("said") & begun, F.col("incoming_window"))).alias("window_first"),
         F.min("left").alias("window_least"),
@@ -57,6 +62,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
             F.count("*").alias("closed_times"),
             F.sum(took).alias("closed_us"),
             F.max(took).alias("longest_closed_us"),
+            F.min(F.struct(-took, "start_seq")).getField("start_seq").alias("closed_seq"),
         )
     )
     found = merged([per_session, closed, _messages(rows)], SESSION)
@@ -71,6 +77,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
             F.coalesce(name, zero).alias(name)
             for name in ("closed_times", "closed_us", "longest_closed_us")
         ),
+        "first_seq", "closed_seq",
         (F.coalesce("began", F.lit(False)) & F.col("window_first").isNotNull()).alias("known"),
     )  # fmt: skip
 

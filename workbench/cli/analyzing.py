@@ -9,7 +9,7 @@ import importlib
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,9 @@ SMALL = {
     "spark.sql.shuffle.partitions": "4",
 }
 ORDER = ("run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "what")
+RUNS = ("run", "left_run", "right_run")
+"""Columns that a table leaves out where they say the same in every row."""
+OPEN = "open it with"
 TABLE_ROWS = 50
 """Rows of an answer that a table shows; json and csv give all."""
 
@@ -265,36 +268,44 @@ def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> Non
     if not shown:
         print(f"no {arguments.question} in this trace")
         return
-    several = len({row.get("run") for row in shown}) > 1
-    lines = [_cells(row, arguments, several) for row in shown]
-    names = [name for name in lines[0] if name != "open it with"]
+    told = {name: {row.get(name) for row in shown} - {None} for name in RUNS}
+    hidden = {name for name, runs in told.items() if len(runs) <= 1}
+    lines = [_cells(row, arguments, hidden) for row in shown]
+    names = [name for name in lines[0] if name != OPEN]
     widths = {name: max(len(name), *(len(line[name]) for line in lines)) for name in names}
-    print(
-        "  ".join([*(f"{name:<{widths[name]}}" for name in names), *_last(lines[0])[:1]]).rstrip()
-    )
-    for line in lines:
+    for line in [{name: name for name in lines[0]}, *lines]:
         cells = [f"{line[name]:<{widths[name]}}" for name in names]
-        if "open it with" in line:
-            cells.append(line["open it with"])
-        print("  ".join(cells).rstrip())
+        print("  ".join([*cells, line.get(OPEN, "")]).rstrip())
     if more:
         print(f"... and {more:,} more; --rows 0 shows all")
 
 
-def _last(line: dict[str, str]) -> list[str]:
-    return ["open it with"] if "open it with" in line else []
-
-
-def _cells(row: dict[str, Any], arguments: argparse.Namespace, several: bool) -> dict[str, str]:
-    """A row as text; a stall ends with the command that opens it."""
+def _cells(
+    row: dict[str, Any], arguments: argparse.Namespace, hidden: Collection[str]
+) -> dict[str, str]:
+    """A row as text; one that names a row of a trace ends with the command that opens it."""
     cells = {
         name: one_line("-" if value is None else value)
         for name, value in row.items()
-        if several or name != "run"
+        if name not in hidden
     }
     if arguments.question == "stalls":
-        words = ["workbench", "show", arguments.trace]
-        if several or row["run"]:
-            words += ["--run", row["run"]]
-        cells["open it with"] = shlex.join([*words, "--at", str(row["seq"])])
+        cells[OPEN] = _show(arguments.trace, row["run"], row["seq"])
+    elif arguments.question == "compare":
+        side = _larger(row)
+        trace = arguments.other if side == "right" else arguments.trace
+        cells[OPEN] = _show(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else "-"
     return cells
+
+
+def _show(trace: str, run: str, seq: int) -> str:
+    return shlex.join(["workbench", "show", trace, "--run", run, "--at", str(seq)])
+
+
+def _larger(row: dict[str, Any]) -> str | None:
+    """Of `compare`, the side that opens; None if neither has anything to show."""
+    from workbench.trace.naming import SIDES, side_of
+
+    if all(row[f"{side}_seq"] is None for side in SIDES):
+        return None
+    return side_of(row)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .grants import grants
-from .latency import answers
+from .grants import at_zero
+from .latency import settlements
+from .spells import Span, longest, took
 from .vantage import LinkKey, ends
 from .violations import violations
-from .windows import windows
+from .windows import Direction, directions
 
 TOTALS = ("messages", "frames", "duration_us", "zero_us", "closed_us", "violations")
 SAMPLES = ("gap_us", "settlement_us")
@@ -21,68 +23,105 @@ SAMPLES = ("gap_us", "settlement_us")
 
 def compare(left: Iterable[Row], right: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per measure: totals first, then samples."""
-    sides = [list(left), list(right)]
-    totals = [_totals(rows) for rows in sides]
-    samples = [_samples(rows) for rows in sides]
-    found = [_row(name, totals[0][name], totals[1][name]) for name in TOTALS]
-    for name in SAMPLES:
-        values = [one[name] for one in samples]
-        left_mean, right_mean = map(_mean, values)
-        found.append(_row(name, left_mean, right_mean, _effect(*values)))
-    return found
+    sides = [_side(list(left)), _side(list(right))]
+    return [_row(name, *(side[name] for side in sides)) for name in (*TOTALS, *SAMPLES)]
 
 
-def _row(
-    measure: str, left: float | None, right: float | None, effect: float | None = None
-) -> dict[str, Any]:
-    both = left is not None and right is not None
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A measure of one trace.
+
+    Attributes:
+        values: of a total its value, of a sample all of them.
+        place: run and seq of the row that shows it most.
+    """
+
+    values: Sequence[int]
+    place: tuple[str | None, int | None]
+
+    @property
+    def mean(self) -> float | None:
+        return sum(self.values) / len(self.values) if self.values else None
+
+
+def _row(measure: str, left: _Told, right: _Told) -> dict[str, Any]:
+    both = left.mean is not None and right.mean is not None
     return {
         "measure": measure,
-        "left": None if left is None else float(left),
-        "right": None if right is None else float(right),
-        "difference": float(right - left) if both else None,  # type: ignore[operator]
-        "ratio": right / left if both and left else None,  # type: ignore[operator]
-        "effect": effect,
+        "left": left.mean,
+        "right": right.mean,
+        "difference": right.mean - left.mean if both else None,  # type: ignore[operator]
+        "ratio": right.mean / left.mean if both and left.mean else None,  # type: ignore[operator]
+        "effect": _effect(left.values, right.values),
+        "left_run": left.place[0],
+        "left_seq": left.place[1],
+        "right_run": right.place[0],
+        "right_seq": right.place[1],
     }
 
 
-def _totals(rows: Sequence[Row]) -> dict[str, int]:
-    directions = windows(rows)
+def _side(rows: Sequence[Row]) -> dict[str, _Told]:
+    sessions = list(directions(rows))
+    broken = violations(rows)
+    first_broken = (broken[0]["run"], broken[0]["seq"]) if broken else (None, None)
+    runs = _runs(rows)
+    longest_run = longest(runs)
     return {
-        "messages": sum(row["messages"] for row in directions),
-        "frames": sum(row["frames"] for row in directions),
-        "duration_us": _duration(rows),
-        "zero_us": sum(row["zero_us"] for row in grants(rows)),
-        "closed_us": sum(row["closed_us"] for row in directions),
-        "violations": len(violations(rows)),
+        "messages": _count(sessions, "messages"),
+        "frames": _count(sessions, "frames"),
+        "duration_us": _Told([sum(map(took, runs))], _place(longest_run and longest_run[1])),
+        "zero_us": _total(at_zero(rows)),
+        "closed_us": _total([span for one in sessions for span in one.closed.intervals]),
+        "violations": _Told([len(broken)], first_broken),
+        "gap_us": _sample(_gaps(rows)),
+        "settlement_us": _sample(settlements(rows)),
     }
 
 
-def _duration(rows: Sequence[Row]) -> int:
+def _count(sessions: Sequence[Direction], name: str) -> _Told:
+    counts = [(getattr(one, name), one.first_transfer) for one in sessions]
+    order = sorted((-count, row.run, row.seq) for count, row in counts if count and row)
+    return _Told([sum(count for count, _ in counts)], order[0][1:] if order else (None, None))
+
+
+def _total(spans: Sequence[Span]) -> _Told:
+    return _Told([sum(map(took, spans))], _start(spans))
+
+
+def _sample(spans: Sequence[Span]) -> _Told:
+    return _Told([took(span) for span in spans], _start(spans))
+
+
+def _start(spans: Sequence[Span]) -> tuple[str | None, int | None]:
+    most = longest(spans)
+    return _place(most and most[0])
+
+
+def _place(row: Row | None) -> tuple[str | None, int | None]:
+    return (None, None) if row is None else (row.run, row.seq)
+
+
+def _runs(rows: Sequence[Row]) -> list[Span]:
     """Each run from its first row to its last."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
+    first: dict[str, Row] = {}
+    last: dict[str, Row] = {}
     for row in rows:
-        first.setdefault(row.run, row.t_us)
-        last[row.run] = row.t_us
-    return sum(last.values()) - sum(first.values())
+        first.setdefault(row.run, row)
+        last[row.run] = row
+    return [(first[run], last[run]) for run in first]
 
 
-def _samples(rows: Sequence[Row]) -> dict[str, list[int]]:
-    gaps: list[int] = []
+def _gaps(rows: Sequence[Row]) -> list[Span]:
+    """From one message of a link to the next."""
+    gaps: list[Span] = []
     for end in ends(rows):
-        before: dict[LinkKey, int] = {}
+        before: dict[LinkKey, Row] = {}
         for step in Counters(end).steps():
             if step.begins and step.link is not None:
                 if step.link.key in before:
-                    gaps.append(step.row.t_us - before[step.link.key])
-                before[step.link.key] = step.row.t_us
-    settled = [time for times in answers(rows, "settlement").values() for time in times]
-    return {"gap_us": gaps, "settlement_us": settled}
-
-
-def _mean(values: Sequence[int]) -> float | None:
-    return sum(values) / len(values) if values else None
+                    gaps.append((before[step.link.key], step.row))
+                before[step.link.key] = step.row
+    return gaps
 
 
 def _variance(values: Sequence[int]) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.trace.schema import Row
 
 from .counters import Counters
 from .latency import answers
-from .spells import Spells, over
+from .spells import Span, Spells, over
 from .vantage import End, LinkKey, from_receiver, percentile
 
 FITS = 4, 5  # a rule fits if four fifths of the grants agree with it
@@ -21,7 +21,21 @@ def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link, in order of its key."""
     rows = list(rows)
     trips = answers(rows, "grant")
-    found = []
+    found = [
+        {**key._asdict(), **one.answer(trips.get(key, ()))}
+        for links in _links(rows)
+        for key, one in links.items()
+    ]
+    return sorted(found, key=_order)
+
+
+def at_zero(rows: Sequence[Row]) -> list[Span]:
+    """When any link's credit was 0 between its first grant's arrival and its end."""
+    return [span for links in _links(rows) for one in links.values() for span in one.zero.intervals]
+
+
+def _links(rows: Sequence[Row]) -> Iterator[dict[LinkKey, _Grants]]:
+    """What is gathered of the links of each end that sends."""
     for end, receivers in from_receiver(rows):
         links: dict[LinkKey, _Grants] = {}
         for step in Counters(receivers).steps():
@@ -31,9 +45,7 @@ def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
                     step.row.t_us, step.link.limit.upper, step.credit_before, step.link.credit
                 )
         _at_zero(end, links)
-        for key, one in links.items():
-            found.append({**key._asdict(), **one.answer(trips.get(key, ()))})
-    return sorted(found, key=_order)
+        yield links
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -45,9 +57,9 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
     for step in Counters(end).steps():
         row = step.row
         if row.kind == "close":
-            over(row.t_us, (one.zero for one in links.values()))
+            over(row, (one.zero for one in links.values()))
         if row.kind == "end":
-            over(row.t_us, (one.zero for key, one in links.items() if key.session == row.session))
+            over(row, (one.zero for key, one in links.items() if key.session == row.session))
         if step.link is None:
             continue
         one = links.setdefault(step.link.key, _Grants())
@@ -59,11 +71,11 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
         if step.grants and one.first_heard is None:
             one.first_heard = row.t_us
         if one.first_heard is not None:
-            one.zero.note(row.t_us, None if credit is None else credit == 0)
+            one.zero.note(row, None if credit is None else credit == 0)
         if row.kind == "detach":
-            one.zero.finish(row.t_us)
+            one.zero.finish(row)
     if end.rows:
-        over(end.rows[-1].t_us, (one.zero for one in links.values()))
+        over(end.rows[-1], (one.zero for one in links.values()))
 
 
 class _Grants:

@@ -9,6 +9,7 @@ from workbench import serial
 from workbench.trace.schema import Row
 
 from .counters import Counters
+from .spells import Span, took
 from .vantage import End, LinkKey, from_receiver, is_set, link_key, percentile, value
 
 MEASURES = ("settlement", "grant", "drain", "echo")
@@ -20,7 +21,8 @@ def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
     found = []
     for measure in MEASURES:
         begun = _begun(rows, measure)
-        for key, (times, unanswered) in begun.items():
+        for key, (spans, unanswered) in begun.items():
+            times = [took(span) for span in spans]
             found.append(
                 {
                     **key._asdict(),
@@ -39,10 +41,18 @@ def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 def answers(rows: Iterable[Row], measure: str) -> dict[LinkKey, Sequence[int]]:
     """The times of one measure by link, in microseconds."""
-    return {key: times for key, (times, _) in _begun(list(rows), measure).items()}
+    return {
+        key: [took(span) for span in spans]
+        for key, (spans, _) in _begun(list(rows), measure).items()
+    }
 
 
-_Begun = dict[LinkKey, tuple[list[int], int]]
+def settlements(rows: Sequence[Row]) -> list[Span]:
+    """From the last frame of each message to what settled it."""
+    return [span for spans, _ in _begun(rows, "settlement").values() for span in spans]
+
+
+_Begun = dict[LinkKey, tuple[list[Span], int]]
 
 
 def _begun(rows: Sequence[Row], measure: str) -> _Begun:
@@ -57,7 +67,7 @@ def _begun(rows: Sequence[Row], measure: str) -> _Begun:
 
 def _settlement(end: End) -> _Begun:
     """From the last frame of an unsettled message to the disposition that settles it."""
-    waiting: dict[tuple[int | None, int], tuple[LinkKey, int]] = {}
+    waiting: dict[tuple[int | None, int], tuple[LinkKey, Row]] = {}
     current: dict[LinkKey, tuple[int | None, bool]] = {}
     found: _Begun = {}
     for step in Counters(end).steps():
@@ -70,15 +80,15 @@ def _settlement(end: End) -> _Begun:
             settled = settled or is_set(row, "settled")
             current[key] = number, settled
             if step.ends and not settled and number is not None and not is_set(row, "aborted"):
-                waiting[row.session, number] = key, row.t_us
-                times, unanswered = found.get(key, ([], 0))
-                found[key] = times, unanswered + 1
+                waiting[row.session, number] = key, row
+                spans, unanswered = found.get(key, ([], 0))
+                found[key] = spans, unanswered + 1
         elif row.kind == "disposition" and is_set(row, "settled") and _speaks(row, end.peer):
             for number in _covered(row, waiting):
                 key, since = waiting.pop((row.session, number))
-                times, unanswered = found[key]
-                times.append(row.t_us - since)
-                found[key] = times, unanswered - 1
+                spans, unanswered = found[key]
+                spans.append((since, row))
+                found[key] = spans, unanswered - 1
     return found
 
 
@@ -104,13 +114,13 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
 def _asked(end: End, sender: str, measure: str) -> _Begun:
     """From a flow of the receiver to what answers it."""
     found: _Begun = {}
-    open_since: dict[LinkKey, list[int]] = {}
+    open_since: dict[LinkKey, list[Row]] = {}
     draining: dict[LinkKey, bool] = {}
     for step in Counters(end).steps():
         row, key = step.row, link_key(step.row)
         if step.link is None or key is None:
             continue
-        times, unanswered = found.get(key, ([], 0))
+        spans, unanswered = found.get(key, ([], 0))
         asked = open_since.setdefault(key, [])
         if row.from_peer != sender and row.kind == "flow" and value(row, "link_credit") is not None:
             drains = is_set(row, "drain")
@@ -123,12 +133,12 @@ def _asked(end: End, sender: str, measure: str) -> _Begun:
             if measure == "grant" and step.grants:
                 asked.clear()  # its answer would be another grant's
             if asks:
-                asked.append(row.t_us)
-                found[key] = times, unanswered + 1
+                asked.append(row)
+                found[key] = spans, unanswered + 1
         elif row.from_peer == sender and asked:
             answers_it = step.begins if measure == "grant" else row.kind == "flow"
             if answers_it:
-                times += [row.t_us - since for since in asked]
-                found[key] = times, unanswered - len(asked)
+                spans += [(since, row) for since in asked]
+                found[key] = spans, unanswered - len(asked)
                 asked.clear()
     return found

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from workbench.trace.schema import Row
+
+Span = tuple[Row, Row]
+"""From one row to another."""
+
+
+def took(span: Span) -> int:
+    """Microseconds from its first row to its last."""
+    return span[1].t_us - span[0].t_us
+
+
+def longest(spans: Iterable[Span]) -> Span | None:
+    """The longest; of several the one whose first row comes first by `(run, seq)`."""
+    order = sorted(spans, key=lambda span: (-took(span), span[0].run, span[0].seq))
+    return order[0] if order else None
+
 
 class Spells:
     """Intervals in which something held, told row by row.
 
     Attributes:
-        intervals: (from, to) in microseconds of those that are over.
+        intervals: those that are over.
     """
 
     def __init__(self) -> None:
-        self.intervals: list[tuple[int, int]] = []
-        self._since: int | None = None
+        self.intervals: list[Span] = []
+        self._since: Row | None = None
         self._done = False
 
-    def note(self, t_us: int, holds: bool | None) -> None:
+    def note(self, row: Row, holds: bool | None) -> None:
         """It holds from now on, or not; None, not known, is not."""
         if self._done:
             return
         if holds and self._since is None:
-            self._since = t_us
+            self._since = row
         elif not holds and self._since is not None:
-            self.intervals.append((self._since, t_us))
+            self.intervals.append((self._since, row))
             self._since = None
 
-    def finish(self, t_us: int) -> None:
+    def finish(self, row: Row) -> None:
         """Nothing is told after this; the first word counts."""
-        self.note(t_us, False)
+        self.note(row, False)
         self._done = True
 
     @property
@@ -40,19 +56,21 @@ class Spells:
     @property
     def total_us(self) -> int:
         """All together."""
-        return sum(end - start for start, end in self.intervals)
+        return sum(map(took, self.intervals))
 
     @property
     def longest_us(self) -> int:
         """The longest; 0 if there is none."""
-        return max((end - start for start, end in self.intervals), default=0)
+        return max(map(took, self.intervals), default=0)
 
     def within(self, start: int, end: int) -> int:
         """How much of it lies between two times."""
-        return sum(max(0, min(end, b) - max(start, a)) for a, b in self.intervals)
+        return sum(
+            max(0, min(end, last.t_us) - max(start, first.t_us)) for first, last in self.intervals
+        )
 
 
-def over(t_us: int, spells: Iterable[Spells]) -> None:
+def over(row: Row, spells: Iterable[Spells]) -> None:
     """Finish all of them."""
     for one in spells:
-        one.finish(t_us)
+        one.finish(row)

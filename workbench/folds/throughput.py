@@ -116,13 +116,13 @@ def _blocked(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
             for key, link in counters.links.items():
                 spells = found.setdefault(key, Spells())
                 if row.kind == "close" or (row.kind == "end" and row.session == key.session):
-                    spells.finish(row.t_us)
+                    spells.finish(row)
                 elif row.session == key.session:
                     limit = counters.sessions.get(key.session)
                     shut = limit is not None and limit.left == 0
-                    spells.note(row.t_us, shut and bool(link.credit))
+                    spells.note(row, shut and bool(link.credit))
                     if row.kind == "detach" and link_key(row) == key:
-                        spells.finish(row.t_us)
+                        spells.finish(row)
         if end.rows:
-            over(end.rows[-1].t_us, (found[key] for key in counters.links))
+            over(end.rows[-1], (found[key] for key in counters.links))
     return found

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 from workbench.trace.cut import AROUND, Cut
 from workbench.trace.files import TraceFileError
 from workbench.trace.fold import Scope, link_scope
-from workbench.trace.naming import cut_row
+from workbench.trace.naming import SIDES, cut_row, plain, side_of
 
 from .stepper_doc import build
 from .stepper_widget import StepperWidget, link_of
@@ -21,41 +21,65 @@ MANY_LINKS = 60
 """Of more links than these, only those are shown of which there is a row in the slice."""
 
 
-def open_row(row: Any, trace: Any, *, around: int = AROUND, title: str = "") -> StepperWidget:
+def open_row(
+    row: Any, trace: Any, *, side: str | None = None, around: int = AROUND, title: str = ""
+) -> StepperWidget:
     """Open a row of an answer in the stepper, one line in a notebook: `open_row(worst, trace)`.
+
+    A row of `compare` is opened with both traces: `open_row(row, (left, right))`.
 
     Args:
         row: of any answer: a Spark Row, a pandas Series, a dict.
-        trace: the trace that was asked: its path, or what `open_trace` gave, or its DataFrame.
+        trace: the trace that was asked: its path, or what `open_trace` gave, or its DataFrame; of
+            `compare` a pair of such, the left one first.
+        side: of `compare`, `left` or `right`; if None the one where the measure is larger.
         around: so many rows before and after it are shown.
         title: what to call it; the run's name if empty.
 
     Raises:
         TraceFileError: the row is none of an answer, or of another trace.
     """
-    return stepper_of(cut_row(row, path_of(trace), around=around), title=title)
+    both = isinstance(trace, tuple | list)
+    path = [path_of(one) for one in trace] if both else path_of(trace)
+    cut = cut_row(row, path, around=around, side=side)
+    return stepper_of(cut, title=title, note=_other_side(row, side))
 
 
-def stepper_of(cut: Cut, *, title: str = "") -> StepperWidget:
-    """The stepper over a cut, at the row that the cut surrounds."""
+def _other_side(row: Any, side: str | None) -> str:
+    """What is shown of a row of `compare`, and how the other side opens, if it has a place."""
+    shown = side_of(row, side)
+    if shown is None:
+        return ""
+    values = plain(row)
+    other = next(one for one in SIDES if one != shown)
+    note = f"{values['measure']} in the {shown} trace"
+    return note if values[f"{other}_seq"] is None else f'{note}, side="{other}" opens the other'
+
+
+def stepper_of(cut: Cut, *, title: str = "", note: str = "") -> StepperWidget:
+    """The stepper over a cut, at the row that the cut surrounds.
+
+    Args:
+        cut: the rows and what came before them.
+        title: what to call it; the run's name if empty.
+        note: what to say of it beside where it is from.
+    """
     cut, left_out = _near(cut)
-    note = ""
+    notes = [note]
     if not cut.whole:
         first, last = cut.rows[0].seq, cut.rows[-1].seq
-        note = f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"
+        notes += [f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"]
         if first > cut.first_seq:
-            note += "; what came before is in the counters"
+            notes += ["what came before is in the counters"]
     if left_out:
-        note = "; ".join(
-            filter(None, [note, f"{left_out:,} links of which no row is here left out"])
-        )
+        notes += [f"{left_out:,} links of which no row is here left out"]
     doc = build(
         cut.rows,
         start=cut.start,
         earlier=cut.earlier,
         explanations=cut.explanations,
         title=title or cut.run,
-        note=note,
+        note="; ".join(filter(None, notes)),
     )
     return StepperWidget(doc, cursor=cut.place + 1, link=link_of(doc, cut.row))
 

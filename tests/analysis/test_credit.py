@@ -1,5 +1,7 @@
 """Both counters of every link, from the wire alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.analysis.chunks import Chunks
@@ -28,19 +30,23 @@ def ledgers(rows):
     }
 
 
-@pytest.mark.parametrize("chunk", [5, 64, 1 << 20])
-def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunk):
+CUT, UNCUT = Chunks(rows=5, tasks=3), Chunks(tasks=3, deal=5)
+
+
+@pytest.mark.parametrize("chunks", [CUT, UNCUT], ids=["cut", "uncut"])
+def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
     """Own, shadow and observed counters follow from the frames, however the trace is cut."""
-    answer = credit(Chunks(rows=chunk, tasks=3))(trace).collect()
+    answer = credit(chunks)(trace).collect()
     found = {(row.run, row.seq): (row.delivery_count, row.link_credit) for row in answer}
     recorded = ledgers(rows)
     assert len(answer) == len(found)
     assert {key: found[key] for key in recorded} == recorded
 
 
-def test_a_plain_fold_gives_the_same_rows(trace, rows):
+@pytest.mark.parametrize("chunks", [replace(CUT, rows=9), UNCUT], ids=["cut", "uncut"])
+def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
     """The Spark question and a fold written from the definitions agree in every column."""
-    answer = credit(Chunks(rows=9, tasks=3))(trace).collect()
+    answer = credit(chunks)(trace).collect()
     assert sorted(map(tuple, answer), key=_place) == sorted(
         map(tuple, credit_rows(rows)), key=_place
     )

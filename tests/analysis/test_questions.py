@@ -2,6 +2,7 @@
 
 import importlib
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +16,7 @@ from .runs import all_rows
 
 CUT = Chunks(rows=60, tasks=3)
 WHOLE = Chunks(whole=True)
+UNCUT = Chunks(tasks=3, deal=5)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +38,9 @@ def question(name):
 
 def same(answer, folded):
     """Both tables hold the same rows, in whatever order."""
-    asked = [row.asDict() for row in answer.collect()]
+    columns, asked = answer
     names = list(folded[0])
-    assert set(answer.columns) == set(names)
+    assert set(columns) == set(names)
     # What is a number on one side and null on the other must not change the order.
     keys = [name for name in names if not any(isinstance(row[name], float) for row in folded)]
 
@@ -54,23 +56,51 @@ def same(answer, folded):
                 assert found[name] == wanted[name], (name, found, wanted)
 
 
-@pytest.mark.parametrize("name", ["windows", "latency", "throughput", "grants", "violations"])
-def test_a_question_of_a_trace_cut_into_chunks_is_the_fold_s(trace, rows, name):
+ASKED = [
+    *((name, CUT) for name in ("violations", "throughput", "latency", "grants", "windows")),
+    ("violations", WHOLE), ("throughput", UNCUT), ("windows", UNCUT),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(trace):
+    """What Spark answers to each, two of them at a time: one alone leaves a core to itself."""
+
+    def ask(name, chunks):
+        return collected(question(name)(chunks=chunks)(trace))
+
+    def compare():
+        captures = trace.where("run like 'rmq%'")
+        return collected(question("compare")(captures, chunks=WHOLE)(trace))
+
+    with ThreadPoolExecutor(2) as pool:
+        found = {(name, chunks): pool.submit(ask, name, chunks) for name, chunks in ASKED[:3]}
+        found["compare"] = pool.submit(compare)
+        found |= {(name, chunks): pool.submit(ask, name, chunks) for name, chunks in ASKED[3:]}
+        yield found
+
+
+def collected(answer):
+    """Its columns and its rows."""
+    return answer.columns, [row.asDict() for row in answer.collect()]
+
+
+@pytest.mark.parametrize(("name", "chunks"), ASKED[:5])
+def test_a_question_of_a_trace_cut_into_chunks_is_the_fold_s(answers, rows, name, chunks):
     """Links, sessions and messages go on from chunk to chunk."""
-    same(question(name)(chunks=CUT)(trace), getattr(folds, name)(rows))
+    same(answers[name, chunks].result(), getattr(folds, name)(rows))
 
 
-@pytest.mark.parametrize("name", ["violations", "windows"])
-def test_a_question_of_a_small_trace_is_the_fold_s(trace, rows, name):
-    """The same without chunks, for which a sum and a peak are worked out in one go."""
-    same(question(name)(chunks=WHOLE)(trace), getattr(folds, name)(rows))
+@pytest.mark.parametrize(("name", "chunks"), ASKED[5:])
+def test_a_question_of_a_trace_that_is_not_cut_is_the_fold_s(answers, rows, name, chunks):
+    """A small trace, and one of short runs: a sum and a peak are worked out in one go."""
+    same(answers[name, chunks].result(), getattr(folds, name)(rows))
 
 
-def test_two_traces_are_compared_as_the_fold_does(trace, rows):
+def test_two_traces_are_compared_as_the_fold_does(answers, rows):
     """Totals and samples of all runs against those of the captures."""
     right = [row for row in rows if row.run.startswith("rmq")]
-    answer = question("compare")(trace.where("run like 'rmq%'"), chunks=WHOLE)(trace)
-    same(answer, folds.compare(rows, right))
+    same(answers["compare"].result(), folds.compare(rows, right))
 
 
 def test_the_spoiled_runs_hold_what_they_are_for(rows):

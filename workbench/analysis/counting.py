@@ -20,7 +20,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .chunks import DEAL, Chunks, dealt
+from .chunks import DEAL, Chunks, dealt, run_deal
 from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted"]
 
-_ROW = ("key", "seq", "op", "said", "given", "lost_user", "lost_granter")
+_ROW = ("key", "run", "seq", "op", "said", "given", "lost_user", "lost_granter")
 _UNSURE = 1 << 40
 """In a lane's sum of deliveries: the first transfer, which may begin one or not."""
 _NULL = 1 << 32
@@ -49,8 +49,12 @@ def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
     """
     more = [name for name in rows.columns if name not in _ROW]
     local = _each_lane_alone(_in_lanes(rows, chunks), more, chunks)
-    begins = _combined(local.where("is_last"), chunks)
-    known = names.join(begins, "key", "inner")  # a row for each lane
+    if chunks.deal:  # a link is one lane, and begins with nothing
+        known = names.withColumn("lane", F.col("key"))
+        local = local.withColumns(_nothing_before())
+    else:
+        begins = _combined(local.where("is_last"), chunks)
+        known = names.join(begins, "key", "inner")  # a row for each lane
     whole = local.join(F.broadcast(known.drop("key")), "lane", "inner")  # exactly one match
     found = [name for name in names.columns if name not in ("key", "whole")]
     return _with_counters(whole, chunks).select(*found, "seq", *more, "count", "left")
@@ -58,10 +62,25 @@ def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
 
 def _in_lanes(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """The one shuffle of all rows. A lane's number and a row's `seq` give back the key."""
-    chunk = F.shiftright("seq", chunks.span.bit_length() - 1)
-    lane = F.col("key").bitwiseXOR(_mask(chunks))
-    rows = rows.withColumns({"lane": lane, DEAL: dealt(chunk, F.col("key"), chunks)})
-    return rows.drop("key").repartitionById(chunks.tasks, DEAL)
+    if chunks.deal:
+        lane, deal = F.col("key"), run_deal(chunks)
+    else:
+        chunk = F.shiftright("seq", chunks.span.bit_length() - 1)
+        lane = F.col("key").bitwiseXOR(_mask(chunks))
+        deal = dealt(chunk, F.col("key"), chunks)
+    rows = rows.withColumns({"lane": lane, DEAL: deal})
+    return rows.drop("key", "run").repartitionById(chunks.tasks, DEAL)
+
+
+def _nothing_before() -> dict[str, Column]:
+    """What a lane begins with if nothing was before it; as `_combined` tells it."""
+    nothing, zero = F.lit(None).cast("long"), F.lit(0).cast("long")
+    names = ["base_seq", "base", "initial_seq", "initial"]
+    names += [f"{name}_{part}" for name in ("grant", "claim") for part in ("seq", "at", "credit")]
+    columns = {f"from_{name}": nothing for name in names}
+    # Whether a delivery was under way at its first transfer, nobody knows.
+    doubt = F.col("unsure").isNotNull() & _low(F.col("unsure")).isNotNull()
+    return columns | {"from_n": zero, "one": zero, "doubt": doubt}
 
 
 def _mask(chunks: Chunks) -> Column:
@@ -70,11 +89,15 @@ def _mask(chunks: Chunks) -> Column:
 
 def _start(chunks: Chunks) -> Column:
     """Where the chunk of a row begins."""
+    if chunks.deal:
+        return F.lit(0).cast("long")
     return F.col("seq").bitwiseAND(F.lit(-chunks.span))
 
 
 def _place(chunks: Chunks) -> Column:
     """The place of a row in its chunk."""
+    if chunks.deal:
+        return F.col("seq")
     return F.col("seq").bitwiseAND(F.lit(chunks.span - 1))
 
 
@@ -130,10 +153,12 @@ def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> Da
     mark = place * 2 + _after("n")
     base = F.when(states, F.when(F.col("lost"), _packed(mark, F.lit(None).cast("long"))).otherwise(
         _packed(mark, stated)))  # fmt: skip
+    # Pass 1 asks for what only pass 2 needs, so that both can share one shuffle.
+    last_one = F.lead(F.xxhash64("lost_granter", *more)).over(order).isNull()
+    ends = {} if chunks.deal else {"is_last": last_one}
     return rows.withColumns(
         {
-            # Pass 1 asks for what only pass 2 needs, so that both can share one shuffle.
-            "is_last": F.lead(F.xxhash64("lost_granter", *more)).over(order).isNull(),
+            **ends,
             "grant": last(F.when(op.isin(GRANTED, WELCOMED), _packed(place, granted))),
             "credit": last(F.when(op == GRANTED, given).when(op == WELCOMED, F.lit(0))),
             "claim": last(F.when((op == STATED) & given.isNotNull(), _packed(place, said))),
@@ -145,7 +170,7 @@ def _each_lane_alone(rows: DataFrame, more: Sequence[str], chunks: Chunks) -> Da
             "base_n": last(F.when(states, _count_of("n"))),
         }
     ).select(
-        "lane", "seq", "lost_user", "lost_granter", *more, "turn", "held", "is_last", "grant",
+        "lane", "seq", "lost_user", "lost_granter", *more, "turn", "held", *ends, "grant",
         "credit", "claim", "claimed", "initial", "n", "unsure", "unsure_lost", "base", "base_n",
     )  # fmt: skip
 

@@ -226,6 +226,8 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
     read = sweep(
         cells, "skey", chunks, count="sends", lasts=("s_grant", "s_start"), marks=("s_base",)
     )
+    if chunks.deal:
+        read = kept(read)  # two things are asked of it
     base, grant = F.col("s_base"), F.col("s_grant")
     number = serials.add(base["it"]["value"], F.col("n") - base["n"])
     at = F.coalesce(grant["at"], F.col("s_start")["value"])
@@ -346,7 +348,7 @@ def _begun_since(mark: Column) -> Column:
 def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:
     """The rows of `watched` at which a window closes or opens, for all links but the row's own."""
     changed = F.col("is_edge")
-    if chunks.whole:  # before the first row it was open
+    if chunks.uncut:  # before the first row it was open
         changed = changed & (F.col("closed") | F.col("word").isNotNull() | F.col("earlier"))
         seen = seen.withColumn("earlier", F.lag("seq").over(alone("skey", chunks)).isNotNull())
     return seen.where(changed).select(

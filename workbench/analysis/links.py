@@ -41,7 +41,7 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         more: columns to be carried along, as expressions over the trace's row.
 
     Returns:
-        `key` (of link and end), `seq`, `lost_user` and `lost_granter` (the seq of the last place
+        `key` (of link and end), `run`, `seq`, `lost_user`, `lost_granter` (seq of the last place
         before the row where frames are missing of the link's sender, and of its receiver; else
         `NEVER`), what was asked for, and what the frame does:
 
@@ -91,7 +91,8 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
             }
         )
         .select(
-            "key", "seq", "op", "said", "given", "lost_user", "lost_granter", *(more or {}),
+            "key", "run", "seq", "op", "said", "given", "lost_user", "lost_granter",
+            *(more or {}),
         )
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from .chunks import CELL, CHUNK, DEAL, Chunks, in_cells
+from .chunks import CELL, CHUNK, DEAL, Chunks, cell_of, in_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,7 +49,7 @@ def running(
         `now_NAME` (of this row too): struct(it, n, state), the value, and sum and state at its row.
     """
     cells = rows if chunks.whole else in_cells(rows, chunks)
-    window = Window.partitionBy(*(["key"] if chunks.whole else [CELL, "key", DEAL])).orderBy(*order)
+    window = Window.partitionBy(*cell_of("key", chunks)).orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     zero, nothing = F.lit(0).cast("long"), F.lit(None).cast("boolean")
@@ -60,7 +60,7 @@ def running(
     )
     sums = {"n": F.sum("n").over(upto)} if count is not None else {}
     states = {"state_before": F.last("state", ignorenulls=True).over(earlier)}
-    ends = {} if chunks.whole else {"is_last": F.lead("seq").over(window).isNull()}
+    ends = {} if chunks.uncut else {"is_last": F.lead("seq").over(window).isNull()}
     local = local.withColumns(sums | states | ends)
     local = local.withColumn("state", F.coalesce("state", "state_before"))
     marked = {
@@ -79,7 +79,9 @@ def running(
         }
         | highest
     )
-    if not chunks.whole:
+    if chunks.deal:
+        local = local.drop(DEAL)
+    elif not chunks.whole:
         local = _joined(kept(local), remembered, peak=peak)
     return local.withColumns(
         {f"now_{name}": F.coalesce(f"now_{name}", f"was_{name}") for name in remembered}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from .chunks import CELL, CHUNK, DEAL, Chunks
+from .chunks import CELL, CHUNK, Chunks, cell_of
 from .running import kept
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["alone", "sweep"]
 
 def alone(key: str, chunks: Chunks) -> WindowSpec:
     """The rows of a key in order of `seq`, as far as one task has them."""
-    return Window.partitionBy(*([key] if chunks.whole else [CELL, key, DEAL])).orderBy("seq")
+    return Window.partitionBy(*cell_of(key, chunks)).orderBy("seq")
 
 
 def sweep(
@@ -49,7 +49,7 @@ def sweep(
         state: one of `lasts`.
     """
     upto = alone(key, chunks).rowsBetween(Window.unboundedPreceding, 0)
-    ends = {} if chunks.whole else {"is_last": F.lead("seq").over(alone(key, chunks)).isNull()}
+    ends = {} if chunks.uncut else {"is_last": F.lead("seq").over(alone(key, chunks)).isNull()}
     # Two windows, for marks need the sum; all that can waits for the second, because every window
     # copies the whole row.
     first = [] if state is None else [state]
@@ -72,7 +72,7 @@ def sweep(
         | {name: F.last(name, ignorenulls=True).over(upto) for name in lasts if name not in first}
         | ends
     )
-    return rows if chunks.whole else _carried(kept(rows), key, lasts, marks, state)
+    return rows if chunks.uncut else _carried(kept(rows), key, lasts, marks, state)
 
 
 def _carried(

@@ -137,7 +137,23 @@ def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
         with pytest.raises(AnalysisError, match=r"trace: .*(no space left|No space left)"):
             ingest(spark, folder, target.as_uri() if at_url else target)
         left = {path.name for path in disk.rglob("*")}
-        assert left <= {"filler", "trace"}
+        assert left == ({"filler", "trace"} if at_url else {"filler"})
+
+
+def test_what_spark_cannot_write_leaves_nothing(spark, folder, tmp_path, monkeypatch):
+    """At a URL Spark writes: the same one line, and what it began is gone."""
+    from pyspark.sql import DataFrameWriter
+
+    def full(self, path, **_):
+        place = Path(path.removeprefix("file://"))
+        place.mkdir(parents=True)
+        (place / "part").write_bytes(b"PAR1")
+        raise RuntimeError("java.io.IOException: No space left on device")
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", full)
+    with pytest.raises(AnalysisError, match="trace: no space left on the disk"):
+        ingest(spark, folder, (tmp_path / "trace").as_uri())
+    assert not list(tmp_path.glob("trace/*"))
 
 
 @contextmanager

@@ -28,8 +28,8 @@ def rows():
 
 @pytest.mark.parametrize(
     ("chunks", "min_us"),
-    [(Chunks(rows=37, tasks=3), 0), (Chunks(tasks=3, deal=5), 1_000)],
-    ids=["cut", "uncut"],
+    [(Chunks(rows=37, tasks=3), 0), (Chunks(whole=True), 1_000), (Chunks(tasks=3, deal=5), 0)],
+    ids=["cut", "whole", "uncut"],
 )
 def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks, min_us):
     """Random starts, drains, links attached again or interleaved, lost beginnings, captures."""

@@ -31,7 +31,7 @@ WHOLE_ROWS = 100_000
 """A trace of no more rows is worked through faster than it is cut."""
 SHORT = 16
 """A run is short if it has no more than one in so many of all rows."""
-LEAST_TASKS = 9
+LARGEST_SHARE = 9
 """Runs are dealt so that no task has more than one in so many of all rows, or they are cut."""
 _TRIES = 300_000
 _SHIFT = 16
@@ -90,7 +90,7 @@ def _even_deal(runs: Mapping[str, int], tasks: int) -> int:
             loads[_task(value, number, tasks)] += size
         if max(loads) < best:
             best, found = max(loads), number
-    return found if best * LEAST_TASKS <= rows else 0
+    return found if best * LARGEST_SHARE <= rows else 0
 
 
 def task_of(run: str, chunks: Chunks) -> int:
@@ -173,15 +173,14 @@ def latest(
         order: columns by which the rows of a key follow each other, the trace's `seq` first.
         both: `NAME` too is filled, with the row itself counted in; else it is left out.
     """
-    cells = in_cells(rows, chunks)
-    window = Window.partitionBy(*([CELL, "key", DEAL] if not chunks.deal else ["key", DEAL]))
-    window = window.orderBy(*order)
+    cells = rows if chunks.whole else in_cells(rows, chunks)
+    window = Window.partitionBy(*cell_of("key", chunks)).orderBy(*order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)
     local = cells.withColumns(
         {
             **{f"new_{name}": value for name, value in columns.items()},
-            "is_last": F.lead("seq").over(window).isNull(),
+            **({} if chunks.uncut else {"is_last": F.lead("seq").over(window).isNull()}),
         }
     ).withColumns(
         {f"upto_{name}": F.last(f"new_{name}", ignorenulls=True).over(upto) for name in columns}
@@ -190,7 +189,7 @@ def latest(
         {f"here_{name}": F.last(f"new_{name}", ignorenulls=True).over(earlier) for name in columns}
     )
     kept = [name for name in cells.columns if name not in columns or not both]
-    if chunks.deal:
+    if chunks.uncut:
         return local.select(
             *kept,
             *(F.col(f"here_{name}").alias(f"before_{name}") for name in columns),

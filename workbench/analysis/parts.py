@@ -56,7 +56,8 @@ def write_part(
                 return Part(run, kept=True)
             rows = write_tables(target, read_tables(file, run, port=port, redact=redact))
     except TraceFileError as error:
-        return Part(run, problem=str(error), fatal=True)
+        # It names the file aside, which nobody but the import knows.
+        return Part(run, problem=str(error).removeprefix(f"{target}: "), fatal=True)
     except (AnalysisError, CaptureError) as error:
         return Part(run, problem=str(error))
     except OSError as error:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from workbench.amqp.frame import FRAME_HEADER_SIZE
+from workbench.amqp.observer_quick import ABSENT
 from workbench.amqp.outcome import Accepted
 from workbench.amqp.performatives import Disposition, Flow, Transfer
 
 from .bulk_packets import stretches, u16, u32
 
 __all__ = [
-    "ABSENT",
     "COUNTED_OF",
     "DISPOSITION",
     "FLOW",
@@ -31,8 +31,6 @@ __all__ = [
 ]
 
 ODD, TRANSFER, FLOW, DISPOSITION = range(4)
-ABSENT = -1
-"""In place of a number that the frame does not have."""
 
 LIKENESSES = 64
 

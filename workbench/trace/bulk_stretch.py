@@ -55,7 +55,8 @@ class Stretch:
         self._stop = last - first
         self._stop_where_out_of_order(found)
         self._cut_frames()
-        self._chosen: list[Any] = []
+        self._noted: list[Any] = [np.zeros(0, np.int64)]
+        self._counted = self._noted[0]
         self._numbers: dict[str, list[Any]] = {"seq": [], "frame_id": [], "t_us": []}
 
     # -- what can be read together --------------------------------------------------------------
@@ -136,7 +137,7 @@ class Stretch:
     @property
     def rows(self) -> int:
         """Rows of frames that were read together."""
-        return sum(len(each) for each in self._chosen)
+        return len(self._counted)
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -207,7 +208,7 @@ class Stretch:
         t_us = np.maximum.accumulate(np.maximum(passed, maker.t_us))
         seq, frame_id = maker.elsewhere(last - first, int(t_us[-1]))
         each = np.arange(last - first)
-        self._chosen.append(np.arange(first, last))
+        self._noted.append(np.arange(first, last))
         for name, values in (("seq", seq + each), ("frame_id", frame_id + each), ("t_us", t_us)):
             self._numbers[name].append(values)
 
@@ -254,6 +255,7 @@ class Stretch:
 
     def _end(self, reached: int) -> None:
         """Bring all lanes to the first packet that was not read."""
+        self._counted = np.concatenate(self._noted)
         lane, size = self._lane[:reached], self._size[:reached]
         read = lane != _NO_LANE
         self.fast = int(read.sum())
@@ -265,8 +267,7 @@ class Stretch:
         packets = np.bincount(lane, minlength=many).tolist()
         latest = np.zeros(many, np.int64)
         np.maximum.at(latest, lane, times)
-        chosen = np.concatenate([np.zeros(0, np.int64), *self._chosen])
-        frames = np.bincount(self._lane[self._place[chosen]], minlength=many).tolist()
+        frames = np.bincount(self._lane[self._place[self._counted]], minlength=many).tolist()
         for each, one in enumerate(self._lanes):
             one.catch_up(octets[each], octets[each], self._number + self._first + reached)
             one.side.frames += frames[each]
@@ -280,11 +281,9 @@ class Stretch:
             places: what they concern.
             counts: what was counted of them, in their order.
         """
-        chosen = np.concatenate([np.zeros(0, np.int64), *self._chosen])
-        none = np.zeros(0, np.int64)
-        numbers = {name: np.concatenate([none, *each]) for name, each in self._numbers.items()}
-        numbers["t_raw_us"] = self._t_us[self._place[chosen]]
+        numbers = {name: np.concatenate(each) for name, each in self._numbers.items()}
+        numbers["t_raw_us"] = self._t_us[self._place[self._counted]]
         return table_of(
-            maker, self._packets.data, self._frames, chosen, counts.reshape(-1, len(COUNTED)),
-            places, numbers,
+            maker, self._packets.data, self._frames, self._counted,
+            counts.reshape(-1, len(COUNTED)), places, numbers,
         )  # fmt: skip

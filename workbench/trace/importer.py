@@ -77,7 +77,7 @@ def import_capture(
             `report.failures`.
     """
     found, report = _imported(paths, port, redact, progress, by_tables=False)
-    rows = [row for _, batches in found for batch in batches for row in batch]
+    rows = [row for batches in found.values() for batch in batches for row in batch]
     return ImportResult(rows=rows, report=report)
 
 
@@ -96,8 +96,7 @@ def import_tables(
     Raises:
         CaptureError: as there.
     """
-    found, report = _imported(paths, port, redact, progress, by_tables=True)
-    return dict(found), report
+    return _imported(paths, port, redact, progress, by_tables=True)
 
 
 def _imported(
@@ -107,17 +106,17 @@ def _imported(
     progress: Progress | None,
     *,
     by_tables: bool,
-) -> tuple[list[tuple[str, list[Any]]], ImportReport]:
-    """Of each good capture its run, and its rows in batches or in tables."""
+) -> tuple[dict[str, list[Any]], ImportReport]:
+    """Of each good capture, by its run, the rows in batches or in tables."""
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    good: list[tuple[str, list[Any]]] = []
+    good: dict[str, list[Any]] = {}
     report = ImportReport()
     sizes = [_size(path) for path in files]
     done, total = 0, sum(sizes)
     for path, size in zip(files, sizes, strict=True):
         try:
             run = run_name(path)
-            if run in dict(good):
+            if run in good:
                 raise CaptureError(f"{path.name}: the same capture was given twice")
             if _is_proton_log(path):
                 rows, capture_report = _read_text(path, run, redact)
@@ -130,7 +129,7 @@ def _imported(
         except CaptureError as error:
             report.failures.append(str(error))
         else:
-            good.append((run, found))
+            good[run] = found
             report.captures.append(capture_report)
         done += size
     if progress is not None:

@@ -99,6 +99,7 @@ def test_a_setting_has_rabbitmq_s_default_under_rabbitmq_s_name() -> None:
             "session_max_per_connection": 64,
             "link_max_per_session": 256,
             "heartbeat": 60,
+            "vm_memory_high_watermark": 0.6,
         }
 
 
@@ -131,9 +132,35 @@ def test_thresholds_follow_their_setting() -> None:
         ("rmq4.3", {"max_link_credit": 0}, "max_link_credit is 0; legal: 1 to 2147483647 messages"),
         ("rmq4.3", {"heartbeat": True}, "heartbeat is True; legal: 0 to 65535 s"),
         ("rmq4.3", {"frame_max": 511}, "frame_max is 511; legal: 512"),
+        ("rmq4.3", {"frame_max": 0.5}, "frame_max is 0.5; legal: 512"),
+        ("rmq4.3", {"vm_memory_high_watermark": 1.5}, "is 1.5; legal: 0 to .* octets, or a frac"),
     ],
 )
 def test_a_setting_that_cannot_be_says_what_can(name, settings, telling) -> None:
     """One line, and no preset."""
     with pytest.raises(ValueError, match=telling):
         presets.configured(presets.get(name), settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("170", 170), ("0.6", 0.6), (".4", 0.4), ("64MB", 64_000_000), (" 1 GiB", 1_073_741_824)],
+)
+def test_a_setting_s_text_may_have_a_unit_or_be_a_fraction(text, value) -> None:
+    """As numbers stand in rabbitmq.conf."""
+    assert presets.number(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1e3", "64 mb", "0.5MB", "1.5", "many"])
+def test_a_setting_s_text_that_is_no_number_says_what_is_legal(text) -> None:
+    """One line."""
+    with pytest.raises(ValueError, match="legal numbers: a whole one, one with a unit"):
+        presets.number(text)
+
+
+@pytest.mark.parametrize("kind", ["", ".relative", ".absolute"])
+def test_the_watermark_may_be_named_as_in_rabbitmq_s_configuration_file(kind) -> None:
+    """`vm_memory_high_watermark.absolute = 64MB` there."""
+    name = f"vm_memory_high_watermark{kind}"
+    preset = presets.configured(presets.get("rmq4.3"), {name: 64_000_000})
+    assert preset.memory_high_watermark == 64_000_000

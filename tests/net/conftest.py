@@ -45,9 +45,9 @@ class RawClient:
     def pump(self, until, timeout_s=TIMEOUT_S, *, strict=True):
         """Read and answer until the condition holds; tells whether it does."""
         deadline = time.monotonic() + timeout_s
-        self.socket.settimeout(0.02)
         self.flush()
         while not until() and not self.closed and time.monotonic() < deadline:
+            self.socket.settimeout(0.02)
             with contextlib.suppress(TimeoutError):
                 data = b""
                 with contextlib.suppress(ConnectionResetError):
@@ -59,9 +59,9 @@ class RawClient:
                         event.link.accept()
                     else:
                         self.amqp.answer(event)
+            self.socket.settimeout(TIMEOUT_S)  # what is written is written whole
             with contextlib.suppress(OSError):
                 self.flush()
-        self.socket.settimeout(TIMEOUT_S)
         assert not strict or until(), f"not within {timeout_s} s; received {self.received[-3:]}"
         return until()
 

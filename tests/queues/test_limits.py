@@ -517,8 +517,11 @@ class LimitsModel(RuleBasedStateMachine):
         assert queue.ready == places.count("ready")
         sizes = [self.size[number] for number, where in self.place.items() if where == "ready"]
         assert queue.ready_octets == sum(sizes)
+        gone = ("settled", "dead_lettered", "dropped", "expired", "purged")
+        held = [self.size[number] for number, where in self.place.items() if where not in gone]
+        assert queue.octets == sum(held)
         assert queue.unsettled == sum(places.count(name) for name in ("a1", "b1", "c2"))
-        for how in ("settled", "dead_lettered", "dropped", "expired", "purged"):
+        for how in gone:
             assert queue.left.get(how, 0) == places.count(how)
         assert queue.ready + queue.unsettled + queue.terminal == queue.enqueued
         assert queue.refused == self.refused

@@ -227,6 +227,13 @@ class Broker:
             for connection in self.connections.values():
                 connection.open_windows()
 
+    @property
+    def held_octets(self) -> int:
+        """What queues and connections hold of the memory, about."""
+        return sum(queue.held_octets for queue in self.queues.values()) + sum(
+            connection.held_octets for connection in self.connections.values()
+        )
+
     def _note_alarm(self, event: str, resource: str) -> None:
         self.tap.internal(t_us=self.clock.now_us, event=event, vantage="broker", kind=resource)
 

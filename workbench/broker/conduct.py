@@ -151,6 +151,11 @@ class Conduct:
     def pump(self) -> None:
         """The transport takes octets again."""
 
+    @property
+    def held_octets(self) -> int:
+        """What waits in the sessions, and nowhere else."""
+        return 0
+
 
 class RabbitConduct(Conduct):
     """RabbitMQ's sessions."""
@@ -282,3 +287,8 @@ class RabbitConduct(Conduct):
         """Every session's line moves."""
         for out in list(self._outs.values()):
             out.pump()
+
+    @property
+    def held_octets(self) -> int:
+        """What waits in the sessions' lines, and nowhere else."""
+        return sum(out.held_octets for out in self._outs.values())

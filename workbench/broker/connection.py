@@ -22,6 +22,7 @@ from workbench.amqp.events import (
     LinkAttaching,
     LinkStolen,
     OpenReceived,
+    PartReceived,
     ProtocolViolation,
     SessionBegun,
 )
@@ -194,6 +195,8 @@ class BrokerConnection(ConnectionNotes):
                 if isinstance(host, PublisherLink):
                     host.maybe_grant()
                 self.amqp.answer(event)
+            case PartReceived(link=link):
+                self._part(link, event)
             case DeliveriesUpdated():
                 self._updated(event)
             case OpenReceived():
@@ -221,6 +224,34 @@ class BrokerConnection(ConnectionNotes):
             link.session.flow()
         if not early:
             self.amqp.answer(event)
+
+    def _part(self, link: ReceiverLink, event: PartReceived) -> None:
+        """A frame of a message has come, and others must follow: they are kept until then."""
+        held, most = self.unfinished_octets, self._preset.unfinished_octets
+        if held <= most:
+            self.amqp.answer(event)
+            return
+        self.amqp.answer(
+            link.session.violated(
+                ErrorCondition.RESOURCE_LIMIT_EXCEEDED,
+                f"unfinished deliveries hold {held} octets on this connection; legal: {most} at"
+                " most; finish a message before you begin the next",
+            )
+        )
+
+    @property
+    def unfinished_octets(self) -> int:
+        """What has come of messages whose last frame has not."""
+        return sum(
+            link.receiving.size
+            for link in self._hosts
+            if isinstance(link, ReceiverLink) and link.receiving is not None
+        )
+
+    @property
+    def held_octets(self) -> int:
+        """What the connection holds of the memory, about: messages on their way in and out."""
+        return self.unfinished_octets + self._conduct.held_octets
 
     def publisher(self, link: ReceiverLink, destination: Destination) -> PublisherLink:
         """The host for a publisher's link."""

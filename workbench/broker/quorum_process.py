@@ -49,7 +49,7 @@ from workbench.sim import NoTap, Tap, VirtualClock
 
 from .payload import time_to_live_ms
 from .queue_mail import Consumer
-from .queue_process import QueueProcess
+from .queue_process import MESSAGE_OCTETS, QueueProcess
 from .queue_timer import QueueTimer
 from .quorum_port import QueuePort
 
@@ -119,6 +119,7 @@ class QuorumProcess(QueueProcess):
         self._links: dict[str, _Link] = {}
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
         self._full = False
+        self._logged_octets = 0
         self.dead_letter = None
         self.gone: Callable[[], None] | None = None
         self._unused = QueueTimer(clock, self._nobody_came)
@@ -147,6 +148,14 @@ class QuorumProcess(QueueProcess):
         """Commands that wait for their answer."""
         return len(self.port.client.pending)
 
+    @property
+    def held_octets(self) -> int:
+        """What its messages take of the memory, about: a log is kept whole, so all that ever came.
+
+        Replicas share what is in their logs.
+        """
+        return self._logged_octets + MESSAGE_OCTETS * self.port.client.sent
+
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
@@ -171,6 +180,7 @@ class QuorumProcess(QueueProcess):
         ttl_ms = None if came.deaths else time_to_live_ms(payload, message_format)
         seq = self.port.client.sent + 1
         self._told[seq] = (confirmed, rejected)
+        self._logged_octets += len(payload)
         self.port.send(
             Enqueue(payload=payload, message_format=message_format, ttl_ms=ttl_ms, origin=came)
         )
@@ -180,6 +190,7 @@ class QuorumProcess(QueueProcess):
         self.group.fill(
             [Enqueue(payload=payload, ttl_ms=time_to_live_ms(payload)) for payload in payloads]
         )
+        self._logged_octets += sum(map(len, payloads))
         self._tell_available()
         if payloads:
             self._log("enqueue", extra={"count": len(payloads)})

@@ -67,6 +67,15 @@ class SessionOut:
     def __len__(self) -> int:
         return len(self._line)
 
+    @property
+    def held_octets(self) -> int:
+        """Sizes of the messages that only this line holds: their queue has let go of them."""
+        return sum(
+            len(item.what.message.payload)
+            for item in self._line
+            if isinstance(item.what, Deliver) and item.what.settled
+        )
+
     def push(self, host: Host, what: Deliver | Callable[[], None]) -> None:
         """Put a delivery, or what is to be done in its turn, at the end of the line."""
         self._processes.post(self.session, lambda: self._add(_Waiting(host, what)))

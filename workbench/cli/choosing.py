@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -61,16 +60,17 @@ def preset_configured(name: str, texts: Iterable[str]) -> Any:
     from workbench import presets
 
     preset = preset_named(name)
-    changed: dict[str, int] = {}
+    changed: dict[str, float] = {}
     for text in texts:
         setting, equals, value = text.partition("=")
-        if not equals or not re.fullmatch(r"\s*[0-9]{1,12}\s*", value):
+        try:
+            changed[setting.strip()] = presets.number(value if equals else "")
+        except ValueError as error:
             raise CommandError(
                 f"--config {_shown(text)}: write it as NAME=NUMBER, with one of"
-                f" {', '.join(presets.SETTINGS)}",
+                f" {', '.join(presets.SETTINGS)}; {error}",
                 WRONG_USAGE,
-            )
-        changed[setting.strip()] = int(value)
+            ) from None
     try:
         return presets.configured(preset, changed)
     except ValueError as error:
@@ -84,8 +84,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N",
-        help="a setting of RabbitMQ's by its own name, such as max_link_credit=50; may be given"
-        " several times",
+        help="a setting of RabbitMQ's by its own name, such as max_link_credit=50 or"
+        " vm_memory_high_watermark=64MB; may be given several times",
     )
 
 

@@ -27,6 +27,7 @@ happens to stderr. Without --user everybody is let in, and only this machine can
   workbench serve
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
   workbench serve --preset rmq4.3 --queue orders    as RabbitMQ does, with one queue
+  workbench serve --config vm_memory_high_watermark=64MB --preset rmq4.3   an alarm soon
   workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
 
 With --forward it is no broker but a gate in front of another AMQP 1.0 broker. Every octet is

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.broker import Broker
+from workbench.broker.memory import MemoryMonitor
 from workbench.presets import Preset
 
 from .door import LOOPBACK, Door, Guest, ListenError, MakeTap
 from .limits import Limits
 from .live_connection import LiveConnection
+from .machine import total_memory
 
 __all__ = ["LOOPBACK", "ListenError", "Listener"]
 
@@ -34,6 +36,7 @@ class Listener(Door):
 
     Attributes:
         broker: the broker.
+        memory: sets the memory alarm while more is held than the preset's watermark allows.
         read_buffer: octets just read, of whichever connection; they are copied at once.
     """
 
@@ -54,6 +57,10 @@ class Listener(Door):
             preset = dataclasses.replace(preset, queue_enqueue_us=0, queue_deliver_us=0)
         more = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
+        mark = preset.memory_high_watermark
+        limit = int(mark if mark > 1 else mark * total_memory())
+        self.memory = MemoryMonitor(self.broker, self._held_octets, limit)
+        self.memory.on_change = self._tell_memory
         for name in queues:
             self.broker.declare(name)
 
@@ -68,4 +75,19 @@ class Listener(Door):
 
     def overview(self) -> dict[str, Any]:
         """Flat picture of the listener and its broker."""
-        return super().overview() | self.broker.overview()
+        memory = {"memory.held": self._held_octets(), "memory.limit": self.memory.limit}
+        return super().overview() | self.broker.overview() | memory
+
+    def _held_octets(self) -> int:
+        """What waits in the broker, at the gates and in the sockets, about."""
+        waiting: int = sum(connection.held_octets for connection in self.connections.values())
+        return self.broker.held_octets + waiting
+
+    def _tell_memory(self, on: bool) -> None:
+        held, limit = self._held_octets(), self.memory.limit
+        self.news.append(
+            f"memory alarm: {held:,} octets are held, the limit is {limit:,}: every session's"
+            " window is closed until messages have left"
+            if on
+            else f"memory alarm over: {held:,} octets are held, the limit is {limit:,}"
+        )

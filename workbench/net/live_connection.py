@@ -101,6 +101,7 @@ class LiveConnection(asyncio.BufferedProtocol):
             return
         try:
             self.end.receive(bytes(self._listener.read_buffer[:nbytes]))
+            self._listener.memory.received(nbytes)
             self._watch()
             self._mind_writing()
         except Exception as error:  # a mistake of ours: it must cost this client alone
@@ -301,6 +302,12 @@ class LiveConnection(asyncio.BufferedProtocol):
         """Cut the connection without a word."""
         if self._transport is not None:
             self._transport.abort()
+
+    @property
+    def held_octets(self) -> int:
+        """Octets that wait at the gates, and for the client to read them."""
+        unread = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return unread + sum(self.wire.octets_waiting.values())
 
     def overview(self) -> dict[str, Any]:
         """Flat picture: octets both ways, the wire's, and the broker's end."""

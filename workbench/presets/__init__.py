@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from .blog import Blog2024
-from .configuration import SETTINGS, Setting, configured, settings_of
+from .configuration import SETTINGS, Setting, configured, number, settings_of
 from .rabbitmq import RabbitMq40, RabbitMq43
 from .specification import INT_MAX, RABBITMQ, SPEC, UINT_MAX, Preset
 
@@ -36,6 +36,7 @@ __all__ = [
     "describe",
     "get",
     "names",
+    "number",
     "settings_of",
 ]
 

@@ -8,8 +8,10 @@ again at half of `max_link_credit`, the window opens at half of `max_incoming_wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .specification import INT_MAX, RABBITMQ, UINT_MAX, Preset
 
@@ -26,14 +28,24 @@ class Setting:
         least, most: the legal range.
         changes: the preset's fields that follow from a value.
         shown: the setting's value in a preset.
+        fraction: a number below 1 is legal, and need not be whole.
     """
 
     name: str
     unit: str
     least: int
     most: int
-    changes: Callable[[int], Mapping[str, int]]
-    shown: Callable[[Preset], int]
+    changes: Callable[[Any], Mapping[str, float]]
+    shown: Callable[[Preset], float]
+    fraction: bool = False
+
+    def allows(self, value: object) -> bool:
+        """Whether it may have this value."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if isinstance(value, float) and not value.is_integer():
+            return self.fraction and 0 < value < 1
+        return self.least <= value <= self.most
 
 
 def _plain(name: str, field: str, unit: str, least: int, most: int) -> Setting:
@@ -93,11 +105,40 @@ SETTINGS: dict[str, Setting] = {
             changes=lambda value: {"idle_time_out_ms": value * 500},
             shown=lambda preset: preset.idle_time_out_ms // 500,
         ),
+        Setting(
+            name="vm_memory_high_watermark",
+            unit="octets, or a fraction of the memory such as 0.6",
+            least=0,
+            most=2**63 - 1,
+            changes=lambda value: {"memory_high_watermark": value},
+            shown=lambda preset: preset.memory_high_watermark,
+            fraction=True,
+        ),
     )
 }
 
 
-def configured(preset: Preset, settings: Mapping[str, int]) -> Preset:
+_UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def number(text: str) -> float:
+    """The number that a setting's text means: `170`, `0.6`, or octets with a unit, `64MB`.
+
+    Raises:
+        ValueError: it means none; the error says what is legal.
+    """
+    found = re.fullmatch(r"\s*([0-9]{1,18}|0?\.[0-9]{1,9})\s*([kMGi]*B)?\s*", text)
+    if found is None or (found[2] and (found[2] not in _UNITS or "." in found[1])):
+        raise ValueError(
+            f"legal numbers: a whole one, one with a unit ({', '.join(_UNITS)}), or a fraction"
+            " such as 0.6"
+        )
+    if "." in found[1]:
+        return float(found[1])
+    return int(found[1]) * _UNITS.get(found[2] or "", 1)
+
+
+def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
     """A copy of a RabbitMQ preset with some of its settings changed.
 
     Args:
@@ -113,16 +154,16 @@ def configured(preset: Preset, settings: Mapping[str, int]) -> Preset:
             f"{', '.join(settings)}: settings of RabbitMQ, which preset {preset.name} is not;"
             " legal: a preset whose name begins with rmq"
         )
-    changes: dict[str, int] = {}
+    changes: dict[str, float] = {}
     for given, value in settings.items():
-        name = given.removeprefix("rabbit.")
+        # In rabbitmq.conf the watermark is written with its kind: the value says the same.
+        name = re.sub(r"^rabbit\.|(?<=_high_watermark)\.(relative|absolute)$", "", given)
         setting = SETTINGS.get(name)
         if setting is None:
             raise ValueError(
                 f"RabbitMQ has no setting {given!r} here; legal: {', '.join(SETTINGS)}"
             )
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not setting.least <= value <= setting.most:
+        if not setting.allows(value):
             raise ValueError(
                 f"{name} is {value!r}; legal: {setting.least} to {setting.most} {setting.unit}"
             )
@@ -130,6 +171,6 @@ def configured(preset: Preset, settings: Mapping[str, int]) -> Preset:
     return replace(preset, **changes)  # type: ignore[arg-type]
 
 
-def settings_of(preset: Preset) -> dict[str, int]:
+def settings_of(preset: Preset) -> dict[str, float]:
     """Every setting with its value in a preset."""
     return {name: setting.shown(preset) for name, setting in SETTINGS.items()}

@@ -39,6 +39,9 @@ class RabbitMq43(Preset):
     max_message_size: int = other(
         "max_message_size", 16777216, "RabbitMQ max_message_size; capture rmq43_a"
     )
+    memory_high_watermark: float = other(
+        "memory_high_watermark", 0.6, "RabbitMQ vm_memory_high_watermark: 0.6 in 4.x"
+    )
     writes_defaults: bool = other(
         "writes_defaults", True, "capture rmq43_b: since 4.2 or 4.3; 4.0 leaves them out"
     )

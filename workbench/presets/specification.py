@@ -154,6 +154,19 @@ class Preset:
         source="spec 2.7.3: 0 is no limit",
         doc="largest message that the broker takes from a publisher",
     )
+    unfinished_octets: int = _number(
+        67_108_864,
+        unit="octets",
+        source="ours: four messages of RabbitMQ's largest size; RabbitMQ has no such bound",
+        doc="what a connection's unfinished deliveries may hold; beyond it the session whose"
+        " transfer it was ends with resource-limit-exceeded",
+    )
+    memory_high_watermark: float = _number(
+        0.6,
+        unit="of the machine's memory; above 1: octets",
+        source="ours, as RabbitMQ 4",
+        doc="a broker on a socket sets its memory alarm while it holds more than this",
+    )
     # -- quorum queues ----------------------------------------------------------------------
     fsync_us: int = _number(
         5000,

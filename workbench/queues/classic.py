@@ -102,6 +102,11 @@ class ClassicQueue:
         return self._unsettled
 
     @property
+    def octets(self) -> int:
+        """Sizes of the messages that it holds, ready or unsettled, added up."""
+        return self._ready.octets + sum(consumer.octets for consumer in self._consumers)
+
+    @property
     def enqueued(self) -> int:
         """Messages ever taken in."""
         return self._enqueued

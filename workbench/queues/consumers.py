@@ -37,6 +37,11 @@ class Consumer:
     drain: bool = False
     unsettled: dict[int, Stored] = field(default_factory=dict)
 
+    @property
+    def octets(self) -> int:
+        """Sizes of the messages that it has not settled, added up."""
+        return sum(len(message.payload) for message in self.unsettled.values())
+
     def grant(self, command: Credit) -> None:
         """Work a receiver's word into the counters."""
         # delivery-count_rcv + link-credit_rcv - delivery-count_snd, with the small serial

@@ -30,6 +30,10 @@ class Queue(Protocol):
         """Messages handed out and not yet settled."""
 
     @property
+    def octets(self) -> int:
+        """Sizes of the messages that it holds, ready or unsettled, added up."""
+
+    @property
     def active(self) -> str | None:
         """The single active consumer; None if there is none, or every one is active."""
 

@@ -93,6 +93,11 @@ class StreamQueue:
         return sum(len(consumer.unsettled) for consumer in self._consumers)
 
     @property
+    def octets(self) -> int:
+        """Sizes of the messages in the log, added up."""
+        return self._octets
+
+    @property
     def enqueued(self) -> int:
         """Messages ever appended."""
         return self._next

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from .clock import Priority, Timer, VirtualClock
 
 MessageT = TypeVar("MessageT")
+KindT = TypeVar("KindT")
 
 
 class Actor(Generic[MessageT]):
@@ -63,6 +64,10 @@ class Actor(Generic[MessageT]):
             self._deepest = depth
         if self._timer is None and not self._promised and not self.stalled:
             self._serve()
+
+    def waiting(self, kind: type[KindT]) -> list[KindT]:
+        """The messages of a kind in the mailbox, oldest first."""
+        return [message for message in self._mailbox if isinstance(message, kind)]
 
     def stall(self) -> None:
         """Stop serving: what is in service waits with the rest, and begins anew at `resume`."""

@@ -1,5 +1,6 @@
 """The gate in front of another broker: octet for octet, recorded, held and let go by hand."""
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -299,6 +300,40 @@ def test_a_broker_that_cannot_be_reached_costs_the_client_its_connection_and_is_
         assert_cut(proxy)
         until(lambda: not proxy.connections())
         assert any(f"cannot reach amqp://127.0.0.1:{port}" in line for line in proxy.news())
+
+
+@pytest.fixture
+def unjoined(monkeypatch):
+    """A proxy that has not reached the broker behind yet, that broker, and what joins them."""
+    with Peer() as peer, serve(forward=f"127.0.0.1:{peer.port}") as proxy:
+        join, connect = asyncio.Event(), proxy.listener.connect
+
+        async def connect_late(make):
+            await join.wait()
+            await connect(make)
+
+        monkeypatch.setattr(proxy.listener, "connect", connect_late)
+        yield proxy, peer, lambda: proxy.ask(join.set)
+        assert proxy.listener.failures == []
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["in-the-kernel", "read"])
+def test_a_clients_first_octets_wait_for_the_broker_behind(unjoined, read):
+    """They are left to TCP; those that were read nevertheless, as with TLS, wait in the proxy."""
+    proxy, peer, join = unjoined
+    first, more = b"AMQP\x03\x01\x00\x00", b"AMQP\x00\x01\x00\x00"
+    with socket.create_connection((proxy.host, proxy.port), timeout=TIMEOUT_S) as client:
+        client.sendall(more if read else first + more)
+        until(proxy.connections)
+        side = proxy.ask(lambda: proxy.listener.connections["c1"].client)
+        if read:
+            proxy.ask(lambda: side.data_received(first))
+        for _ in range(3):  # turns of the loop, in which it would read
+            proxy.ask(lambda: None)
+        assert side.octets_in == (len(first) if read else 0)
+        join()
+        until(lambda: len(peer.got) >= 16)
+    assert peer.got == first + more
 
 
 def test_passwords_pass_and_are_not_recorded():

@@ -126,10 +126,12 @@ class Side(asyncio.Protocol):
         self._chunks.append(octets)
 
     def flush(self) -> None:
-        """Hand what was collected to the socket."""
+        """Hand what was collected to the socket; what comes before there is one waits for it."""
+        if self.transport is None:
+            return
         data = b"".join(self._chunks)
         self._chunks.clear()
-        if data and self.transport is not None and not self.transport.is_closing():
+        if data and not self.transport.is_closing():
             self.octets_out += len(data)
             self.transport.write(data)
 
@@ -179,6 +181,7 @@ class ProxyConnection:
         """A socket is there: the client's first, and then the broker's."""
         assert side.transport is not None
         if side is self.broker:
+            side.flush()
             self.mind_reading()
             return
         if not self._door.admits(side.transport):
@@ -202,7 +205,8 @@ class ProxyConnection:
         self._note("connect")
         self._door.connections[self.name] = self
         self._door.changed()
-        side.transport.pause_reading()
+        # Not at once: CPython 3.11.2 begins to read after this, paused or not.
+        self.loop.call_soon(self.mind_reading)
         self._joining = self.loop.create_task(self._join())
 
     async def _join(self) -> None:

@@ -2,7 +2,9 @@
 """Start the AMQP Flow Workbench from a fresh checkout. Needs nothing but Python.
 
     python3 wb.py lab               JupyterLab opens on the map of the lessons
-    python3 wb.py test              the project's tests; arguments go to pytest
+    python3 wb.py test              the project's tests without the long ones
+    python3 wb.py test --all        every test; further arguments go to pytest
+    python3 wb.py test tests/amqp   these tests: any other arguments go to pytest
     python3 wb.py setup [--dev]     only make the private environment
     python3 wb.py COMMAND ...       any command of `workbench`: run, show, import, doctor, ...
 
@@ -403,6 +405,15 @@ def become(command):
     os.execve(command[0], command, env)
 
 
+def selection(arguments):
+    """Give pytest's arguments: the quick run, all in two processes, or just what was asked for."""
+    if not arguments:
+        return ["-n", "2", "-m", "not slow"]
+    if arguments[0] == "--all":
+        return ["-n", "2"] + arguments[1:]
+    return arguments[1:] if arguments[0] == "--" else arguments
+
+
 def main(arguments):
     """Do what the command line asks for."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -421,7 +432,7 @@ def main(arguments):
         return 0
     if command == "test":
         os.chdir(REPO)
-        become([VENV_PYTHON, "-m", "pytest"] + (rest[1:] if rest[:1] == ["--"] else rest))
+        become([VENV_PYTHON, "-m", "pytest"] + selection(rest))
     become([VENV_PYTHON, "-m", "workbench", command] + rest)
     return 0
 

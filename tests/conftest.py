@@ -8,6 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 REPO = Path(__file__).resolve().parent.parent
+# Their tests share what is long to start, JupyterLab and Spark: with several processes each folder
+# belongs to one of them, which begins with it.
+SHARING = ("tests/browser/", "tests/analysis/")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # The same examples on every machine and in every run: a red test can be run again.
@@ -62,8 +65,23 @@ def private_jupyter(tmp_path_factory) -> dict[str, str]:
     return {**variables, "PYTHONPATH": str(REPO), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
-def pytest_collection_modifyitems(items):
-    """Skip what needs a browser where there is none."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give the tests of a file, or of a folder that shares something, to one process together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return next(filter(nodeid.startswith, SHARING), nodeid.partition("::")[0])
+
+    config.option.loadscopereorder = False  # the files stay in the order of the collection
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Put what is shared first for several processes; skip browser tests without a browser."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(SHARING))
     if find_chromium() is not None:
         return
     skip = pytest.mark.skip(reason="no Chromium on PATH (or name one in WORKBENCH_CHROMIUM)")

@@ -3,7 +3,6 @@
 import dataclasses
 import importlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 import pytest
@@ -94,29 +93,19 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-ASKED = ("violations", "stalls", "throughput", "grants", "credit", "latency", "windows")
+LONG = ("violations", "stalls", "throughput", "grants", "latency", "windows")
 CUT = 256, 10
 """Chunks, and the tasks that they are dealt to."""
 
 
-@pytest.fixture(scope="module")
-def largest(spark, folder):
-    """Of each question its largest task; two are asked at a time, for one leaves a core idle."""
-
-    def ask(name):
-        question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)
-        hot = open_trace(as_ours(spark), folder)
-        chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
-        return largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame)))
-
-    with ThreadPoolExecutor(2) as pool:
-        yield {name: pool.submit(ask, name) for name in ASKED}
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_no_task_has_more_than_an_eighth_of_the_rows(hot, largest, name):
+@pytest.mark.parametrize(
+    "name", ["credit", *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
+)
+def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
-    assert 0 < largest[name].result() <= hot.rows / 8
+    question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)
+    chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
+    assert 0 < largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame))) <= hot.rows / 8
 
 
 def test_credit_deals_its_rows_once(spark, hot):
@@ -155,6 +144,7 @@ def test_spark_deals_runs_as_the_plan_says(spark):
     assert {row.run: row.task for row in found} == {name: task_of(name, chunks) for name in names}
 
 
+@pytest.mark.slow
 def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     """Forty links of as many runs: none is cut, and no task has more than an eighth."""
     busy = {"messages": 500, "policy": "one-at-a-time", "acknowledge": "auto"}

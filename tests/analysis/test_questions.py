@@ -2,7 +2,6 @@
 
 import importlib
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -58,26 +57,16 @@ def same(answer, folded):
 
 ASKED = [
     *((name, CUT) for name in ("violations", "throughput", "latency", "grants", "windows")),
-    ("violations", WHOLE), ("windows", WHOLE), ("throughput", UNCUT), ("windows", UNCUT),
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def answers(trace):
-    """What Spark answers to each, two of them at a time: one alone leaves a core to itself."""
-
-    def ask(name, chunks):
-        return collected(question(name)(chunks=chunks)(trace))
-
-    def compare():
-        captures = trace.where("run like 'rmq%'")
-        return collected(question("compare")(captures, chunks=WHOLE)(trace))
-
-    with ThreadPoolExecutor(2) as pool:
-        found = {(name, chunks): pool.submit(ask, name, chunks) for name, chunks in ASKED[:3]}
-        found["compare"] = pool.submit(compare)
-        found |= {(name, chunks): pool.submit(ask, name, chunks) for name, chunks in ASKED[3:]}
-        yield found
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (
+            ("violations", WHOLE),
+            ("windows", WHOLE),
+            ("throughput", UNCUT),
+            ("windows", UNCUT),
+        )
+    ),
+]
 
 
 def collected(answer):
@@ -85,22 +74,19 @@ def collected(answer):
     return answer.columns, [row.asDict() for row in answer.collect()]
 
 
-@pytest.mark.parametrize(("name", "chunks"), ASKED[:5])
-def test_a_question_of_a_trace_cut_into_chunks_is_the_fold_s(answers, rows, name, chunks):
-    """Links, sessions and messages go on from chunk to chunk."""
-    same(answers[name, chunks].result(), getattr(folds, name)(rows))
+@pytest.mark.parametrize(("name", "chunks"), ASKED)
+def test_a_question_is_the_fold_s(trace, rows, name, chunks):
+    """In one go, or cut into chunks, where links, sessions and messages go on in the next."""
+    same(collected(question(name)(chunks=chunks)(trace)), getattr(folds, name)(rows))
 
 
-@pytest.mark.parametrize(("name", "chunks"), ASKED[5:])
-def test_a_question_of_a_trace_that_is_not_cut_is_the_fold_s(answers, rows, name, chunks):
-    """A small trace, and one of short runs: a sum and a peak are worked out in one go."""
-    same(answers[name, chunks].result(), getattr(folds, name)(rows))
-
-
-def test_two_traces_are_compared_as_the_fold_does(answers, rows):
+@pytest.mark.slow
+def test_two_traces_are_compared_as_the_fold_does(trace, rows):
     """Totals and samples of all runs against those of the captures."""
     right = [row for row in rows if row.run.startswith("rmq")]
-    same(answers["compare"].result(), folds.compare(rows, right))
+    captures = trace.where("run like 'rmq%'")
+    answer = question("compare")(captures, chunks=WHOLE)(trace)
+    same(collected(answer), folds.compare(rows, right))
 
 
 def test_the_spoiled_runs_hold_what_they_are_for(rows):

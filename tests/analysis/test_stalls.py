@@ -28,8 +28,11 @@ def rows():
 
 @pytest.mark.parametrize(
     ("chunks", "min_us"),
-    [(Chunks(rows=37, tasks=3), 0), (Chunks(whole=True), 1_000), (Chunks(tasks=3, deal=5), 0)],
-    ids=["cut", "whole", "uncut"],
+    [
+        pytest.param(Chunks(rows=37, tasks=3), 0, id="cut"),
+        pytest.param(Chunks(whole=True), 1_000, id="whole", marks=pytest.mark.slow),
+        pytest.param(Chunks(tasks=3, deal=5), 0, id="uncut", marks=pytest.mark.slow),
+    ],
 )
 def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks, min_us):
     """Random starts, drains, links attached again or interleaved, lost beginnings, captures."""

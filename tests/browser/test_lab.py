@@ -44,6 +44,7 @@ def test_a_widget_appears_and_answers_a_click(lab_page):
     lab_page.assert_quiet()
 
 
+@pytest.mark.slow
 def test_an_error_in_a_cell_is_seen(lab_page):
     """The helper that runs all cells does not overlook one that fails."""
     (lab_page.root / "notebooks" / "broken.ipynb").write_text(notebook("1 / 0"), encoding="utf-8")
@@ -52,6 +53,7 @@ def test_an_error_in_a_cell_is_seen(lab_page):
         lab_page.run_all()
 
 
+@pytest.mark.slow
 def test_no_news_or_updates_are_asked_for(lab_page):
     """The settings that come with the workbench keep JupyterLab's pop-up away."""
     (lab_page.root / "notebooks" / "probe.ipynb").write_text(notebook("1"), encoding="utf-8")

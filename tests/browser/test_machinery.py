@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 CELLS = {
     "imports": (

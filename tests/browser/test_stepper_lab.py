@@ -70,6 +70,7 @@ def test_keys_move_the_stepper_and_not_the_notebook(lab_page):
     lab_page.assert_quiet()
 
 
+@pytest.mark.slow
 def test_the_cursor_reaches_the_kernel_and_comes_back(lab_page):
     """A step in the browser sets `cursor`; setting `cursor` in a cell moves the stepper."""
     probe = notebook(RUN, "print('cursor', view.cursor)", "view.cursor = 0")
@@ -102,6 +103,7 @@ def test_the_cursor_reaches_the_kernel_and_comes_back(lab_page):
     lab_page.assert_quiet()
 
 
+@pytest.mark.slow
 def test_the_stepper_follows_the_theme_of_the_page(lab_page):
     """Dark where JupyterLab is dark: it brings its own paper."""
     (lab_page.root / "notebooks" / "theme.ipynb").write_text(notebook(RUN), encoding="utf-8")

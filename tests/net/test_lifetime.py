@@ -128,7 +128,6 @@ def kernel():
     manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["a-cell", None], ids=["told by the front end", "not told"])
 def test_a_cell_that_is_run_again_stops_what_it_started_before(kernel, cell):
     """Its port is free again, and no second server is left behind."""
@@ -143,7 +142,6 @@ def test_a_cell_that_is_run_again_stops_what_it_started_before(kernel, cell):
     assert listens(other)
 
 
-@pytest.mark.slow
 def test_an_interrupted_cell_leaves_the_broker_as_it_was(kernel):
     """Ctrl-C ends the cell that waits; the broker goes on serving, and can still be stopped."""
     port = int(kernel("from workbench import serve; server = serve(); print(server.port)"))
@@ -158,7 +156,6 @@ def test_an_interrupted_cell_leaves_the_broker_as_it_was(kernel):
     assert not listens(port)
 
 
-@pytest.mark.slow
 def test_a_kernel_that_restarts_leaves_no_listener_behind(kernel):
     """The port can be taken by the new kernel at once."""
     port = int(kernel("from workbench import serve; server = serve(); print(server.port)"))

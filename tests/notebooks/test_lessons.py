@@ -68,7 +68,6 @@ def faults(notebook) -> list[str]:
 
 
 @pytest.mark.notebook
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_lesson_runs(path):
     """No error, nothing on stderr, and each cell that promises a widget shows one."""

@@ -30,10 +30,10 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tests.conftest import REPO, find_chromium
+from tests.patience import TIMEOUT_S
 
 TOKEN = "browser-test"
-START_S = 60  # a cold JupyterLab answers in 3 s here; a busy machine may need many times that
-STEP_MS = 30_000
+STEP_MS = TIMEOUT_S * 1000
 RUN_MS = 300_000  # a lesson with Spark on a busy machine
 # No sandbox, because tests may run as root; nothing that looks for updates or hosts of its own.
 CHROMIUM_FLAGS = [
@@ -93,7 +93,7 @@ class LabPage(Page):
         path = quote(f"notebooks/{notebook}")
         # `reset` forgets the layout that an earlier test left in the workspace.
         self.page.goto(f"{self.url}/lab/tree/{path}?reset&token={TOKEN}")
-        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=START_S * 1000)
+        self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=STEP_MS)
         self.wait_idle()
 
     def set_theme(self, name: str) -> None:
@@ -110,7 +110,7 @@ class LabPage(Page):
                 const widget = window.jupyterapp?.shell.currentWidget;
                 return widget?.sessionContext?.session?.kernel?.status === 'idle';
             }""",
-            timeout=START_S * 1000,
+            timeout=STEP_MS,
         )
 
     def run_all(self) -> None:
@@ -210,10 +210,10 @@ def free_port() -> int:
 
 def wait_for_answer(url: str, process: subprocess.Popen, log: Path) -> None:
     """Wait until the server answers; fail with the end of its log where it does not."""
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=5):
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S):
                 return
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
@@ -318,10 +318,10 @@ def end_sessions(url: str) -> None:
     """End all kernels of the server, so that the next test begins with fresh ones."""
     headers = {"Authorization": f"token {TOKEN}"}
     listing = urllib.request.Request(f"{url}/api/sessions", headers=headers)
-    with urllib.request.urlopen(listing, timeout=10) as answer:
+    with urllib.request.urlopen(listing, timeout=TIMEOUT_S) as answer:
         sessions = json.load(answer)
     for session in sessions:
         end = urllib.request.Request(
             f"{url}/api/sessions/{session['id']}", headers=headers, method="DELETE"
         )
-        urllib.request.urlopen(end, timeout=20).close()
+        urllib.request.urlopen(end, timeout=TIMEOUT_S).close()

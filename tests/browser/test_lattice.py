@@ -41,7 +41,9 @@ def find_mark(page, cell):
         page.wait_for_timeout(40)
         tips = page.locator(".bk-Tooltip")
         if tips.count():
-            return tips.first
+            page.wait_for_timeout(300)  # it may be that of a state passed before
+            if tips.count():
+                return tips.first
     raise AssertionError("no state tells what it is")
 
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from tests.patience import until
+
 pytestmark = pytest.mark.browser
 
 LESSON = "02_race.ipynb"
@@ -25,12 +27,7 @@ def value(root, side: str, counter: str = "link-credit") -> str:
 
 def shows(root, sender: str, receiver: str) -> None:
     """Wait until the ledgers show these link-credits."""
-    for _ in range(100):
-        seen = value(root, "sender"), value(root, "receiver")
-        if seen == (sender, receiver):
-            return
-        root.page.wait_for_timeout(50)
-    raise AssertionError(f"the ledgers show {seen}, not {(sender, receiver)}")
+    until(lambda: (value(root, "sender"), value(root, "receiver")) == (sender, receiver))
 
 
 def move(desk, name: str) -> None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.browser.test_lesson_03 import stepper
+from tests.patience import until
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("proton", reason="needs python-qpid-proton")
@@ -55,12 +56,9 @@ def compare(lesson, cell_id: str) -> str:
     button = asked.get_by_role("button", name="Compare")
     button.focus()
     lesson.page.keyboard.press("Space")
-    deadline = 100
-    while (told := line.inner_text()) == before or not re.search("Right|Not in this|yet", told):
-        assert deadline, told
-        deadline -= 1
-        lesson.page.wait_for_timeout(100)
-    return told
+    told = lambda: line.inner_text()  # noqa: E731
+    until(lambda: told() != before and re.search("Right|Not in this|yet", told()))
+    return told()
 
 
 def wire(lesson):

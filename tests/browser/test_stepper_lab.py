@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.patience import until
+
 pytestmark = pytest.mark.browser
 
 RUN = """
@@ -84,8 +86,8 @@ def test_the_cursor_reaches_the_kernel_and_comes_back(lab_page):
     where = root.locator(".wbs-where")
     assert where.inner_text().startswith("step 2 of 2")
     page = lab_page.page
-    page.wait_for_timeout(400)  # the cursor is sent to the kernel at most ten times a second
-    for index in (1, 2):
+
+    def told(index):
         page.evaluate(
             """async (index) => {
                 const app = window.jupyterapp;
@@ -94,8 +96,11 @@ def test_the_cursor_reaches_the_kernel_and_comes_back(lab_page):
             }""",
             index,
         )
-    lab_page.wait_idle()
-    assert "cursor 2" in lab_page.show_cell("cell-1").inner_text()
+        lab_page.wait_idle()
+        return lab_page.show_cell(f"cell-{index}").inner_text()
+
+    until(lambda: "cursor 2" in told(1))  # it is sent to the kernel at most ten times a second
+    told(2)
     lab_page.show_cell("cell-0")
     page.wait_for_function(
         "() => document.querySelector('.wbs-where').textContent.startsWith('step 0 of 2')"

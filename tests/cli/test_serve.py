@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.cli import main
 from workbench.trace import files
 
 REPO = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 30
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.performatives import Error
 from workbench.amqp.states import ConnectionState
@@ -12,7 +13,6 @@ from workbench.net import LiveBroker
 
 MESSAGES = 10_000
 PRESETS = ("rmq4.3", "rmq4.0")
-TIMEOUT_S = 120  # only against a hang; a busy machine may need long
 
 
 class Served:

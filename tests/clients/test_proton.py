@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.clients.conftest import MESSAGES, PRESETS, TIMEOUT_S
+from tests.clients.conftest import MESSAGES, PRESETS
+from tests.patience import TIMEOUT_S
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton, which needs a compiler")
 

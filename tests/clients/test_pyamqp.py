@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from tests.clients.conftest import MESSAGES, PRESETS, TIMEOUT_S
+from tests.clients.conftest import MESSAGES, PRESETS
+from tests.patience import TIMEOUT_S
 
 pytest.importorskip("azure.servicebus._pyamqp", reason="needs azure-servicebus")
 

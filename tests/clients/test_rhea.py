@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import MESSAGES, PRESETS, TIMEOUT_S
+from tests.clients.conftest import MESSAGES, PRESETS
+from tests.patience import TIMEOUT_S
 
 HERE = Path(__file__).resolve().parent / "rhea"
-INSTALL_S = 60
+INSTALL_S = 300
 
 
 @pytest.fixture(scope="session")

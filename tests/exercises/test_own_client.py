@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S, until
 from workbench.exercises import client_check, client_predict
 from workbench.exercises.client_runs import fill, heartbeats
 from workbench.exercises.progress import Progress
@@ -13,7 +14,6 @@ from workbench.live import serve
 from workbench.net.background import background
 from workbench.sim import WireError
 
-TIMEOUT_S = 20
 CREDIT = 4
 
 
@@ -29,14 +29,6 @@ def client(url, credit, messages=10):
         receiver.accept()
     connection.close()
     return bodies
-
-
-def until(condition):
-    """Wait until it holds."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture

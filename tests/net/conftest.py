@@ -6,11 +6,10 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.amqp import ByteEndpoint, LinkAttaching
 from workbench.amqp.sasl import SaslClient
 from workbench.amqp.settings import ConnectionSettings
-
-TIMEOUT_S = 10
 
 
 class RawClient:

@@ -5,11 +5,11 @@ import dataclasses
 import random
 import socket
 import threading
-import time
 
 import pytest
 
 from tests.fuzz_frames import CORPUS, damaged
+from tests.patience import TIMEOUT_S, until
 from workbench import presets
 from workbench.amqp import DeliveryReceived
 from workbench.amqp.framing import Frame, ProtocolHeader, encode_item, item_size
@@ -18,7 +18,6 @@ from workbench.amqp.performatives import Begin, Open, SaslInit, Transfer
 from workbench.amqp.values import Symbol
 from workbench.net import LiveBroker
 
-TIMEOUT_S = 20
 BODY = b"\x00\x53\x75\xa0\x01x"
 MIB = 1_048_576
 LOGIN = encode_item(ProtocolHeader(3, 1, 0, 0)) + encode_item(
@@ -96,10 +95,7 @@ def test_two_thousand_links_over_twenty_connections_are_served(broker, raw_clien
     assert broker.overview()["connections"] == 20
     for client in clients:
         client.socket.close()
-    deadline = time.monotonic() + TIMEOUT_S
-    while broker.connections() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert broker.connections() == []
+    until(lambda: not broker.connections())
 
 
 def frames_of(*performatives):

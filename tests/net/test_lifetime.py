@@ -6,15 +6,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.patience import TIMEOUT_S, until
 from workbench.live import Broker, serve
 from workbench.net import ListenError
 
-TIMEOUT_S = 30
 REPO = Path(__file__).resolve().parents[2]
 
 
@@ -183,10 +182,7 @@ def test_a_process_that_is_ended_frees_its_port(tmp_path, number):
     )
     port = int(process.stdout.readline())
     assert listens(port)  # a connection, so there are rows
-    deadline = time.monotonic() + TIMEOUT_S
-    while not list(tmp_path.glob("*.parquet")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: list(tmp_path.glob("*.parquet")))
     process.send_signal(number)
     process.wait(TIMEOUT_S)
     process.stdout.close()

@@ -5,14 +5,13 @@ import socket
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.net import Limits, ListenError, LiveBroker
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
 
 from proton import Message  # noqa: E402  (only where the library is)
 from proton.utils import BlockingConnection  # noqa: E402
-
-TIMEOUT_S = 20
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.net import LiveBroker
 from workbench.net.real_disk import RealDisk
 from workbench.queues import QueueArguments
@@ -13,7 +14,6 @@ proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
 from proton import Message  # noqa: E402  (only where the library is)
 from proton.utils import BlockingConnection  # noqa: E402
 
-TIMEOUT_S = 20
 QUORUM = QueueArguments(queue_type="quorum")
 
 

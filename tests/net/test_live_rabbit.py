@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.net import LiveBroker
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
@@ -12,8 +13,6 @@ from proton import Message, symbol  # noqa: E402  (only where the library is)
 from proton.handlers import MessagingHandler  # noqa: E402
 from proton.reactor import Container  # noqa: E402
 from proton.utils import BlockingConnection  # noqa: E402
-
-TIMEOUT_S = 20
 
 
 @pytest.fixture(params=["rmq4.0", "rmq4.3", "blog2024"])  # the last: sessions with mailboxes

@@ -9,13 +9,12 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S, until
 from workbench.live import serve
 from workbench.net import Limits, ListenError, LiveBroker
 from workbench.net.forwarder import Target
 from workbench.net.tls import server_context, trust_in
 from workbench.views import stepper_doc
-
-TIMEOUT_S = 20
 
 
 class Peer:
@@ -63,14 +62,6 @@ def assert_cut(proxy):
     client = socket.create_connection((proxy.host, proxy.port), timeout=TIMEOUT_S)
     with client, contextlib.suppress(ConnectionResetError):
         assert client.recv(8) == b""
-
-
-def until(condition):
-    """Wait until it holds."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture

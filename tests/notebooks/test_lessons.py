@@ -7,15 +7,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from workbench.exercises.lessons import LESSONS
+from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-CELL_TIMEOUT_S = 60
-SPARK_TIMEOUT_S = 300
-"""A first question compiles and loads much; on a busy machine that takes its time."""
-JAVA = {lesson.file for lesson in LESSONS if lesson.java}
-START_TIMEOUT_S = 120
+CELL_TIMEOUT_S = 300  # Spark's first question compiles and loads much
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -29,8 +25,8 @@ def execute(path: Path, **variables: str):
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
-        timeout=SPARK_TIMEOUT_S if path.name in JAVA else CELL_TIMEOUT_S,
-        startup_timeout=START_TIMEOUT_S,
+        timeout=CELL_TIMEOUT_S,
+        startup_timeout=TIMEOUT_S,
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent)}},
     )

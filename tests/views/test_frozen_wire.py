@@ -7,10 +7,10 @@ import time
 import pytest
 
 from tests.net.conftest import RawClient
+from tests.patience import TIMEOUT_S, until
 from workbench.live import serve
 from workbench.views.frozen_wire import MOST_FRAMES, frozen_wire, picture_text
 
-TIMEOUT_S = 20
 BODY = b"\x00\x53\x75\xa0\x01x"
 
 
@@ -34,14 +34,6 @@ def desk(server, client):
     shown = frozen_wire(server)
     yield shown
     shown.close()
-
-
-def until(condition):
-    """Wait until it holds."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def gate(desk, way):

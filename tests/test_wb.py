@@ -239,6 +239,21 @@ def test_java_s_cache_can_be_turned_off(monkeypatch):
     wb.java_cache(wait=False)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        ([], ["-n", "2", "-m", "not slow"]),
+        (["--all"], ["-n", "2"]),
+        (["--all", "-m", "slow"], ["-n", "2", "-m", "slow"]),
+        (["tests/amqp", "-k", "credit"], ["tests/amqp", "-k", "credit"]),
+        (["--", "--all-warnings"], ["--all-warnings"]),
+    ],
+)
+def test_what_is_named_is_run_as_named_and_else_the_quick_tests_or_all(arguments, given):
+    """Two processes for many tests; one, with its output at once, for what somebody works on."""
+    assert wb.selection(arguments) == given
+
+
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.9"])
 def test_wb_tells_an_old_python_what_to_do(version, tmp_path):
     """One clear line and exit 1, where no supported Python is to be found."""

@@ -42,15 +42,15 @@ class Driver:
 
     def __init__(self, **terms):
         self.queue = QuorumFifo("q", QuorumTerms(**terms))
-        self.seq = 0
+        self.seq = {}
         self.enqueue_seq = {}
 
     def logged(self, command, client="c", t_us=0):
-        self.seq += 1
+        self.seq[client] = self.seq.get(client, 0) + 1
         number = 0
         if isinstance(command, Enqueue):
             number = self.enqueue_seq[client] = self.enqueue_seq.get(client, 0) + 1
-        return Logged(client, self.seq, number, command, t_us)
+        return Logged(client, self.seq[client], number, command, t_us)
 
     def apply(self, command, client="c", t_us=0):
         return self.queue.apply(self.logged(command, client, t_us))
@@ -87,6 +87,36 @@ def test_a_message_sent_again_is_taken_in_once():
     assert queue.apply(logged) == (None, [])
     assert queue.apply(logged) == (None, [])
     assert queue.ready == 1
+
+
+def test_a_command_sent_again_takes_effect_once():
+    """Each was answered, and its answer lost: what was done since stays as it is."""
+    driver = Driver()
+    driver.publish(b"a")
+    purge = driver.logged(Purge())
+    assert driver.queue.apply(purge)[0] == Count(count=1)
+    driver.publish(b"b")
+    assert driver.queue.apply(purge) == (None, [])
+    assert driver.queue.ready == 1
+    driver.consume()
+    drain = driver.logged(Credit(consumer="x", delivery_count=0, link_credit=5, drain=True))
+    driver.queue.apply(drain)
+    driver.credit("x", 3, at=5)
+    (answer,) = driver.queue.apply(drain)[1]
+    assert (answer.seq, answer.number) == (drain.seq, 1)
+    assert (answer.credited.delivery_count, answer.credited.link_credit) == (5, 3)
+    assert driver.queue.consumer("x").link_credit == 3
+
+
+def test_a_command_whose_predecessor_is_missing_is_not_obeyed():
+    """A purge does not overtake a message that was sent before it and was lost."""
+    driver = Driver()
+    driver.publish(b"a", client="c")
+    lost = driver.logged(Enqueue(payload=b"b"))
+    purge = driver.logged(Purge())
+    assert driver.queue.apply(purge)[0] == OutOfOrder(2)
+    driver.queue.apply(lost)
+    assert driver.queue.apply(purge)[0] == Count(count=2)
 
 
 def test_a_message_whose_predecessor_is_missing_is_not_taken_in():
@@ -339,6 +369,13 @@ def test_terms_that_cannot_be_are_refused_in_words(terms):
         QuorumTerms(**terms)
 
 
+def standing(queue):
+    """All that a command may change."""
+    consumers = {name: queue.consumer(name) for name in queue.consumers()}
+    held = {name: queue.unsettled_ids(name) for name in consumers}
+    return queue.overview(), queue.ready_messages(), consumers, held, queue.standing()
+
+
 class AnyCommands(RuleBasedStateMachine):
     """Two copies apply the same commands, resent ones among them; a book counts."""
 
@@ -414,10 +451,11 @@ class AnyCommands(RuleBasedStateMachine):
     def resend(self, which):
         if self.log:
             again = self.log[which % len(self.log)]
-            if isinstance(again.command, Enqueue | Settle | Release | Reject | Modify):
-                before = self.driver.queue.enqueued
-                assert self.driver.queue.apply(again) == self.copy.apply(again)
-                assert self.driver.queue.enqueued == before
+            before = standing(self.driver.queue)
+            reply, effects = self.driver.queue.apply(again)
+            assert (reply, effects) == self.copy.apply(again)
+            assert standing(self.driver.queue) == before
+            assert all(isinstance(effect, Answered) for effect in effects)
 
     @invariant()
     def a_message_is_in_one_place(self):

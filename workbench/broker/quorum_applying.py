@@ -1,4 +1,11 @@
-"""What a replica knows to be committed is applied to its copy; the leader answers for it."""
+"""What a replica knows to be committed is applied to its copy; the leader answers for it.
+
+A leader carries out what comes of the entries of its own term, and of no other: an earlier leader
+may have done so for its own. So nothing is done twice, and what was not done is asked for: clients
+send again what was not answered, and say which deliveries they have not seen. (Ra's leader carries
+out what it applies for the first time, whoever wrote it, and knows from its disk, more or less,
+what it had applied before: `ra_server.erl:persist_last_applied`.)
+"""
 
 from __future__ import annotations
 
@@ -59,11 +66,14 @@ class Applying:
             member.applied += 1
             entry = log[member.applied]
             logged: Any = entry.command
+            own = leads and entry.term == replica.term
             if logged is not None:
                 reply, caused = apply(logged)
-                if leads:
+                if own:
                     answers.setdefault(logged.client, []).append((logged.seq, reply))
                     effects += caused
+            elif own:  # all before it is applied: what earlier leaders may not have told any more
+                effects += member.machine.standing()
             for watcher in watchers:
                 watcher.applied(node, entry, member.machine)
         self._log("apply", node, extra={"index": index, "count": count})

@@ -162,9 +162,7 @@ class QuorumGroup:
         """Messages from before the run: on every disk and applied already; no time passes."""
         leader = self.leader
         assert leader is not None, "a queue is filled before anything happens to it"
-        logged = [
-            Logged(BEFORE, number, number, command) for number, command in enumerate(commands, 1)
-        ]
+        logged = [Logged(BEFORE, 0, number, command) for number, command in enumerate(commands, 1)]
         if logged:
             self._pump(lambda: self._carry(leader, self.members[leader].replica.propose(logged)))
 
@@ -245,6 +243,7 @@ class QuorumGroup:
             self._carry(at, member.replica.peer_up(node))
         if member.replica.role == LEADER:
             self._ports.lead_by(at, member.replica.term, at=node)
+            self._ports.answer(at, {}, member.machine.standing())
 
     # -- carrying effects out -----------------------------------------------------------------
 

@@ -1,15 +1,16 @@
 """A client's way to a quorum queue: numbers, resends and gaps are seen to here.
 
 What is left for its owner is what a session or channel wants to know: a command was answered, a
-message came, the queue is slow. Deliveries reach the owner in order and once: what a leader handed
-out and lost is asked for again, and what comes twice is known by its number.
+message came, the queue is slow. Deliveries and answers to credit reach the owner in order and once:
+what a leader handed out and lost is asked for again, and what comes twice is known by its number.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.queues import QueueError
+from workbench.queues import QueueError, Settle
 from workbench.queues.quorum_client import (
     RESEND_US,
     SOFT_LIMIT,
@@ -21,6 +22,7 @@ from workbench.queues.quorum_client import (
     ToLeader,
 )
 from workbench.queues.quorum_commands import (
+    Answered,
     Handed,
     Logged,
     QuorumCommand,
@@ -50,6 +52,21 @@ class PortOwner(Protocol):
 
     def slowed(self, slow: bool, pending: int) -> None:
         """Block (True) or unblock (False), with so many commands pending."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What has come for one consumer.
+
+    Attributes:
+        expected: number of the next delivery.
+        answered: the last of its credit commands that was answered.
+        early: answers that came before deliveries that were lost.
+    """
+
+    expected: int = 0
+    answered: int = 0
+    early: list[Answered] = field(default_factory=list)
 
 
 class QueuePort:
@@ -88,7 +105,7 @@ class QueuePort:
         self._owner = owner
         self._resend_us = resend_us
         self._timer: ClockTimer | None = None
-        self._seen: dict[str, int] = {}  # per consumer, the number of the next delivery
+        self._streams: dict[str, _Stream] = {}
         group.join(self)
 
     def send(self, command: QuorumCommand) -> None:
@@ -97,11 +114,11 @@ class QueuePort:
 
     def consume(self, consumer: str) -> None:
         """Deliveries for this consumer are expected from now on."""
-        self._seen[consumer] = 0
+        self._streams[consumer] = _Stream()
 
     def forget(self, consumer: str) -> None:
         """What still comes for this consumer is nobody's."""
-        self._seen.pop(consumer, None)
+        self._streams.pop(consumer, None)
 
     def close(self) -> None:
         """The client is no more."""
@@ -114,29 +131,46 @@ class QueuePort:
     def heard(self, answers: Answers, effects: list[QuorumEffect]) -> None:
         """The leader has applied commands."""
         gaps: dict[str, int] = {}
+        settled: dict[str, list[int]] = {}
         for effect in effects:
-            if not isinstance(effect, Handed):
+            if isinstance(effect, Handed):
+                consumer = effect.deliver.consumer
+                stream = self._streams.get(consumer)
+                if stream is None or effect.number < stream.expected:
+                    continue  # it is gone, or has this one
+                if effect.number > stream.expected:
+                    gaps[consumer] = stream.expected
+                    continue
+                stream.expected += 1
+                if effect.deliver.settled:
+                    settled.setdefault(consumer, []).append(effect.number)
+                self._owner.handed(effect)
+                while stream.early and stream.early[0].number <= stream.expected:
+                    self._owner.told(stream.early.pop(0))
+            elif isinstance(effect, Answered):
+                stream = self._streams.get(effect.consumer)
+                if stream is None or effect.seq <= stream.answered:
+                    continue  # it is gone, or has this one
+                stream.answered = effect.seq
+                if effect.number > stream.expected:
+                    gaps[effect.consumer] = stream.expected
+                    stream.early.append(effect)
+                else:
+                    self._owner.told(effect)
+            else:
                 self._owner.told(effect)
-                continue
-            consumer = effect.deliver.consumer
-            expected = self._seen.get(consumer)
-            if expected is None or effect.number < expected:
-                continue  # it is gone, or has this one
-            if effect.number > expected and not effect.deliver.settled:
-                gaps[consumer] = expected
-                continue
-            self._seen[consumer] = effect.number + 1
-            self._owner.handed(effect)
         if answers:
             self._carry(self.client.applied(answers, self._clock.now_us))
+        for consumer, numbers in settled.items():
+            self.send(Settle(consumer=consumer, message_ids=tuple(numbers)))
         for consumer, expected in gaps.items():
             self.send(Resume(consumer=consumer, number=expected))
 
     def leader_is(self, leader: str, term: int) -> None:
         """A replica leads: send again what is pending, and ask for what was lost on the way."""
         self._carry(self.client.leader_is(leader, term))
-        for consumer, number in self._seen.items():
-            self.send(Resume(consumer=consumer, number=number))
+        for consumer, stream in self._streams.items():
+            self.send(Resume(consumer=consumer, number=stream.expected))
 
     def not_leader(self, replica: str) -> None:
         """The replica does not lead: wait until one tells that it does."""

@@ -7,7 +7,8 @@ leader. Four rules (`rabbit_fifo_client.erl`):
 2. With `soft_limit` commands pending the next one turns the queue slow: *block* is told. With
    fewer it is no longer: *unblock*. A 0-9-1 channel heeds it; an AMQP 1.0 session does not, its
    publishers are held by `unconfirmed` alone.
-3. While it is slow, settlements wait in a stash and go out at *unblock*, as few commands.
+3. While it is slow, settlements wait in a stash and go out at *unblock*, as few commands; those of
+   a consumer that is detached go before that.
 4. After `resend_us` without a word from the leader everything pending is sent again.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from .base import Enqueue, QueueError, Reject, Release, Settle
+from .base import DetachConsumer, Enqueue, QueueError, Reject, Release, Settle
 from .quorum_commands import Logged, OutOfOrder, QuorumCommand, QuorumReply
 
 SOFT_LIMIT = 32  # rabbit.quorum_commands_soft_limit since 3.8.4; 256 before
@@ -102,6 +103,16 @@ class QuorumClient:
         if self.slow and isinstance(command, Settle | Reject | Release):
             self._put_aside(command)
             return []
+        effects: list[ClientEffect] = []
+        if isinstance(command, DetachConsumer):
+            aside = [one for one in self._stash if one.consumer == command.consumer]
+            self._stash = [one for one in self._stash if one not in aside]
+            for one in aside:
+                effects += self._post(one, t_us)
+        effects += self._post(command, t_us)
+        return effects
+
+    def _post(self, command: QuorumCommand, t_us: int) -> list[ClientEffect]:
         effects: list[ClientEffect] = []
         if not self.slow and len(self.pending) >= self.soft_limit:
             self.slow = True

@@ -52,9 +52,9 @@ class Logged(NamedTuple):
 
     Attributes:
         client: who sent it.
-        seq: its number among that client's commands; the answer names it.
-        enqueue_seq: its number among that client's messages, from 1; 0 if it is no message. A
-            message that comes a second time is known by it.
+        seq: its number among that client's commands, from 1; the answer names it, and a command
+            that comes a second time is known by it. 0: it is never sent again.
+        enqueue_seq: its number among that client's messages, from 1; 0 if it is no message.
         t_us: when it was sent.
     """
 
@@ -69,7 +69,7 @@ class Logged(NamedTuple):
 
 
 class OutOfOrder(NamedTuple):
-    """An earlier message of this client is missing: nothing was taken in; send all again."""
+    """An earlier command of this client is missing: this one was not obeyed; send all again."""
 
     expected: int
 
@@ -99,10 +99,17 @@ class Handed(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The answer to a consumer's credit; what it brought was handed out before."""
+    """The answer to a consumer's credit; what it brought was handed out before.
+
+    Attributes:
+        seq: of the command that granted the credit, or took it.
+        number: of the next delivery: whoever has not seen those before it is to wait for them.
+    """
 
     client: str
     consumer: str
+    seq: int
+    number: int
     credited: Credited
 
 

@@ -19,7 +19,8 @@ class QuorumConsumer:
         delivery_count: moves with every message handed out, as the link's does.
         link_credit: how many more it may get; never below 0.
         prefetch: simple-prefetch with this many; None: credited.
-        settled: messages leave the queue as they are handed out.
+        settled: messages are sent settled: its client settles them as they come. So one that is
+            lost on the way to the client is not lost (`rabbit_fifo_client.erl:maybe_auto_ack`).
         waits: it is in the line of those to be served.
         quiescing: it was active and gets nothing more; a consumer with a higher priority takes over
             when it has settled all.
@@ -46,10 +47,7 @@ class QuorumConsumer:
         self.handed += 1
         self.delivery_count = serial.add(self.delivery_count, 1)
         self.link_credit -= 1
-        if not self.settled:
-            self.unsettled[number] = message
-        elif self.prefetch is not None:
-            self.link_credit += 1  # settled as it leaves: its credit is back at once
+        self.unsettled[number] = message
         return number
 
     def take(self, numbers: Iterable[int]) -> list[Stored]:

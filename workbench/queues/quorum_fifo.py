@@ -5,7 +5,9 @@ In settlements `message_ids` are the numbers of the consumer's deliveries, as `H
 Rules, checked by a property test after every command (`rabbit_fifo.erl` is the source):
 
 1. ready + unsettled + terminal == enqueued: a message is in exactly one of these places.
-2. A message that comes a second time from the same publisher is not taken in again.
+2. A client's commands are obeyed once each, in the order of their numbers. One that comes a second
+   time, because its answer was lost, is only answered. (RabbitMQ numbers messages so, and no other
+   command: purge and credit, sent again, would not be the same as sent once.)
 3. What comes back is handed out before what was never handed out, in the order it came back.
 4. A consumer gets no more than its credit. Deliveries that credit brings go out with the same
    command, then the answer; so consumer credit costs an entry in the log, hence an fsync.
@@ -41,8 +43,10 @@ from .base import (
 )
 from .limits import PURGED, REJECTED
 from .quorum_commands import (
+    Active,
     Answered,
     ClientDown,
+    Full,
     Handed,
     Logged,
     OutOfOrder,
@@ -56,7 +60,7 @@ from .quorum_consumer import QuorumConsumer
 from .quorum_limits import QuorumLimits
 from .quorum_line import QuorumLine
 from .quorum_ready import QuorumReady
-from .quorum_terms import QuorumTerms
+from .quorum_terms import REJECT_PUBLISH, QuorumTerms
 
 DELIVERY_LIMIT = "delivery_limit"
 
@@ -83,7 +87,7 @@ class QuorumFifo:
         self._ready = QuorumReady()
         self._limits = QuorumLimits(self.terms, self._ready)
         self._line = QuorumLine(single_active=self.terms.single_active)
-        self._next_enqueue: dict[str, int] = {}
+        self._next_seq: dict[str, int] = {}
         self._unsettled = 0
 
     # -- reading ----------------------------------------------------------------------------
@@ -167,6 +171,16 @@ class QuorumFifo:
             **({"active": self.active or ""} if self.single_active else {}),
         }
 
+    def standing(self) -> list[QuorumEffect]:
+        """What clients are told when it changes, as it is now: for those who may have missed it."""
+        effects: list[QuorumEffect] = []
+        if self.terms.overflow == REJECT_PUBLISH:
+            effects.append(Full(self.full))
+        active = self._line.get(self.active) if self.active is not None else None
+        if active is not None:
+            effects.append(Active(active.client, active.name, self.ready))
+        return effects
+
     # -- commands ---------------------------------------------------------------------------
 
     def apply(self, logged: Logged) -> tuple[QuorumReply, list[QuorumEffect]]:
@@ -175,15 +189,24 @@ class QuorumFifo:
         reply: QuorumReply = None
         if logged.t_us > self.now_us:  # what is sent again tells an earlier time
             self.now_us = logged.t_us
+        if logged.seq:
+            expected = self._next_seq.get(logged.client, 1)
+            if logged.seq > expected:
+                return OutOfOrder(expected), effects
+            if logged.seq < expected:
+                if isinstance(logged.command, Credit):
+                    reply = self._answer(logged, logged.command, effects)
+                return reply, effects
+            self._next_seq[logged.client] = expected + 1
         match logged.command:
             case Enqueue() as command:
-                reply = self._enqueue(logged, command, effects)
+                self._enqueue(command, effects)
             case Settle() | Reject() as command:
                 reply = self._finish(command, effects)
             case Release() | Modify() as command:
                 reply = self._give_back(command, effects)
             case Credit() as command:
-                reply = self._credit(logged.client, command, effects)
+                reply = self._credit(logged, command, effects)
             case Checkout() as command:
                 reply = self._checkout(logged.client, command, effects)
             case DetachConsumer(consumer=name):
@@ -202,20 +225,12 @@ class QuorumFifo:
                 pass
         return reply, effects
 
-    def _enqueue(
-        self, logged: Logged, command: Enqueue, effects: list[QuorumEffect]
-    ) -> QuorumReply:
-        expected = self._next_enqueue.get(logged.client, 1)
-        if logged.enqueue_seq != expected:
-            # Taken in before: confirmed once more. From the future: something before it is lost.
-            return None if logged.enqueue_seq < expected else OutOfOrder(expected)
-        self._next_enqueue[logged.client] = expected + 1
+    def _enqueue(self, command: Enqueue, effects: list[QuorumEffect]) -> None:
         expires_us = self._limits.expires_us(self.now_us, command.ttl_ms)
         self._ready.append(self.enqueued, command, expires_us)
         self.enqueued += 1
         if self._line.turn or self._limits.ages or self._limits.bounded:
             self._serve(effects)
-        return None
 
     def _checkout(self, client: str, command: Checkout, effects: list[QuorumEffect]) -> QuorumReply:
         prefetch = command.prefetch if isinstance(command, QuorumCheckout) else None
@@ -239,19 +254,27 @@ class QuorumFifo:
             self._serve(effects)
         return self._credited(consumer)
 
-    def _credit(self, client: str, command: Credit, effects: list[QuorumEffect]) -> QuorumReply:
+    def _credit(self, logged: Logged, command: Credit, effects: list[QuorumEffect]) -> QuorumReply:
+        consumer = self._line.get(command.consumer)
+        if consumer is not None:
+            ahead = serial.diff(consumer.delivery_count, command.delivery_count)
+            consumer.link_credit = max(0, command.link_credit - ahead)
+            self._line.place(consumer)
+            self._serve(effects)
+            if command.drain:
+                consumer.give_credit_back()
+                self._line.place(consumer)
+        return self._answer(logged, command, effects)
+
+    def _answer(self, logged: Logged, command: Credit, effects: list[QuorumEffect]) -> QuorumReply:
+        """How a consumer's credit stands, to whoever has sent some."""
         consumer = self._line.get(command.consumer)
         if consumer is None:
             return Refused(f"no consumer {command.consumer} on queue {self.name}")
-        ahead = serial.diff(consumer.delivery_count, command.delivery_count)
-        consumer.link_credit = max(0, command.link_credit - ahead)
-        self._line.place(consumer)
-        self._serve(effects)
-        if command.drain:
-            consumer.give_credit_back()
-            self._line.place(consumer)
         credited = replace(self._credited(consumer), drain=command.drain)
-        effects.append(Answered(client, consumer.name, credited))
+        effects.append(
+            Answered(logged.client, consumer.name, logged.seq, consumer.handed, credited)
+        )
         return credited
 
     def _finish(self, command: Settle | Reject, effects: list[QuorumEffect]) -> QuorumReply:
@@ -320,7 +343,7 @@ class QuorumFifo:
             return
         for number, message in consumer.unsettled.items():
             if number >= command.number:
-                again = Deliver(consumer=consumer.name, message=message, settled=False)
+                again = Deliver(consumer=consumer.name, message=message, settled=consumer.settled)
                 effects.append(Handed(client, number, again))
 
     # -- inside -----------------------------------------------------------------------------
@@ -334,10 +357,7 @@ class QuorumFifo:
             consumer = line.serve_next()
             message = ready.take().handed_out()
             number = consumer.hand(message)
-            if consumer.settled:
-                self.terminal += 1
-            else:
-                self._unsettled += 1
+            self._unsettled += 1
             deliver = Deliver(consumer=consumer.name, message=message, settled=consumer.settled)
             effects.append(Handed(consumer.client, number, deliver))
             line.place(consumer)

@@ -37,6 +37,8 @@ class QuorumCluster:
         client_latency_us: between a client and any node; 0: clients are where the leader is.
         detect_us: how long a cut stays unnoticed.
         draws: seeded source of election time-outs and fsync times.
+        rules: that replicas keep.
+        chunk: entries that a leader sends in one message at most.
 
     Raises:
         QueueError: if a number is not legal.
@@ -53,6 +55,8 @@ class QuorumCluster:
         client_latency_us: int = 0,
         detect_us: int = DETECT_US,
         draws: Draws | None = None,
+        rules: RaftRules = RIGHT,
+        chunk: int = ENTRIES_PER_APPEND,
     ) -> None:
         if nodes < 1:
             raise QueueError(f"a cluster of {nodes} nodes; legal: 1 or more")
@@ -63,6 +67,8 @@ class QuorumCluster:
         ):
             _not_negative(name, value)
         self.clock = clock
+        self._rules = rules
+        self._chunk = chunk
         self.tap: Tap = tap if tap is not None else NoTap()
         self.unseen = type(self.tap) is NoTap  # rows need not be made
         self.draws: Draws = draws if draws is not None else SeededDraws()
@@ -88,8 +94,6 @@ class QuorumCluster:
         replicas: int = 3,
         terms: QuorumTerms | None = None,
         command_us: int = 0,
-        rules: RaftRules = RIGHT,
-        chunk: int = ENTRIES_PER_APPEND,
     ) -> QuorumGroup:
         """The queue of that name; made if there is none, with a replica on each of the first nodes.
 
@@ -115,8 +119,8 @@ class QuorumCluster:
             terms or QuorumTerms(),
             writer=name if name not in self._writers.values() else f"{name}#{len(self._writers)}",
             command_us=command_us,
-            rules=rules,
-            chunk=chunk,
+            rules=self._rules,
+            chunk=self._chunk,
         )
         self._writers[group.writer] = name
         return group

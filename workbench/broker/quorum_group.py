@@ -210,6 +210,8 @@ class QuorumGroup:
         member = self.members.pop(node, None)
         if member is None:
             return
+        for watcher in self.watchers:
+            watcher.synced(node)
         member.intake.closed = True
         if member.timer is not None:
             member.timer.cancel()
@@ -227,6 +229,8 @@ class QuorumGroup:
         """The node's log is on disk up to there."""
         member = self.members.get(node)
         if member is not None:
+            for watcher in self.watchers:
+                watcher.synced(node)
             self._carry(node, member.replica.written_to(index, generation))
 
     def node_down(self, at: str, node: str) -> None:
@@ -351,7 +355,7 @@ class QuorumGroup:
         )
 
     def _machine(self) -> QuorumFifo:
-        return QuorumFifo(self.name, self.terms)
+        return QuorumFifo(self.name, self.terms, self.rules)
 
     def _pump(self, begin: Callable[[], None]) -> None:
         """Do something and all that comes of it at once, as if ways and disks took no time."""

@@ -156,6 +156,16 @@ class QuorumProcess(QueueProcess):
         """
         return self._logged_octets + MESSAGE_OCTETS * self.port.client.sent
 
+    @property
+    def links(self) -> tuple[Consumer, ...]:
+        """The attached consumers' links, in order of attaching."""
+        return tuple(link.consumer for link in self._links.values())
+
+    @property
+    def full(self) -> bool:
+        """Publishers are refused, as far as is known here."""
+        return self._full
+
     # -- from publishers --------------------------------------------------------------------
 
     def publish(

@@ -38,6 +38,9 @@ class Watcher(Protocol):
     def appended(self, node: str, log: RaftLog, entries: tuple[Entry, ...]) -> None:
         """Entries stand at the end of a replica's log."""
 
+    def synced(self, node: str) -> None:
+        """Entries of a node's replica have come to its disk; in a crash perhaps none."""
+
     def led(self, node: str, term: int, log: RaftLog) -> None:
         """A replica leads from now on; its log as it was before its own first entry."""
 

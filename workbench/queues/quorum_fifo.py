@@ -61,6 +61,7 @@ from .quorum_limits import QuorumLimits
 from .quorum_line import QuorumLine
 from .quorum_ready import QuorumReady
 from .quorum_terms import REJECT_PUBLISH, QuorumTerms
+from .raft_rules import RIGHT, RaftRules
 
 DELIVERY_LIMIT = "delivery_limit"
 
@@ -71,6 +72,7 @@ class QuorumFifo:
     Args:
         name: of the queue.
         terms: what it was declared with.
+        rules: that it keeps.
 
     Attributes:
         enqueued: messages ever taken in.
@@ -78,13 +80,15 @@ class QuorumFifo:
         now_us: the latest time that a command has told.
     """
 
-    def __init__(self, name: str, terms: QuorumTerms | None = None) -> None:
+    def __init__(
+        self, name: str, terms: QuorumTerms | None = None, rules: RaftRules = RIGHT
+    ) -> None:
         self.name = name
         self.terms = terms or QuorumTerms()
         self.enqueued = 0
         self.terminal = 0
         self.now_us = 0
-        self._ready = QuorumReady()
+        self._ready = QuorumReady(in_order=rules.returns_in_order)
         self._limits = QuorumLimits(self.terms, self._ready)
         self._line = QuorumLine(single_active=self.terms.single_active)
         self._next_seq: dict[str, int] = {}

@@ -12,12 +12,16 @@ _Fresh = tuple[int, Enqueue, int | None]
 class QuorumReady:
     """Messages in the order in which they are handed out.
 
+    Args:
+        in_order: what comes back keeps its order; False is for showing what breaks then.
+
     Attributes:
         octets: sizes of the encoded messages, added up.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_order: bool = True) -> None:
         self.octets = 0
+        self._in_order = in_order
         self._fresh: deque[_Fresh] = deque()  # not yet a `Stored`: most are taken out once
         self._returned: deque[Stored] = deque()
 
@@ -31,7 +35,10 @@ class QuorumReady:
 
     def put_back(self, message: Stored) -> None:
         """One that was handed out: behind those that came back before."""
-        self._returned.append(message)
+        if self._in_order:
+            self._returned.append(message)
+        else:
+            self._returned.appendleft(message)
         self.octets += len(message.payload)
 
     def take(self) -> Stored:

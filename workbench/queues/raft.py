@@ -78,7 +78,6 @@ class Replica(Voter):
         "match",
         "next",
         "probing",
-        "rules",
         "verified",
         "written",
     )
@@ -94,8 +93,8 @@ class Replica(Voter):
         rules: RaftRules = RIGHT,
         chunk: int = ENTRIES_PER_APPEND,
     ) -> None:
-        super().__init__(name, members, log if log is not None else RaftLog(), term, voted_for)
-        self.rules = rules
+        kept = log if log is not None else RaftLog()
+        super().__init__(name, members, kept, term, voted_for, rules)
         self.chunk = chunk
         self.written = self.log.last_index
         self.generation = 0
@@ -250,7 +249,7 @@ class Replica(Voter):
     def _unlike(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """The entries from the first on that the log does not have."""
         log = self.log
-        if not entries or entries[0].index > log.last_index:
+        if not entries or entries[0].index > log.last_index or not self.rules.cuts_what_differs:
             return entries
         for at, entry in enumerate(entries):
             if log.term_at(entry.index) != entry.term:

@@ -1,7 +1,7 @@
 """A referee: watches every replica of a group and says which invariant is broken, at once.
 
 It knows what no replica can know, all of them together. The invariants have the names of the Raft
-paper (figure 3); the rest are what a publisher was promised.
+paper (figure 3); the rest are what clients were promised, who check them and tell it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ ELECTION_SAFETY = "election safety"
 LOG_MATCHING = "log matching"
 LEADER_COMPLETENESS = "leader completeness"
 STATE_MACHINE_SAFETY = "state machine safety"
+STAYS_ON_DISK = "what was reported stays on disk"
 CONFIRMED_IS_SAFE = "confirmed is on a majority's disks"
 NOTHING_CONFIRMED_LOST = "no confirmed message is lost"
 ORDER = "order is kept"
 ONCE = "nothing is taken in twice"
+RETURNS = "what comes back keeps its order"
+CREDIT = "credit is spent or known"
+STANDING = "clients know how the queue stands"
+DEAD_LETTERS = "a death makes one dead letter at most"
 COUNTS = "counts add up"
 
 INVARIANTS: dict[str, str] = {
@@ -26,11 +31,20 @@ INVARIANTS: dict[str, str] = {
     LOG_MATCHING: "entries with the same index and term are the same, and all before them too",
     LEADER_COMPLETENESS: "whoever leads has every entry that was committed before",
     STATE_MACHINE_SAFETY: "no two replicas apply different entries at the same index",
+    STAYS_ON_DISK: "an entry that is committed stays on each disk that has had it",
     CONFIRMED_IS_SAFE: "what is answered is committed, and what is committed is on the disks of a"
     " majority",
-    NOTHING_CONFIRMED_LOST: "a confirmed message is in the queue or was handed out",
+    NOTHING_CONFIRMED_LOST: "a confirmed message is in the queue, or was handed out or purged after"
+    " it was sent",
     ORDER: "messages of one publisher are handed out in the order in which it sent them",
-    ONCE: "a message that was sent again was taken in once",
+    ONCE: "a message is taken in once, and does not come again when it was accepted",
+    RETURNS: "what consumers give back is handed out in the order in which it came back",
+    CREDIT: "when all is quiet both ends of each link, and the queue, know the same credit, and no"
+    " message waits beside it",
+    STANDING: "when all is quiet publishers know whether the queue is full, and consumers which of"
+    " them is active",
+    DEAD_LETTERS: "a message that has died once is published once to the dead-letter exchange, if"
+    " at all",
     COUNTS: "ready + unsettled + terminal is what was enqueued",
 }
 
@@ -73,6 +87,7 @@ class Referee:
         self._committed: list[Entry] = []
         self._committed_in: list[int] = []  # the term in which each was
         self._applied: dict[int, Entry] = {}
+        self._kept: dict[str, list[int]] = {node: [] for node in nodes}  # terms on each disk
 
     @property
     def committed(self) -> int:
@@ -88,18 +103,40 @@ class Referee:
         for entry in entries:
             seen = self._known.setdefault((entry.index, entry.term), (before, entry))
             if seen[0] != before or seen[1] != entry:
-                self._broken(
+                self.broken(
                     LOG_MATCHING,
                     f"{node} has at index {entry.index}, term {entry.term}, another entry or"
                     " another one before it than a replica had",
                 )
             before = entry.term
 
+    def synced(self, node: str) -> None:
+        """What was on this disk, and is committed, is there still."""
+        disk, kept = self._disk(node), self._kept[node]
+        if disk is None:
+            return  # nothing was ever written
+        index = min(len(kept), len(self._committed))
+        while index and kept[index - 1] != self._committed[index - 1].term:
+            index -= 1
+        # The entries before it follow from it by log matching.
+        if index and disk.term_at(index) != kept[index - 1]:
+            self.broken(
+                STAYS_ON_DISK,
+                f"{node} had the entry {index} of term {kept[index - 1]} on its disk, which is"
+                f" committed; now its disk ends with entry {disk.last_index}",
+            )
+        last = disk.last_index
+        del kept[last:]
+        same = len(kept)
+        while same and kept[same - 1] != disk.term_at(same):
+            same -= 1
+        kept[same:] = [entry.term for entry in disk.after(same, last - same)]
+
     def led(self, node: str, term: int, log: RaftLog) -> None:
         """Election safety and leader completeness."""
         other = self.leaders.setdefault(term, node)
         if other != node:
-            self._broken(ELECTION_SAFETY, f"{other} and {node} lead in term {term}")
+            self.broken(ELECTION_SAFETY, f"{other} and {node} lead in term {term}")
         self.leader_changes += 1
         for entry, committed_in in zip(
             reversed(self._committed), reversed(self._committed_in), strict=True
@@ -107,7 +144,7 @@ class Referee:
             if committed_in >= term:
                 continue  # a late winner of an old term: it is told at its first message
             if log.term_at(entry.index) != entry.term:
-                self._broken(
+                self.broken(
                     LEADER_COMPLETENESS,
                     f"{node} leads in term {term} without the entry {entry.index} of term"
                     f" {entry.term}, which was committed",
@@ -120,7 +157,7 @@ class Referee:
             self._committed.append(log[place])
             self._committed_in.append(term)
         if log.term_at(index) != self._committed[index - 1].term:
-            self._broken(
+            self.broken(
                 STATE_MACHINE_SAFETY,
                 f"{node} commits at index {index} the entry of term {log.term_at(index)}, another"
                 f" committed that of term {self._committed[index - 1].term}",
@@ -130,13 +167,13 @@ class Referee:
         """State machine safety, and the counts of the copy."""
         first = self._applied.setdefault(entry.index, entry)
         if first is not entry and first != entry:
-            self._broken(
+            self.broken(
                 STATE_MACHINE_SAFETY,
                 f"{node} applies at index {entry.index} an entry of term {entry.term}, another"
                 f" applied one of term {first.term}",
             )
         if machine.ready + machine.unsettled + machine.terminal != machine.enqueued:
-            self._broken(
+            self.broken(
                 COUNTS,
                 f"{node} has {machine.ready} ready, {machine.unsettled} unsettled,"
                 f" {machine.terminal} terminal of {machine.enqueued}",
@@ -152,13 +189,18 @@ class Referee:
             if (disk := self._disk(name)) is not None and disk.term_at(index) == entry.term
         ]
         if len(safe) < self._majority:
-            self._broken(
+            self.broken(
                 CONFIRMED_IS_SAFE,
                 f"{node} answers for entry {index}, which is on the disk of {len(safe)}"
                 f" ({', '.join(safe) or 'nobody'}); a majority is {self._majority}",
             )
 
-    def _broken(self, invariant: str, what: str) -> None:
+    def broken(self, invariant: str, what: str) -> None:
+        """An invariant does not hold.
+
+        Raises:
+            InvariantBrokenError: unless there is somebody else to be told.
+        """
         error = InvariantBrokenError(invariant, what)
         if self._report is None:
             raise error

@@ -22,6 +22,7 @@ from .raft_messages import (
     Send,
     VoteReply,
 )
+from .raft_rules import RIGHT, RaftRules
 
 FOLLOWER, PRE_VOTE, CANDIDATE, LEADER = "follower", "pre-vote", "candidate", "leader"
 
@@ -38,6 +39,7 @@ class Voter:
         round: of pre-votes, so that late answers are known.
         down: peers that are reported lost.
         majority: how many replicas that is.
+        rules: that it keeps.
     """
 
     __slots__ = (
@@ -50,6 +52,7 @@ class Voter:
         "peers",
         "role",
         "round",
+        "rules",
         "term",
         "voted_for",
         "votes",
@@ -62,8 +65,10 @@ class Voter:
         log: RaftLog,
         term: int,
         voted_for: str | None,
+        rules: RaftRules = RIGHT,
     ) -> None:
         self.name = name
+        self.rules = rules
         self.peers = tuple(member for member in members if member != name)
         self.majority = len(members) // 2 + 1
         self.log = log
@@ -108,7 +113,7 @@ class Voter:
         """A majority would vote for this replica: ask them to, in a new term."""
         self.term += 1
         self.voted_for = self.name
-        effects.append(Persist(self.term, self.voted_for))
+        self._keep_vote(effects)
         self.votes = frozenset((self.name,))
         self._become(CANDIDATE, None, effects)
         self._ask_all(RequestVote(self.term, self.log.last_index, self.log.last_term), effects)
@@ -151,7 +156,7 @@ class Voter:
         )
         if granted:
             self.voted_for = sender
-            effects.append(Persist(self.term, sender))
+            self._keep_vote(effects)
         effects.append(Send(sender, VoteReply(self.term, granted)))
 
     def _vote_reply(self, sender: str, message: VoteReply, effects: list[Effect]) -> None:
@@ -160,6 +165,9 @@ class Voter:
         self.votes |= {sender}
         if len(self.votes) >= self.majority:
             self._lead(effects)
+
+    def _keep_vote(self, effects: list[Effect]) -> None:
+        effects.append(Persist(self.term, self.voted_for if self.rules.vote_is_kept else None))
 
     def _step_down(self, term: int, effects: list[Effect]) -> None:
         """Somebody is in a later term: follow nobody until its leader speaks."""

@@ -1,9 +1,10 @@
 """A quorum queue under faults drawn from a seed, with a referee watching.
 
-Two publishers keep a few messages unconfirmed each, a consumer takes what comes and gives some
-back. Meanwhile nodes crash, some of them between write and fsync, ways are cut, disks are slow. At
-the end everything is mended, and what publishers were promised is checked. The same seed is the
-same run: in a test, and in the stepper.
+Publishers publish; consumers take what comes and give some back. In one half of the runs they speak
+to the queue itself (`quorum_chaos_clients`), in the other they are AMQP 1.0 clients of a broker
+(`quorum_chaos_links`). Meanwhile nodes crash, one or all, some of them between write and fsync,
+ways are cut, disks are slow. Then everything is mended, and when all is quiet, what clients were
+promised is checked. The same seed is the same run: in a test, and in the stepper.
 """
 
 from __future__ import annotations
@@ -12,27 +13,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from workbench.broker.quorum_cluster import FRONT, QuorumCluster
+from workbench.broker.quorum_cluster import FRONT
 from workbench.broker.quorum_node import SyncTime
 from workbench.queues.draws import SeededDraws
 from workbench.queues.quorum_fifo import QuorumFifo
+from workbench.queues.raft import ENTRIES_PER_APPEND
 from workbench.queues.raft_log import Entry, RaftLog
-from workbench.queues.raft_referee import (
-    NOTHING_CONFIRMED_LOST,
-    ONCE,
-    ORDER,
-    InvariantBrokenError,
-    Referee,
-)
+from workbench.queues.raft_referee import InvariantBrokenError, Referee
 from workbench.queues.raft_rules import RIGHT, RaftRules
+from workbench.queues.raft_vote import PRE_VOTE
 from workbench.sim import Tap, VirtualClock
 
-from .quorum_chaos_clients import Consumer, Publisher
+from .quorum_chaos_clients import PortClients
+from .quorum_chaos_links import PRESET, QUEUE, LinkClients
+from .world import World
 
-QUEUE = "q"
-PUBLISHERS = ("p1", "p2")
 MOST_EVENTS = 200_000
 MESSAGES = 80  # of each publisher
+CALM_US = 15_000_000  # after everything was mended: longer than any timer
 
 
 @dataclass(slots=True)
@@ -59,6 +57,9 @@ class _OnLeader:
         self._then(node)
 
     def appended(self, node: str, log: RaftLog, entries: tuple[Entry, ...]) -> None:
+        """Nothing."""
+
+    def synced(self, node: str) -> None:
         """Nothing."""
 
     def committed_up_to(self, node: str, log: RaftLog, term: int, index: int) -> None:
@@ -97,22 +98,25 @@ class Chaos:
         self.draws = draws = SeededDraws(seed)
         pick = draws.randrange
         self.tally = Tally()
-        eight = pick(0, 8) == 0
-        self.replicas = 5 if eight else (3, 3, 3, 5)[pick(0, 4)]
+        plan = {0: self._plan_figure_8, 1: self._plan_forgotten_vote}.get(pick(0, 8), self._plan)
+        eight = plan == self._plan_figure_8
+        over_links = plan == self._plan and pick(0, 2) == 0
+        self.replicas = (1, 3, 3, 3, 5)[pick(0, 5)] if plan == self._plan else 5 if eight else 3
         low = pick(200, 4_000)
-        self.cluster = QuorumCluster(
-            clock,
-            tap,
-            nodes=self.replicas,
+        world = World(preset=PRESET, parameters={}, tap=tap, clock=clock)
+        self.cluster = world.broker.make_cluster(
+            self.replicas,
             fsync=SyncTime.between(low, low + pick(1, 6_000)),
             latency_us=pick(50, 3_000),
             client_latency_us=pick(0, 500),
             detect_us=pick(50_000, 1_000_000),
             draws=draws,
+            rules=rules,
+            chunk=1 if eight or pick(0, 4) == 0 else ENTRIES_PER_APPEND,
         )
-        self.group = self.cluster.declare(
-            QUEUE, replicas=self.replicas, rules=rules, chunk=1 if eight else 128
-        )
+        broken = self._broken
+        over = LinkClients(world, self.replicas, messages, draws, broken) if over_links else None
+        self.group = self.cluster.declare(QUEUE, replicas=self.replicas)
         self.referee = Referee(
             self.group.nodes,
             lambda node: self.cluster.nodes[node].wal.disk.get(QUEUE),
@@ -123,34 +127,27 @@ class Chaos:
             log = member.replica.log
             self.referee.appended(node, log, log.entries())
             self.referee.committed_up_to(node, log, member.replica.term, member.replica.commit)
-        self.consumer = Consumer(self.group, clock)
-        self.publishers = [
-            Publisher(
-                self.group, clock, name, messages, cap=pick(4, 24), pace_us=pick(20_000, 120_000)
-            )
-            for name in PUBLISHERS
-        ]
+        self.clients = over or PortClients(self.group, clock, messages, draws, broken)
         self._stage = ""
-        if eight:
-            self.group.watchers.append(_OnLeader(self._eight_led))
-            self._plan_figure_8(pick)
-        else:
-            self._plan(pick)
+        plan(pick)
 
     # -- the plan ---------------------------------------------------------------------------
 
     def _plan(self, pick: Callable[[int, int], int]) -> None:
-        """Draw three to six faults, and the hour at which all is mended."""
-        t_us = pick(5_000, 60_000)
-        for _ in range(pick(3, 7)):
-            kind = pick(0, 10)
+        """Draw three to eight faults, and the hour at which all is mended."""
+        t_us = pick(15_000, 60_000)
+        for _ in range(pick(3, 9)):
+            kind = pick(0, 13)
             fault = (
-                partial(self._crash_leader, pick(0, 2) == 0, pick(0, 4)) if kind < 3
+                partial(self._crash_all, pick(0, 4)) if kind == 10
+                else self._cut_clients if kind > 10
+                else partial(self._crash_leader, pick(0, 2) == 0, pick(0, 4)) if kind < 3
                 else partial(self._crash_any, pick(0, 8), pick(0, 2) == 0, pick(0, 4)) if kind < 5
                 else partial(self._isolate, kind < 7, pick(0, 8)) if kind < 8
                 else partial(self._slow_disk, pick(0, 8), pick(10_000, 200_000)) if kind < 9
                 else partial(self._slow_way, pick(0, 8), pick(5_000, 100_000))
             )  # fmt: skip
+            self.clock.call_at(t_us - pick(0, 12_000), self.clients.busy)
             self.clock.call_at(t_us, fault, pick(30_000, 1_500_000))
             t_us += pick(10_000, 900_000)
         self.clock.call_at(t_us + 50_000, self._at_least, 3, pick(0, 8))
@@ -172,6 +169,7 @@ class Chaos:
         copies its old entries to a majority, and dies. The other one comes back.
         """
         self._way_us = pick(10_000, 40_000)
+        self.group.watchers.append(_OnLeader(self._eight_led))
         nodes = self.group.nodes
         for at, node in enumerate(nodes):
             for other in nodes[at + 1 :]:
@@ -216,6 +214,53 @@ class Chaos:
             self.clock.call_later(self._near(1), self._restart, node)
         self._stage = "two are back"
 
+    # -- a forgotten vote -------------------------------------------------------------------
+
+    def _plan_forgotten_vote(self, pick: Callable[[int, int], int]) -> None:
+        """Two stand in one term, and who voted for the one is gone for a moment: five times.
+
+        The leader dies. The two others, far from each other, ask whether they may stand, and each
+        says yes. Both will stand in the same term, one after the other, with the old leader back,
+        whose vote decides. When it has voted it dies, and comes back before the other one asks it,
+        and before it hears of the one that leads.
+        """
+        self._way_us = pick(60_000, 120_000)
+        self.group.watchers.append(_OnLeader(self._forgotten_led))
+        for at in range(5):
+            self.clock.call_at(100_000 + at * 2_000_000, self._forgotten_begin)
+        self.clock.call_at(10_100_000, self._mend)
+
+    def _forgotten_begin(self) -> None:
+        for node in self.group.nodes:
+            self._restart(node)
+        for a, b in self.cluster.links.cuts():
+            self.cluster.heal(a, b)
+        leader = self.group.leader
+        if leader is None:
+            return
+        self._voter = leader
+        self._two = tuple(node for node in self.group.nodes if node != leader)
+        for node in self._two:
+            self.cluster.set_latency(leader, node, 500)
+        self.cluster.set_latency(*self._two, self._way_us)
+        self._crash(leader, 0, 1_500_000)
+        self._stage = "both ask"
+        self.clock.call_later(100_000, self._forgotten_asked, 200)
+
+    def _forgotten_asked(self, tries: int) -> None:
+        roles = {self.group.members[node].replica.role for node in self._two}
+        if roles == {PRE_VOTE}:
+            self._restart(self._voter)
+            self._stage = "both will stand"
+        elif tries and self.group.leader is None:
+            self.clock.call_later(2_000, self._forgotten_asked, tries - 1)
+
+    def _forgotten_led(self, node: str) -> None:
+        if self._stage == "both will stand" and node in self._two:
+            self._stage = ""
+            self.cluster.cut(node, self._voter)
+            self._crash(self._voter, 0, 0)
+
     def _near(self, ways: int) -> int:
         """About so many times the way between two nodes."""
         return self._way_us * ways + self.draws.randrange(0, self._way_us)
@@ -240,6 +285,11 @@ class Chaos:
         alive = self._alive()
         if alive:
             self._crash_at(alive[which % len(alive)], in_sync, saved, for_us)
+
+    def _crash_all(self, saved: int, for_us: int) -> None:
+        """Power is gone everywhere, and comes back to one node after the other."""
+        for at, node in enumerate(self._alive(), 1):
+            self._crash(node, saved, for_us * at // self.replicas)
 
     def _crash_at(self, node: str, in_sync: bool, saved: int, for_us: int) -> None:
         """Crash now, or wait up to some milliseconds for a batch to be between write and fsync."""
@@ -283,6 +333,14 @@ class Chaos:
             self.cluster.cut(node, other)
         self.clock.call_later(for_us, self._heal, node, cut)
 
+    def _cut_clients(self, for_us: int) -> None:
+        """The clients and the leader lose their way to each other."""
+        node = self.group.leader
+        if node is not None and not self.cluster.links.is_cut(node, FRONT):
+            self._note("cut")
+            self.cluster.cut(node, FRONT)
+            self.clock.call_later(for_us, self._heal, node, [FRONT])
+
     def _heal(self, node: str, others: list[str]) -> None:
         for other in others:
             if self.cluster.links.is_cut(node, other):
@@ -296,7 +354,7 @@ class Chaos:
 
     def _slow_way(self, which: int, latency_us: int, for_us: int) -> None:
         nodes = self.group.nodes
-        a, b = nodes[which % self.replicas], nodes[(which + 1) % self.replicas]
+        a, b = nodes[which % self.replicas], (*nodes[1:], FRONT)[which % self.replicas]
         self._note("slow way")
         self.cluster.set_latency(a, b, latency_us)
         self.clock.call_later(for_us, self.cluster.set_latency, a, b, 1_000)
@@ -308,8 +366,13 @@ class Chaos:
             self.cluster.set_fsync(node, self.cluster.fsync)
         for a, b in self.cluster.links.cuts():
             self.cluster.heal(a, b)
+        self.clients.calm()
+        self.clock.call_later(CALM_US, self.clients.finish)
 
     # -- the end ----------------------------------------------------------------------------
+
+    def _broken(self, invariant: str, what: str) -> None:
+        self.referee.broken(invariant, what)
 
     def run(self) -> Tally:
         """Let it happen, then check what was promised.
@@ -318,40 +381,8 @@ class Chaos:
             InvariantBrokenError: at the first invariant that does not hold.
         """
         self.tally.events = self.clock.run_until_rest(MOST_EVENTS)
-        self.consumer.settle()
-        self.tally.events += self.clock.run_until_rest(MOST_EVENTS)
-        self.check()
-        self.tally.commands = sum(
-            port.client.sent for port in (self.consumer.port, *(p.port for p in self.publishers))
-        )
+        self.clients.check()
+        self.tally.commands = self.clients.sent
         self.tally.leader_changes = self.referee.leader_changes
-        self.tally.resent = sum(publisher.port.client.resent for publisher in self.publishers)
+        self.tally.resent = self.clients.resent
         return self.tally
-
-    def check(self) -> None:
-        """What publishers were promised, at the end of the run."""
-        machine = self.group.front()
-        came = set(self.consumer.first)
-        here = {message.payload for message in machine.ready_messages()}
-        for publisher in self.publishers:
-            lost = publisher.confirmed - came - here
-            if lost:
-                raise InvariantBrokenError(
-                    NOTHING_CONFIRMED_LOST,
-                    f"{len(lost)} messages of {publisher.name}, such as {min(lost)!r}",
-                )
-            name = publisher.name.encode()
-            order = [
-                int(payload.split()[1]) for payload in self.consumer.first
-                if payload.startswith(name)
-            ]  # fmt: skip
-            if order != sorted(order):
-                raise InvariantBrokenError(ORDER, f"{publisher.name}: {order}")
-            if len(set(order)) != len(order):
-                raise InvariantBrokenError(ONCE, f"{publisher.name}: {order}")
-            if len(publisher.confirmed) != publisher.sent:
-                raise InvariantBrokenError(
-                    NOTHING_CONFIRMED_LOST,
-                    f"{publisher.name} sent {publisher.sent}, {len(publisher.confirmed)} were"
-                    " confirmed although a majority is there again",
-                )

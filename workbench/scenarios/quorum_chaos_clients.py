@@ -1,16 +1,22 @@
-"""The publishers and the consumer of `quorum_chaos`: clients that know what they were promised."""
+"""Clients of `quorum_chaos` that speak to the queue itself, and know what they were promised."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from workbench.broker.quorum_cluster import FRONT
 from workbench.broker.quorum_group import QuorumGroup
 from workbench.broker.quorum_port import QueuePort
 from workbench.queues import Checkout, Credit, Enqueue, Release, Settle
+from workbench.queues.draws import Draws
 from workbench.queues.quorum_commands import Answered, Handed, Logged, QuorumEffect, QuorumReply
-from workbench.queues.raft_referee import ONCE, InvariantBrokenError
+from workbench.queues.raft_referee import NOTHING_CONFIRMED_LOST, ONCE, ORDER, RETURNS
 from workbench.sim import VirtualClock
 
 CONSUMER = "c"
+PUBLISHERS = ("p1", "p2")
+
+Broken = Callable[[str, str], None]
 
 
 class Publisher:
@@ -60,13 +66,16 @@ class Publisher:
 
 
 class Consumer:
-    """Takes messages, settles them in twos and threes, gives every eleventh back once."""
+    """Takes messages, settles them in twos and threes, gives each fifth back, two at a time."""
 
-    def __init__(self, group: QuorumGroup, clock: VirtualClock) -> None:
+    def __init__(self, group: QuorumGroup, clock: VirtualClock, broken: Broken) -> None:
         self.first: list[bytes] = []  # payloads in the order in which they first came
-        self.again = 0
+        self.given_back: list[bytes] = []
+        self.again: list[bytes] = []
         self.numbers: set[int] = set()
+        self._broken = broken
         self._hold: list[int] = []
+        self._back: list[int] = []
         self._clock = clock
         self._wanted = 0
         self._counted = 0
@@ -82,16 +91,21 @@ class Consumer:
         """A message came."""
         number, message = effect.number, effect.deliver.message
         if number in self.numbers:
-            raise InvariantBrokenError(ONCE, f"delivery {number} reached the consumer twice")
+            self._broken(ONCE, f"delivery {number} reached the consumer twice")
         self.numbers.add(number)
         self._counted += 1
         if message.acquired_count == 1:
             self.first.append(message.payload)
-            if message.message_id % 11 == 10:
-                self.port.send(Release(consumer=CONSUMER, message_ids=(number,)))
+            if message.message_id % 5 == 4:
+                self.given_back.append(message.payload)
+                self._back.append(number)
+                if len(self._back) == 2:
+                    self._give_back()
                 return
         else:
-            self.again += 1
+            self.again.append(message.payload)
+            if self.again != self.given_back[: len(self.again)]:
+                self._broken(RETURNS, f"given back: {self.given_back}; came again: {self.again}")
         self._hold.append(number)
         if len(self._hold) >= 2 + number % 2:
             self.settle()
@@ -103,6 +117,16 @@ class Consumer:
 
     def slowed(self, slow: bool, pending: int) -> None:
         """Its settlements wait; nothing else does."""
+
+    def _give_back(self) -> None:
+        back, self._back = tuple(self._back), []
+        self.port.send(Release(consumer=CONSUMER, message_ids=back))
+
+    def finish(self) -> None:
+        """Give back and settle what it holds."""
+        if self._back:
+            self._give_back()
+        self.settle()
 
     def settle(self) -> None:
         """Settle what it holds."""
@@ -116,3 +140,73 @@ class Consumer:
         self._counted, self._wanted = 0, 20
         at = len(self.numbers)
         self.port.send(Credit(consumer=CONSUMER, delivery_count=at, link_credit=self._wanted))
+
+
+class PortClients:
+    """All clients of one run: two publishers and a consumer.
+
+    Args:
+        group: the queue.
+        clock: of the run.
+        messages: of each publisher.
+        draws: from which their pace is drawn.
+        broken: told of an invariant that does not hold.
+    """
+
+    def __init__(
+        self, group: QuorumGroup, clock: VirtualClock, messages: int, draws: Draws, broken: Broken
+    ) -> None:
+        pick = draws.randrange
+        self._group = group
+        self._broken = broken
+        self.consumer = Consumer(group, clock, broken)
+        self.publishers = [
+            Publisher(group, clock, name, messages, cap=pick(4, 24), pace_us=pick(20_000, 120_000))
+            for name in PUBLISHERS
+        ]
+
+    @property
+    def sent(self) -> int:
+        """Commands that went to the queue."""
+        ports = (self.consumer.port, *(publisher.port for publisher in self.publishers))
+        return sum(port.client.sent for port in ports)
+
+    @property
+    def resent(self) -> int:
+        """How many of the publishers' went again."""
+        return sum(publisher.port.client.resent for publisher in self.publishers)
+
+    def busy(self) -> None:
+        """Something is to go wrong soon: they are busy anyway."""
+
+    def calm(self) -> None:
+        """All is mended: they go on as before."""
+
+    def finish(self) -> None:
+        """All is quiet: settle what is held."""
+        self.consumer.finish()
+
+    def check(self) -> None:
+        """What publishers were promised, at the end of the run."""
+        first = self.consumer.first
+        came = set(first)
+        here = {message.payload for message in self._group.front().ready_messages()}
+        for publisher in self.publishers:
+            lost = publisher.confirmed - came - here
+            if lost:
+                self._broken(
+                    NOTHING_CONFIRMED_LOST,
+                    f"{len(lost)} messages of {publisher.name}, such as {min(lost)!r}",
+                )
+            name = publisher.name.encode()
+            order = [int(payload.split()[1]) for payload in first if payload.startswith(name)]
+            if order != sorted(order):
+                self._broken(ORDER, f"{publisher.name}: {order}")
+            if len(set(order)) != len(order):
+                self._broken(ONCE, f"{publisher.name}: {order}")
+            if len(publisher.confirmed) != publisher.sent:
+                self._broken(
+                    NOTHING_CONFIRMED_LOST,
+                    f"{publisher.name} sent {publisher.sent}, {len(publisher.confirmed)} were"
+                    " confirmed although a majority is there again",
+                )

@@ -34,7 +34,7 @@ def build(world: World) -> None:
 
     def last_look() -> None:
         try:
-            chaos.check()
+            chaos.clients.check()
         except InvariantBrokenError as error:
             broken(error)
 

@@ -1,0 +1,340 @@
+"""AMQP 1.0 clients of a quorum queue for `quorum_chaos`, over the links of RabbitMQ 4.3.
+
+Two publishers, and consumers that grant, drain, settle with every outcome, go away and come back;
+now and then somebody purges the queue, which may have a single active consumer, or refuse when it
+is full. What dies goes to a classic queue. A book is kept of what each message has met with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from workbench import presets
+from workbench.amqp.events import DeliveriesUpdated, DeliveryReceived, Event, FlowReceived
+from workbench.amqp.messaging import Accepted, Data, encode_message
+from workbench.amqp.performatives import SenderSettleMode
+from workbench.broker.quorum_process import QuorumProcess
+from workbench.broker.rabbit_consumer import ACTIVE
+from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
+from workbench.queues import Purge, QueueArguments
+from workbench.queues.draws import Draws
+from workbench.queues.raft_referee import (
+    CREDIT,
+    DEAD_LETTERS,
+    NOTHING_CONFIRMED_LOST,
+    ONCE,
+    STANDING,
+)
+
+from .world import World
+
+QUEUE, DEAD = "q", "dead"
+# Small batches of credit between session and queue: there are more of them to go wrong.
+PRESET = replace(presets.get("rmq4.3"), max_queue_credit=16)
+WAY_US = 300
+PUBLISHERS = ("p1", "p2")
+CONSUMERS = ("c1", "c2", "c3")
+FULL_AT = 25
+OUTCOMES = ("accepted",) * 5 + ("released", "released", "modified", "rejected")
+
+Broken = Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class Book:
+    """What has become of the messages, each known by its body."""
+
+    broken: Broken
+    sent: set[bytes] = field(default_factory=set)
+    confirmed: set[bytes] = field(default_factory=set)
+    accepted: set[bytes] = field(default_factory=set)
+    rejected: set[bytes] = field(default_factory=set)
+    before_purge: set[bytes] = field(default_factory=set)
+
+    def came(self, payload: bytes) -> None:
+        """A message has come to a consumer."""
+        if body(payload) in self.accepted:
+            self.broken(ONCE, f"{body(payload)!r} came again after it was accepted")
+
+
+def body(payload: bytes) -> bytes:
+    """What names a message, in whatever sections it is."""
+    found = re.search(rb"<(p\d \d+)>", payload)
+    assert found is not None, "every message here has a name"
+    return found[1]
+
+
+class Publisher(ScriptedSender):
+    """Publishes so many messages, a few at a time."""
+
+    def __init__(self, world: World, book: Book, name: str, messages: int, draws: Draws) -> None:
+        super().__init__(world.clock, address=QUEUE, name=name, on_attached=self._next)
+        self.left = messages
+        self._world = world
+        self._book = book
+        self._draws = draws
+        self._name = name.encode()
+        self._messages = messages
+        self._open: dict[int, bytes] = {}
+
+    def burst(self) -> None:
+        """Publish some messages, if there are more and the link is there."""
+        if not self.attached:
+            return
+        count = min(self.left, self._draws.randrange(1, 7))
+        first = self._messages - self.left + 1
+        self.left -= count
+        self.publish(
+            encode_message([Data(b"<%s %d>" % (self._name, number))])
+            for number in range(first, first + count)
+        )
+
+    def _next(self) -> None:
+        self.burst()
+        if self.left:
+            self._world.clock.call_later(self._draws.randrange(10_000, 300_000), self._next)
+
+    def _send_one(self) -> None:
+        before = self.sent
+        payload = self._backlog[0] if self._backlog else b""
+        super()._send_one()
+        if self.sent > before:
+            assert self.link is not None
+            self._open[next(reversed(self.link.unsettled))] = body(payload)
+            self._book.sent.add(body(payload))
+
+    def _handle(self, event: Event) -> None:
+        super()._handle(event)
+        if isinstance(event, DeliveriesUpdated) and event.settled:
+            for delivery in event.deliveries:
+                name = self._open.pop(delivery.delivery_id)
+                if isinstance(event.state, Accepted):
+                    self._book.confirmed.add(name)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages of which nobody has said what became of them."""
+        return self.left + self.backlog + len(self._open)
+
+
+class Consumer(ScriptedReceiver):
+    """Does what is drawn, for as long as it is to; then takes all there is."""
+
+    def __init__(self, world: World, book: Book, name: str, draws: Draws, *, settled: bool) -> None:
+        super().__init__(
+            world.clock,
+            address=QUEUE,
+            name=name,
+            link_name=name,
+            link_terms={"snd_settle_mode": SenderSettleMode.SETTLED} if settled else None,
+            on_attached=self._come,
+        )
+        self.active: bool | None = None  # as the broker has told
+        self._world = world
+        self._book = book
+        self._draws = draws
+        self._name = name
+        self._times = 0
+        self._calm = False
+        world.clock.call_later(100_000, self._act)
+
+    def calm(self) -> None:
+        """Nothing is drawn any more."""
+        self._calm = True
+        if not self.attached:
+            self._attach_again()
+
+    def take_all(self) -> None:
+        """Take and accept whatever there is."""
+        self._settle(None, "accepted")
+        self.auto_settle = True
+        self.grant(10_000)
+
+    def _act(self) -> None:
+        if not self._calm:
+            self._world.clock.call_later(self._draws.randrange(5_000, 150_000), self._act)
+            self.act()
+
+    def act(self) -> None:
+        """Do one thing."""
+        draw = self._draws.randrange
+        if not self.attached:
+            if self.link is not None:
+                self._attach_again()
+            return
+        kind = draw(0, 12)
+        if kind < 4:
+            self.grant(draw(0, 60))
+        elif kind < 5:
+            self.drain()
+        elif kind < 11:
+            self._settle(draw(1, 9), OUTCOMES[draw(0, len(OUTCOMES))])
+        else:
+            self.detach()
+
+    def _settle(self, count: int | None, outcome: str) -> None:
+        assert self.link is not None
+        known = {"accepted": self._book.accepted, "rejected": self._book.rejected}.get(outcome)
+        if known is not None:
+            chosen = list(self.link.unsettled.values())[:count]
+            known.update(body(delivery.payload) for delivery in chosen)  # type: ignore[union-attr]
+        self.acknowledge(count, outcome)
+
+    def _attach_again(self) -> None:
+        assert self.link is not None
+        self._times += 1
+        self.link_name = f"{self._name}-{self._times}"
+        self.active = None
+        self.link = self._attach(self.link.session)
+
+    def _come(self) -> None:
+        if not self._times:
+            self.grant(self._draws.randrange(1, 40))
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, DeliveryReceived):
+            self._book.came(event.delivery.payload)
+            if event.delivery.settled or self.auto_settle:
+                self._book.accepted.add(body(event.delivery.payload))
+        elif isinstance(event, FlowReceived) and event.link is self.link and event.frame.properties:
+            self.active = bool(event.frame.properties[ACTIVE])
+        super()._handle(event)
+
+
+class LinkClients:
+    """All clients of one run.
+
+    Args:
+        world: whose broker has the cluster.
+        replicas: of the queue.
+        messages: of each publisher.
+        draws: from which all is drawn.
+        broken: told of an invariant that does not hold.
+    """
+
+    def __init__(
+        self, world: World, replicas: int, messages: int, draws: Draws, broken: Broken
+    ) -> None:
+        draw = draws.randrange
+        self._world = world
+        self._broken = broken
+        self._draws = draws
+        single_active = draw(0, 3) == 0
+        arguments = QueueArguments(
+            queue_type="quorum",
+            single_active_consumer=single_active,
+            dead_letter_exchange="",
+            dead_letter_routing_key=DEAD,
+            **({"max_length": FULL_AT, "overflow": "reject-publish"} if draw(0, 3) == 0 else {}),
+        )
+        queue = world.broker.declare(QUEUE, arguments, replicas=replicas)
+        assert isinstance(queue, QuorumProcess)
+        self.queue = queue
+        world.broker.declare(DEAD)
+        self.book = Book(broken)
+        self.publishers = [
+            Publisher(world, self.book, name, messages, draws) for name in PUBLISHERS
+        ]
+        names = CONSUMERS[: draw(1, 4)]
+        self.consumers = [
+            Consumer(world, self.book, name, draws, settled=draw(0, 4) == 0) for name in names
+        ]
+        self._dead = ScriptedReceiver(
+            world.clock,
+            address=DEAD,
+            name=DEAD,
+            link_terms={"snd_settle_mode": SenderSettleMode.SETTLED},
+            on_attached=lambda: self._dead.grant(10_000),
+        )
+        for client in (*self.publishers, *self.consumers, self._dead):
+            world.connect(client, client.amqp.container_id, (WAY_US, WAY_US))
+
+    @property
+    def sent(self) -> int:
+        """Commands that went to the queue."""
+        return self.queue.port.client.sent
+
+    @property
+    def resent(self) -> int:
+        """How many of them went again."""
+        return self.queue.port.client.resent
+
+    def _purge(self) -> None:
+        self.book.before_purge |= self.book.sent
+        self.queue.command(Purge())
+
+    def busy(self) -> None:
+        """Something is to go wrong soon: see that much is on its way then."""
+        for consumer in self.consumers:
+            consumer.act()
+        if self._draws.randrange(0, 3) == 0:
+            self._purge()
+        for publisher in self.publishers:
+            publisher.burst()
+
+    def calm(self) -> None:
+        """All is mended: nothing more is drawn."""
+        for consumer in self.consumers:
+            consumer.calm()
+
+    def finish(self) -> None:
+        """All is quiet: look at the credit, then take all there is."""
+        self._check_credit()
+        for consumer in self.consumers:
+            consumer.take_all()
+
+    def check(self) -> None:
+        """What clients were promised, when all is quiet again."""
+        self._check_credit()
+        book, machine = self.book, self.queue.group.front()
+        ready = [body(message.payload) for message in machine.ready_messages()]
+        dead = [body(payload) for payload in self._dead.payloads]
+        if len(set(dead)) < len(dead):
+            twice = sorted({name for name in dead if dead.count(name) > 1})
+            self._broken(DEAD_LETTERS, f"there is more than one of {twice}")
+        if len(set(ready)) < len(ready) or book.accepted & set(ready):
+            self._broken(ONCE, f"in the queue are {sorted(ready)}")
+        known = book.accepted | book.rejected | set(ready) | set(dead) | book.before_purge
+        if lost := book.confirmed - known:
+            self._broken(NOTHING_CONFIRMED_LOST, f"{len(lost)} messages, such as {min(lost)!r}")
+        for publisher in self.publishers:
+            if publisher.unconfirmed:
+                self._broken(
+                    NOTHING_CONFIRMED_LOST,
+                    f"{publisher.vantage} waits for {publisher.unconfirmed} confirms although a"
+                    " majority is there again",
+                )
+
+    def _check_credit(self) -> None:
+        """Both ends, the session and the queue know one number, who is active, what is full."""
+        machine = self.queue.group.front()
+        hosts = {host.link.name: host for host in self.queue.links}  # type: ignore[attr-defined]
+        for consumer in self.consumers:
+            link = consumer.link
+            assert link is not None
+            host = hosts.pop(link.name)
+            queue, session = machine.consumer(host.name), host.overview()
+            ends = (link.credit, link.delivery_count), (host.link.credit, host.link.delivery_count)
+            if ends[0] != ends[1]:
+                self._broken(CREDIT, f"{link.name}: the ends have (credit, count) {ends}")
+            if session["in_flight"] or session["buffered"]:
+                self._broken(CREDIT, f"{link.name}: its session waits for the queue: {session}")
+            if session["queue_credit"] != queue.link_credit:
+                self._broken(
+                    CREDIT,
+                    f"{link.name}: the queue knows a credit of {queue.link_credit}, its session"
+                    f" one of {session['queue_credit']}",
+                )
+            if link.credit and machine.has_for(host.name):
+                self._broken(
+                    CREDIT, f"{link.name}: {machine.ready} are ready beside {link.credit} credit"
+                )
+            is_active = not machine.single_active or machine.active == host.name
+            if consumer.active is not None and consumer.active != is_active:
+                self._broken(STANDING, f"{link.name} was told active: {consumer.active}")
+        if hosts:
+            self._broken(CREDIT, f"the queue still serves {', '.join(hosts)}")
+        if self.queue.full != machine.full:
+            self._broken(STANDING, f"publishers were told full: {self.queue.full}")

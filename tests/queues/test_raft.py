@@ -20,7 +20,8 @@ from workbench.queues.raft_messages import (
     VoteReply,
     Write,
 )
-from workbench.queues.raft_referee import Referee
+from workbench.queues.raft_referee import STAYS_ON_DISK, InvariantBrokenError, Referee
+from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 from workbench.queues.raft_vote import CANDIDATE, FOLLOWER, LEADER, PRE_VOTE
 
 THREE = ("a", "b", "c")
@@ -43,6 +44,38 @@ def leading(members=THREE):
     effects = replica.receive("b", VoteReply(1, True))
     assert replica.role == LEADER
     return replica, effects
+
+
+def late_entries(rules):
+    """A follower with three committed entries on its disk, and then a leader's word of long ago."""
+    replica = Replica("b", THREE, rules=rules)
+    disks = {"b": RaftLog()}
+    referee = Referee(THREE, disks.get)
+    entries = [Entry(index, 1, f"m{index}") for index in (1, 2, 3)]
+
+    def hear(count, commit):
+        effects = replica.receive("a", AppendEntries(1, 0, 0, tuple(entries[:count]), commit))
+        for effect in effects:
+            if isinstance(effect, Write):
+                disks["b"].overwrite(effect.entries)
+                referee.synced("b")
+                replica.written_to(effect.entries[-1].index, effect.generation)
+            elif isinstance(effect, Committed):
+                referee.committed_up_to("b", replica.log, 1, effect.index)
+
+    hear(3, 0)
+    hear(3, 3)
+    hear(1, 0)
+    return replica, disks["b"]
+
+
+def test_an_old_append_entries_takes_nothing_away_that_is_the_same():
+    """Only an entry that differs is cut, with what follows it [the paper's figure 2]."""
+    replica, disk = late_entries(RIGHT)
+    assert (replica.log.last_index, replica.written, disk.last_index) == (3, 3, 3)
+    with pytest.raises(InvariantBrokenError) as caught:
+        late_entries(RULES_BROKEN["old-entries-cut-the-log"])
+    assert caught.value.invariant == STAYS_ON_DISK
 
 
 def test_a_candidate_asks_before_it_raises_its_term():

@@ -82,7 +82,10 @@ def test_the_command_that_explores_larger_bounds_says_what_it_found(capsys):
     assert f"{CONFIRMED_IS_SAFE}, after:" in told and "  propose n1\n" in told
 
 
-@pytest.mark.parametrize("name", [name for name in RULES_BROKEN if name != OLD_TERM])
+# The others need more events than every order of them can be tried of; `test_quorum_safety`.
+@pytest.mark.parametrize(
+    "name", ["commit-before-fsync", "leader-counts-itself-early", "confirm-before-majority"]
+)
 def test_a_mutant_is_found_by_a_shortest_schedule(name):
     """Breadth first: there is no shorter one."""
     model = QuorumModel(rules=RULES_BROKEN[name])

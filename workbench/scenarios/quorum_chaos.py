@@ -181,7 +181,7 @@ class Chaos:
         first, second, *rest = self.group.nodes
         if self.group.leader != first:
             return
-        self._two = (first, second)
+        self._two = first, second
         self._note("cut")
         for other in rest:
             self.cluster.cut(first, other)
@@ -239,7 +239,8 @@ class Chaos:
         if leader is None:
             return
         self._voter = leader
-        self._two = tuple(node for node in self.group.nodes if node != leader)
+        one, other = (node for node in self.group.nodes if node != leader)
+        self._two = one, other
         for node in self._two:
             self.cluster.set_latency(leader, node, 500)
         self.cluster.set_latency(*self._two, self._way_us)

@@ -15,8 +15,9 @@ from workbench import presets
 from workbench.amqp.events import DeliveriesUpdated, DeliveryReceived, Event, FlowReceived
 from workbench.amqp.messaging import Accepted, Data, encode_message
 from workbench.amqp.performatives import SenderSettleMode
+from workbench.amqp.values import Symbol
 from workbench.broker.quorum_process import QuorumProcess
-from workbench.broker.rabbit_consumer import ACTIVE
+from workbench.broker.rabbit_consumer import ACTIVE, RabbitConsumerLink
 from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
 from workbench.queues import Purge, QueueArguments
 from workbench.queues.draws import Draws
@@ -120,7 +121,10 @@ class Publisher(ScriptedSender):
 
 
 class Consumer(ScriptedReceiver):
-    """Does what is drawn, for as long as it is to; then takes all there is."""
+    """Does what is drawn, for as long as it is to; then takes all there is.
+
+    One that gets messages settled does not go away: what its session has by then would be nobody's.
+    """
 
     def __init__(self, world: World, book: Book, name: str, draws: Draws, *, settled: bool) -> None:
         super().__init__(
@@ -137,13 +141,14 @@ class Consumer(ScriptedReceiver):
         self._draws = draws
         self._name = name
         self._times = 0
+        self._away = False
         self._calm = False
         world.clock.call_later(100_000, self._act)
 
     def calm(self) -> None:
         """Nothing is drawn any more."""
         self._calm = True
-        if not self.attached:
+        if self._away:
             self._attach_again()
 
     def take_all(self) -> None:
@@ -160,9 +165,9 @@ class Consumer(ScriptedReceiver):
     def act(self) -> None:
         """Do one thing."""
         draw = self._draws.randrange
+        if self._away:
+            self._attach_again()
         if not self.attached:
-            if self.link is not None:
-                self._attach_again()
             return
         kind = draw(0, 12)
         if kind < 4:
@@ -171,7 +176,8 @@ class Consumer(ScriptedReceiver):
             self.drain()
         elif kind < 11:
             self._settle(draw(1, 9), OUTCOMES[draw(0, len(OUTCOMES))])
-        else:
+        elif not self._terms:
+            self._away = True
             self.detach()
 
     def _settle(self, count: int | None, outcome: str) -> None:
@@ -179,11 +185,12 @@ class Consumer(ScriptedReceiver):
         known = {"accepted": self._book.accepted, "rejected": self._book.rejected}.get(outcome)
         if known is not None:
             chosen = list(self.link.unsettled.values())[:count]
-            known.update(body(delivery.payload) for delivery in chosen)  # type: ignore[union-attr]
+            known.update(body(delivery.payload) for delivery in chosen)
         self.acknowledge(count, outcome)
 
     def _attach_again(self) -> None:
         assert self.link is not None
+        self._away = False
         self._times += 1
         self.link_name = f"{self._name}-{self._times}"
         self.active = None
@@ -198,8 +205,10 @@ class Consumer(ScriptedReceiver):
             self._book.came(event.delivery.payload)
             if event.delivery.settled or self.auto_settle:
                 self._book.accepted.add(body(event.delivery.payload))
-        elif isinstance(event, FlowReceived) and event.link is self.link and event.frame.properties:
-            self.active = bool(event.frame.properties[ACTIVE])
+        elif isinstance(event, FlowReceived) and event.link is self.link:
+            properties = event.frame.properties
+            if isinstance(properties, dict) and ACTIVE in properties:
+                self.active = bool(properties[Symbol(ACTIVE)])
         super()._handle(event)
 
 
@@ -221,13 +230,14 @@ class LinkClients:
         self._world = world
         self._broken = broken
         self._draws = draws
-        single_active = draw(0, 3) == 0
+        single_active, refuses = draw(0, 3) == 0, draw(0, 3) == 0
         arguments = QueueArguments(
             queue_type="quorum",
             single_active_consumer=single_active,
             dead_letter_exchange="",
             dead_letter_routing_key=DEAD,
-            **({"max_length": FULL_AT, "overflow": "reject-publish"} if draw(0, 3) == 0 else {}),
+            max_length=FULL_AT if refuses else None,
+            overflow="reject-publish" if refuses else "drop-head",
         )
         queue = world.broker.declare(QUEUE, arguments, replicas=replicas)
         assert isinstance(queue, QuorumProcess)
@@ -310,7 +320,11 @@ class LinkClients:
     def _check_credit(self) -> None:
         """Both ends, the session and the queue know one number, who is active, what is full."""
         machine = self.queue.group.front()
-        hosts = {host.link.name: host for host in self.queue.links}  # type: ignore[attr-defined]
+        hosts = {
+            host.link.name: host
+            for host in self.queue.links
+            if isinstance(host, RabbitConsumerLink)
+        }
         for consumer in self.consumers:
             link = consumer.link
             assert link is not None

@@ -25,6 +25,7 @@ from workbench.queues.raft_messages import (
     Committed,
     Effect,
     Message,
+    Persist,
     PreVoteReply,
     Send,
     VoteReply,
@@ -197,7 +198,7 @@ class QuorumModel:
 
     def _carry(self, state: Cluster, at: int, replica: Replica, effects: list[Effect]) -> Cluster:
         node, ways, answered = state.nodes[at], state.ways, state.answered
-        written = node.written
+        written, meta = node.written, node.meta
         for effect in effects:
             if isinstance(effect, Send):
                 to = self.names.index(effect.to)
@@ -207,12 +208,12 @@ class QuorumModel:
                     ways = _put(ways, way, (*ways[way], _nameless(effect.message)))
             elif isinstance(effect, Write):
                 written = effect.entries[-1].index
+            elif isinstance(effect, Persist):
+                meta = (effect.term, effect.voted_for)
             elif isinstance(effect, Committed) and replica.role == LEADER:
                 answered = self._answer(state, at, replica, effect.index)
         frozen = _freeze(replica)
-        node = node._replace(
-            replica=frozen, meta=(replica.term, replica.voted_for), written=written
-        )
+        node = node._replace(replica=frozen, meta=meta, written=written)
         return state._replace(
             nodes=_put(state.nodes, at, node),
             ways=self._heeded(ways, at, frozen),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from workbench.queues.raft_referee import InvariantBrokenError
 from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
@@ -60,10 +61,16 @@ def caught(mutant: str, seed: int, messages: int = MESSAGES) -> Caught | None:
     return None
 
 
-def catches(mutant: str, seeds: Iterable[int]) -> list[Caught]:
-    """The runs of these seeds that catch a mutant, the one with the fewest events first."""
-    found = [one for seed in seeds if (one := caught(mutant, seed)) is not None]
-    return sorted(found, key=lambda one: (one.events, one.seed))
+def catches(mutant: str, seeds: Iterable[int], enough: int | None = None) -> list[Caught]:
+    """The runs of these seeds that catch a mutant, the one with the fewest events first.
+
+    Args:
+        mutant: the rule that is broken.
+        seeds: in the order in which they are tried.
+        enough: stop after so many; None: try all.
+    """
+    found = (one for seed in seeds if (one := caught(mutant, seed)) is not None)
+    return sorted(islice(found, enough), key=lambda one: (one.events, one.seed))
 
 
 def shortest(found: Iterable[Caught]) -> Caught:

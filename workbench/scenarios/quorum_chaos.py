@@ -1,7 +1,7 @@
 """A quorum queue under faults drawn from a seed, with a referee watching.
 
-Publishers publish; consumers take what comes and give some back. In one half of the runs they speak
-to the queue itself (`quorum_chaos_clients`), in the other they are AMQP 1.0 clients of a broker
+Publishers publish; consumers take what comes and give some back. In most runs they speak to the
+queue itself (`quorum_chaos_clients`), in three of eight they are AMQP 1.0 clients of a broker
 (`quorum_chaos_links`). Meanwhile nodes crash, one or all, some of them between write and fsync,
 ways are cut, disks are slow. Then everything is mended, and when all is quiet, what clients were
 promised is checked. The same seed is the same run: in a test, and in the stepper.

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from workbench.analysis.live import Follower
 
-__all__ = ["CHECKPOINT", "follow"]
+__all__ = ["follow"]
 
-CHECKPOINT = ".follow"
-"""Beside the recorder's files, under a name that no reader of traces looks at."""
 SMALL = {
     # A batch has few rows: compiling each step for them would cost most.
     "spark.sql.codegen.wholeStage": "false",
@@ -37,14 +35,13 @@ def follow(
     """Follow the folder of a running recorder (`serve(trace=...)`) until `stop()`.
 
     `now()` gives what goes on: the stalls that last, and the rates of the latest window;
-    `answer("stalls")` the whole answer so far. Stopped and started again with the same checkpoint,
-    it goes on where it was, and nothing counts twice.
+    `answer("stalls")` the whole answer so far. Stopped and started again, it reads the folder from
+    its beginning; with a checkpoint it goes on where it was, and nothing counts twice.
 
     Args:
         folder: where the recorder writes.
         spark: a session; one that fits this machine is started if there is none.
-        checkpoint: where it is remembered how far the stream is; a hidden folder in `folder` if
-            not given.
+        checkpoint: a folder outside `folder` in which it is remembered how far the stream is.
         told: called with the follower after each batch, in a thread of Spark's.
         say: told how long the start of Spark takes.
 
@@ -63,7 +60,7 @@ def follow(
     return Follower(
         get_spark(spark, say=say, quick=True, more=SMALL),
         place,
-        place / CHECKPOINT if checkpoint is None else Path(checkpoint),
+        checkpoint,
         begin=LiveFold,
         rows_of=from_table,
         told=told,

@@ -1,5 +1,7 @@
 """A recorder's folder as a stream: all of it, once, however often the stream is stopped."""
 
+import os
+import pickle
 import random
 
 import pytest
@@ -13,6 +15,7 @@ from workbench.analysis.schemas import TRACE
 from workbench.analysis.stalls import stalls as stalls_question
 from workbench.folds.live import LiveFold
 from workbench.folds.stalls import stalls
+from workbench.following import follow
 from workbench.trace import files
 
 from .runs import acted
@@ -36,11 +39,14 @@ def begin():
     return LiveFold(WINDOW_US)
 
 
+def beside(folder):
+    """A checkpoint for it: another folder."""
+    return folder.with_name(f"{folder.name}-followed")
+
+
 def follower(spark, folder, **more):
-    """A stream over the folder, with its checkpoint where `follow` has it."""
-    return Follower(
-        spark, folder, folder / ".follow", begin=begin, rows_of=files.from_table, **more
-    )
+    """A stream over the folder, with a checkpoint beside it."""
+    return Follower(spark, folder, beside(folder), begin=begin, rows_of=files.from_table, **more)
 
 
 def in_order(rows):
@@ -133,7 +139,7 @@ def test_small_files_of_past_answers_are_put_together(spark, rows, tmp_path, mon
             files.write(tmp_path / f"live-{count:05d}.parquet", part)
             stream.catch_up()
         assert answers(stream) == whole(rows)
-    kept = [file.name for file in (tmp_path / ".follow" / "answers").iterdir()]
+    kept = [file.name for file in (beside(tmp_path) / "answers").iterdir()]
     assert len([name for name in kept if name.startswith("state")]) == 1
     assert len([name for name in kept if name.startswith("stalls")]) <= 2
 
@@ -201,12 +207,59 @@ def test_a_recorder_that_began_anew_is_told(rows, tmp_path):
         reader.latestOffset(end, ReadAllAvailable())
 
 
-def test_a_folder_or_a_checkpoint_that_is_none_is_told(spark, tmp_path):
+def test_a_folder_or_a_checkpoint_that_is_none_is_told(tmp_path):
     """One line, before a stream is begun."""
     with pytest.raises(AnalysisError, match="no such folder"):
-        follower(spark, tmp_path / "absent")
-    kept = tmp_path / ".follow" / "answers"
+        follower(None, tmp_path / "absent")
+    kept = beside(tmp_path) / "answers"
     kept.mkdir(parents=True)
-    (kept / "state-3.pickle").write_bytes(b"nothing")
-    with pytest.raises(AnalysisError, match=r"state-3.pickle: is damaged"):
-        follower(spark, tmp_path)
+    for text in ("nothing", "{}", '{"version": 2, "state": {}}'):
+        (kept / "state-3.json").write_text(text, encoding="utf-8")
+        with pytest.raises(AnalysisError, match=r"state-3.json: is damaged"):
+            follower(None, tmp_path)
+    (kept / "state-3.json").write_text('{"version": 1}', encoding="utf-8")
+    with pytest.raises(AnalysisError, match="of version 1, and this is version 2"):
+        follower(None, tmp_path)
+    (kept / "state-3.json").unlink()
+    commits = beside(tmp_path) / "spark" / "commits"
+    commits.mkdir(parents=True)
+    (commits / "3").touch()
+    with pytest.raises(AnalysisError, match=r"no state .* begin with another checkpoint"):
+        follower(None, tmp_path)
+
+
+class Planted:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.mark}",)
+
+
+def test_nothing_in_a_trace_folder_is_run(spark, rows, tmp_path):
+    """What lies beside the rows may come from anybody; a folder is data, and stays as it was."""
+    folder, mark = tmp_path / "live", tmp_path / "was-run"
+    files.write(folder_made(folder) / "live-00001.parquet", rows)
+    planted = folder_made(folder / ".follow" / "answers")
+    for name in ("state-7.pickle", "state-7.json", "stalls-0-0.pickle"):
+        (planted / name).write_bytes(pickle.dumps((1, Planted(mark))))
+    there = sorted(folder.rglob("*"))
+    with follow(folder, spark=spark) as stream:
+        stream.catch_up()
+        assert stream.rows == len(rows)
+        assert in_order(stream.answer("stalls")) == whole(rows)["stalls"]
+        kept = stream.checkpoint
+        assert kept.is_dir()
+    assert not mark.exists()
+    assert sorted(folder.rglob("*")) == there
+    assert not kept.exists()
+    with pytest.raises(AnalysisError, match="lies in the folder that is followed"):
+        follow(folder, spark=spark, checkpoint=folder / ".follow")
+
+
+def folder_made(folder):
+    """A folder, with those above it."""
+    folder.mkdir(parents=True)
+    return folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
+import json
 import random
 from typing import Any
 
@@ -36,6 +36,13 @@ def whole(rows: list[Row]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def taken_up(fold: LiveFold) -> LiveFold:
+    """The same fold, put away as JSON and made again of that."""
+    text, again = json.dumps(fold.kept()), LiveFold()
+    again.restore(json.loads(text))
+    return again
+
+
 def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, Any]]]:
     """The answers batch by batch; now and then the fold is put away and taken up again."""
     fold, at = LiveFold(WINDOW_US), 0
@@ -46,7 +53,7 @@ def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, A
             found[name] += over
         at += size
         if draw.random() < 0.3:
-            fold = pickle.loads(pickle.dumps(fold))
+            fold = taken_up(fold)
     for name, rest in fold.now().items():
         found[name] += rest
     return {name: in_order(each) for name, each in found.items()}
@@ -114,7 +121,7 @@ def test_a_connection_that_is_over_is_forgotten_and_its_answers_stay() -> None:
         rows += [*more, end]
         for name, over in fold.take([*more, end]).items():
             found[name] += over
-        sizes.append(len(pickle.dumps(fold)))
+        sizes.append(len(json.dumps(fold.kept())))
     now = {name: in_order(found[name] + rest) for name, rest in fold.now().items()}
     assert now == whole(rows)
     assert sizes[-1] < sizes[1] * 1.3
@@ -125,3 +132,21 @@ def test_runs_side_by_side_do_not_disturb_each_other() -> None:
     rows = list(scenario_rows()["drained rmq4.0"])
     mixed = [dataclasses.replace(row, run=name) for row in rows for name in ("a", "b")]
     assert streamed(mixed, random.Random(3)) == whole(mixed)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        {"state": {"dict": []}, "objects": []},
+        {"state": {"object": 0}, "objects": [["subprocess.Popen", {"args": "true"}]]},
+        {"state": {"posix.system": ["true"]}, "objects": []},
+        {"state": {"workbench.folds.live._Rates": [1]}, "objects": []},
+        {"state": {"object": 7}, "objects": []},
+    ],
+    ids=["nothing", "less", "another class", "a call", "a class called", "no such object"],
+)
+def test_what_no_fold_has_kept_is_refused(kept: dict[str, Any]) -> None:
+    """And nothing of it is called: only a fold's own classes are made, and only filled in."""
+    with pytest.raises(ValueError, match="not what a fold has kept"):
+        LiveFold().restore(kept)

@@ -6,14 +6,20 @@ window of each), written beside it under the number of the batch *before* Spark 
 done. After a stop or a crash Spark may give the last batch again; its number shows that its state
 is there, and it is passed over: nothing counts twice.
 
+All of it lies in a folder of its own, never among the data: what a trace folder holds may come from
+anybody. And it is JSON, of which numbers and words can come and nothing else.
+
 The state is made by a fold that is handed in, so that a stream gives the answers of a whole trace.
 """
 
 from __future__ import annotations
 
 import contextlib
-import pickle
+import json
+import os
 import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower", "LiveState"]
 
-VERSION = 1
+VERSION = 2
 TRIGGER = "300 milliseconds"
 """A batch without new rows costs a look at the folder; the recorder writes every 0.3 s."""
 PARTS = 64
@@ -37,8 +43,8 @@ STOP_S = 20
 MOST_STARTS = 4
 _SLOW = "failed to connect back"
 """Spark gives a Python process ten seconds to come up, which a very busy machine may not keep."""
-_STATE = re.compile(r"state-(\d+)\.pickle")
-_PART = re.compile(r"(\w+)-(\d+)-(\d+)\.pickle")
+_STATE = re.compile(r"state-(\d+)\.json")
+_PART = re.compile(r"(\w+)-(\d+)-(\d+)\.json")
 
 Answer = dict[str, list[dict[str, Any]]]
 
@@ -54,6 +60,12 @@ class LiveState(Protocol):
     def now(self) -> Answer:
         """By question, what else would be the answer if there were no more rows."""
 
+    def kept(self) -> dict[str, Any]:
+        """All of it as JSON."""
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Go on from where another was when it said `kept`; ValueError if that is no such thing."""
+
 
 class Follower:
     """Follows a recorder's folder until it is stopped; `answer` may be asked at any time.
@@ -61,7 +73,8 @@ class Follower:
     Args:
         spark: the session.
         folder: where the recorder writes.
-        checkpoint: where it is remembered how far the stream is; another begins from the start.
+        checkpoint: the folder in which it is remembered how far the stream is, outside `folder`;
+            another begins from the start. None: a temporary one, gone with `stop`.
         begin: makes the state before the first row.
         rows_of: rows of an Arrow table, as the state takes them.
         told: called after each batch, in a thread of Spark's.
@@ -74,15 +87,24 @@ class Follower:
         self,
         spark: SparkSession,
         folder: str | Path,
-        checkpoint: str | Path,
+        checkpoint: str | os.PathLike[str] | None,
         *,
         begin: Callable[[], LiveState],
         rows_of: Callable[[Any], Sequence[Any]],
         told: Callable[[Follower], object] | None = None,
     ) -> None:
-        self.folder, self.checkpoint = Path(folder), Path(checkpoint)
+        self.folder = Path(folder)
         if not self.folder.is_dir():
             raise AnalysisError(f"{folder}: no such folder")
+        self._temporary = checkpoint is None
+        if checkpoint is None:
+            checkpoint = tempfile.mkdtemp(prefix="workbench-follow-")
+        elif Path(checkpoint).resolve().is_relative_to(self.folder.resolve()):
+            raise AnalysisError(
+                f"{checkpoint}: lies in the folder that is followed, among data that others may"
+                " have written; name a checkpoint elsewhere"
+            )
+        self.checkpoint = Path(checkpoint)
         self.batches = 0
         self._rows_of, self._told = rows_of, told
         self._lock = threading.Lock()
@@ -153,6 +175,8 @@ class Follower:
         with contextlib.suppress(Exception):  # it may have failed before, and be over
             self.query.stop()
             self.query.awaitTermination(STOP_S)
+        if self._temporary:
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def _again(self, error: Exception) -> None:
         """Start the stream again if it failed only for want of time; nothing is lost by that.
@@ -205,8 +229,9 @@ class Follower:
                 over = self._state.take(rows)
                 for question, its in over.items():
                     if its:
-                        _keep(self._kept / f"{question}-{number}-{number}.pickle", its)
-                _keep(self._kept / f"state-{number}.pickle", (VERSION, self._state))
+                        _keep(self._kept / f"{question}-{number}-{number}.json", its)
+                state = {"version": VERSION, "state": self._state.kept()}
+                _keep(self._kept / f"state-{number}.json", state)
                 self._batch = number
                 self._tidy(number, over)
         self.batches += 1
@@ -220,12 +245,21 @@ class Follower:
             for file in self._kept.iterdir()
             if (match := _STATE.fullmatch(file.name))
         ]
+        state = begin()
         if not states:
-            return -1, begin()
+            if any((self.checkpoint / "spark" / "commits").glob("[0-9]*")):
+                raise AnalysisError(
+                    f"{self.checkpoint}: no state (state-*.json) of what was followed; begin with"
+                    " another checkpoint"
+                )
+            return -1, state
         number, file = max(states)
         try:
-            version, state = _load(file)
-        except Exception:
+            kept = _load(file)
+            version = kept["version"]
+            if version == VERSION:
+                state.restore(kept["state"])
+        except (ValueError, TypeError, KeyError, OSError):
             raise AnalysisError(f"{file}: is damaged; begin with another checkpoint") from None
         if version != VERSION:
             raise AnalysisError(
@@ -263,7 +297,7 @@ class Follower:
             if len(parts) < PARTS:
                 continue
             whole = [row for _first, _last, file in parts for row in _load(file)]
-            _keep(self._kept / f"{question}-{parts[0][0]}-{parts[-1][1]}.pickle", whole)
+            _keep(self._kept / f"{question}-{parts[0][0]}-{parts[-1][1]}.json", whole)
             for _first, _last, file in parts:
                 file.unlink()
 
@@ -272,11 +306,11 @@ def _keep(path: Path, value: object) -> None:
     """Write a file whole or not at all."""
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_bytes(pickle.dumps(value))
+        part.write_text(json.dumps(value), encoding="utf-8")
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
 
 def _load(path: Path) -> Any:
-    return pickle.loads(path.read_bytes())
+    return json.loads(path.read_text(encoding="utf-8"))

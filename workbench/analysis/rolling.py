@@ -88,7 +88,7 @@ class _Reader(DataSourceStreamReader):
             if rows < done:
                 raise AnalysisError(
                     f"{path}: has {rows} rows, and {done} were read: a recorder was started anew in"
-                    " this folder; begin with another checkpoint"
+                    " this folder; follow it again, with another checkpoint if one was named"
                 )
             new = rows - done
             if room is not None:

@@ -92,7 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--follow", action="store_true", help="stalls, throughput: of a recorder that is running"
     )
     parser.add_argument(
-        "--checkpoint", metavar="DIR", help="with --follow: where it goes on after a stop"
+        "--checkpoint",
+        metavar="DIR",
+        help="with --follow: a folder elsewhere that keeps how far it is, to go on after a stop",
     )
 
 

@@ -40,7 +40,10 @@ def follow_command(arguments: argparse.Namespace) -> int:
     stopped: list[int] = []
     # PySpark's own handler breaks into whatever it is just doing, and tells of it at length.
     before = signal.signal(signal.SIGINT, lambda number, _frame: stopped.append(number))
-    say(f"following {arguments.trace}; Ctrl-C ends it, and the same command goes on from there")
+    again = "begins anew; --checkpoint DIR makes it go on"
+    if arguments.checkpoint is not None:
+        again = "goes on from there"
+    say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
     try:
         while not stopped and not follower.wait(POLL_S):
             pass

@@ -1,12 +1,13 @@
 """Stalls and rates of a trace that is still being written, row by row.
 
 The same folds as for a trace that is whole, and the same answers: what `stalls` and `throughput`
-would say of all rows so far. Between two batches everything is in one object that can be pickled.
+would say of all rows so far. Between two batches everything is in one object, which can be kept as
+JSON and taken up again.
 """
 
 from __future__ import annotations
 
-import pickle
+import copy
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from typing import Any
 
 from workbench.trace.schema import AMQP_1_0, OBSERVED, RECEIVED, Row
 
-from .counters import Counters
+from .counters import Counters, Limit, LinkState
+from .kept import from_json, to_json
+from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
 from .throughput import WINDOW_US
 from .vantage import PEERS, End, LinkKey, is_set, link_key, logged_by
@@ -105,7 +108,8 @@ class LiveFold:
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
         """What would be over if the rows so far were all: beside what `take` has given."""
-        whole: LiveFold = pickle.loads(pickle.dumps(self))
+        rows = {id(row): row for held in self._held.values() for row in held}
+        whole = copy.deepcopy(self, rows)  # all but the rows, which nobody changes
         for held in whole._held.values():
             while held:
                 whole._apply(held.popleft())
@@ -114,6 +118,21 @@ class LiveFold:
             "stalls": [stall._asdict() for stall in whole._stalls.found],
             "rates": whole._rates.now(),
         }
+
+    def kept(self) -> dict[str, Any]:
+        """All of it as JSON, from which `restore` makes the same again."""
+        return to_json(vars(self), PARTS)
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Go on from where another was when it said `kept`.
+
+        Raises:
+            ValueError: that is not what a fold has kept.
+        """
+        state = from_json(kept, PARTS)
+        if not isinstance(state, dict) or state.keys() != vars(self).keys():
+            raise ValueError("not what a fold has kept: it lacks something, or has more")
+        vars(self).update(state)
 
     def last_us(self) -> dict[str, int]:
         """By run, the time of its latest row."""
@@ -239,3 +258,9 @@ class _Rates:
             "body_bytes": octets,
             "rate": messages * 1e6 / self.window_us,
         }
+
+
+PARTS = (
+    Counters, End, Limit, LinkKey, LinkState, Row, *STALL_PARTS, _Link, _Rates, _Views,
+)  # fmt: skip
+"""Of what a fold consists: no object of another class is kept, or made of what was kept."""

@@ -359,6 +359,10 @@ class StallFold:
         )  # fmt: skip
 
 
+PARTS = (StallFold, Stall, _Interval, _Link, _Release)
+"""Of what a fold consists; see `kept`."""
+
+
 def _peer(vantage: str) -> str | None:
     """The end that logs under this name; None for an actor inside the broker."""
     if vantage == BROKER:

@@ -1,5 +1,6 @@
 """Runs of every scenario, with acts, and all captures: what the questions are asked of."""
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 
@@ -57,6 +58,18 @@ def scenario_rows():
 
 
 @cache
+def lowered_credit():
+    """A capture at the client's machine: it lowers the credit while messages fly."""
+    granted = run("credit", parameters={"messages": 25}).act_each([("grant", {"link_credit": 50})])
+    flying = next(row.seq for row in granted.rows if (row.kind, row.event) == ("transfer", "sent"))
+    return [
+        dataclasses.replace(row, event="observed", vantage="wire", run="lowered")
+        for row in granted.act(flying, "grant", link_credit=0).rows
+        if row.is_frame and row.vantage.startswith("client")
+    ]
+
+
+@cache
 def capture_rows():
     """All captures of real brokers, in one list; each is a run."""
     return import_capture(sorted(CAPTURES.glob("*.pcapng"))).rows
@@ -64,8 +77,6 @@ def capture_rows():
 
 def all_rows():
     """All of them in one trace, each a run of its own."""
-    import dataclasses
-
     rows = []
     for name, found in scenario_rows().items():
         rows += [dataclasses.replace(row, run=name) for row in found]

@@ -6,14 +6,17 @@ from workbench.analysis.schemas import CREDIT, STALLS, SUMMARY
 from workbench.analysis.summary import summary
 from workbench.folds.summary import LinkSummary
 
-from .runs import all_rows
+from .made import made_rows
+from .runs import all_rows, lowered_credit
 
 KEY = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
 def test_both_say_the_same_of_every_link(as_trace):
-    """Messages, times, stalls and violations of all scenarios and captures."""
-    rows = all_rows()
+    """Of scenarios, captures and runs that are spoiled, one whose credit is lowered among them."""
+    rows = [*all_rows(), *lowered_credit(), *made_rows(seed=6, runs=8)]
+    beyond = [one for one in folds.violations(rows) if one["what"] == "beyond-credit"]
+    assert {one["certain"] for one in beyond if one["link"]} == {True, False}
     answer = [row.asDict() for row in summary(Chunks(whole=True))(as_trace(rows)).collect()]
     folded = [link.as_dict() for link in folds.summarise(rows)]
     for link in folded:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.analysis.runs import lowered_credit
 from workbench import folds, serial
 from workbench.scenarios import run
 from workbench.scenarios.big_trace import episodes
@@ -86,3 +87,23 @@ def test_numbers_half_a_circle_apart_stop_no_question():
     ):  # fmt: skip
         question(rows)
     assert folds.violations(rows)
+
+
+def test_credit_lowered_while_messages_fly_accuses_nobody():
+    """The sender had not heard of it: only what is beyond the furthest limit is certain."""
+    rows = lowered_credit()
+    beyond = [one for one in folds.violations(rows) if one["what"] == "beyond-credit"]
+    assert beyond
+    assert not any(one["certain"] for one in beyond)
+    link = only(folds.summarise(rows), link_sender="broker")
+    assert link.violations == 0
+    assert link.advice == "nothing that was ready had to wait"
+    # The same with a furthest limit that the messages pass as well.
+    less = [
+        replace(row, frame={**row.frame, "link_credit": 2})
+        if row.kind == "flow" and (row.frame or {}).get("link_credit") == 50 else row
+        for row in rows
+    ]  # fmt: skip
+    link = only(folds.summarise(less), link_sender="broker")
+    assert link.violations == link.messages - 2
+    assert f"began {link.violations} deliveries without credit" in link.advice

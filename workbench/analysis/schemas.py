@@ -99,7 +99,7 @@ SUMMARY = _answer(
     ("longest_us", _LONG, "the longest of those"),
     ("longest_brake", _TEXT, "what held it then"),
     ("longest_seq", _LONG, "the row where that began"),
-    ("violations", _LONG, "deliveries begun at link-credit 0"),
+    ("violations", _LONG, "deliveries that were certainly begun without credit"),
 )
 WINDOWS = _answer(
     *LINK_KEY[:3],

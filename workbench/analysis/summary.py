@@ -1,4 +1,7 @@
-"""What is there to say about each link in one line? For traces too long to fold in memory."""
+"""What is there to say about each link in one line? For traces too long to fold in memory.
+
+`summary` of `data/README.md`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from .compose import Transformer, typed
 from .counting import counted
 from .holds import LINK
 from .links import link_names, link_rows
+from .readings import links_read, rows_seen
 from .schemas import SUMMARY, TRACE
 from .stalls import stalls
+from .violations import beyond_credit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,13 +42,12 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         then = F.col("before_row")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
         first = (F.col("kind") == "transfer") & F.coalesce(
-            ~F.col("count").eqNullSafe(then["count"]) | then["count"].isNull(), F.lit(True)
+            then["count"].isNull() | (F.col("count") != then["count"]), F.lit(False)
         )
         links = rows.groupBy(*LINK).agg(
             F.count(F.when(first, 1)).alias("messages"),
             F.sum(F.when(then["left"] == 0, passed).otherwise(0)).alias("at_zero_us"),
             F.sum(passed).alias("lasted_us"),
-            F.count(F.when(first & (then["left"] == 0), 1)).alias("violations"),
         )
         long = (F.col("end_us") - F.col("start_us")).alias("longest_us")
         held = (
@@ -54,10 +58,14 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
                 F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
             )
         )
-        same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in LINK]
-        both = links.alias("a").join(held.alias("b"), same, "left")  # one match at most
-        return both.select(
-            *(F.col(f"a.{name}") for name in LINK),
+        broken = (
+            beyond_credit(links_read(rows_seen(trace), chunks), chunks)
+            .where("certain")
+            .groupBy(*LINK)
+            .agg(F.count("*").alias("violations"))
+        )
+        return _beside(_beside(links, held), broken).select(
+            *LINK,
             "messages",
             "at_zero_us",
             "lasted_us",
@@ -65,7 +73,14 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             F.coalesce(F.col("longest.longest_us"), F.lit(0)).alias("longest_us"),
             F.col("longest.brake").alias("longest_brake"),
             (-F.col("longest.seq")).alias("longest_seq"),
-            "violations",
+            F.coalesce("violations", F.lit(0)).alias("violations"),
         )
 
     return transform
+
+
+def _beside(links: DataFrame, more: DataFrame) -> DataFrame:
+    """What else is known of each link, which is one row at most."""
+    same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in LINK]
+    both = links.alias("a").join(more.alias("b"), same, "left")
+    return both.drop(*(F.col(f"b.{name}") for name in LINK))

@@ -21,7 +21,7 @@ from .seen import VIEW
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["violations", "violations_of"]
+__all__ = ["beyond_credit", "violations", "violations_of"]
 
 CLAUSES = {
     "beyond-credit": "2.6.7",
@@ -57,7 +57,7 @@ def violations_of(
 ) -> DataFrame:
     """The answer, from what `readings` gives."""
     found = [
-        _beyond(_before_flow(senders(links)), F.col("begins"), "beyond-credit", chunks),
+        beyond_credit(links, chunks),
         _beyond(sessions, F.col("sends"), "beyond-window", chunks),
         *_numbers(links, chunks),
         _never_sent(sessions),
@@ -65,6 +65,11 @@ def violations_of(
         _unanswered(rows, chunks),
     ]
     return reduce(lambda one, more: one.unionByName(more), found)
+
+
+def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
+    """Of the answer the messages that begin without credit, from what `links_read` gives."""
+    return _beyond(_before_flow(senders(links)), F.col("begins"), "beyond-credit", chunks)
 
 
 def _breach(

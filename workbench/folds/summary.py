@@ -1,4 +1,4 @@
-"""What a trace has to say about each link in one line: for a first look, without Spark."""
+"""`summary`: each link of a trace in one line, for a first look; see `data/README.md`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from workbench.trace.schema import Row
 
 from .credit import SENDER, credit_rows
 from .stalls import stalls
+from .vantage import LinkKey
+from .violations import BEYOND_CREDIT, violations
 
 __all__ = ["LinkSummary", "advice", "summarise"]
 
@@ -29,7 +31,7 @@ class LinkSummary:
         longest_us: the longest of those.
         longest_brake: what held it then; None without a stall.
         longest_seq: the row where that began.
-        violations: deliveries begun at link-credit 0 [2.6.7].
+        violations: deliveries that were certainly begun without credit [2.6.7].
         advice: what to look at first.
     """
 
@@ -79,7 +81,6 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         first = count is not None and credit.delivery_count not in (None, count)
         if row.kind == "transfer" and (first or count is None):
             link.messages += 1
-            link.violations += 1 if left == 0 else 0
         before[key] = (row.t_us, credit.link_credit, credit.delivery_count)
     for stall in stalls(rows):
         link = found.get(stall[:6])
@@ -89,6 +90,10 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         if link.longest_brake is None or stall.end_us - stall.start_us > link.longest_us:
             link.longest_us = stall.end_us - stall.start_us
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
+    for breach in violations(rows):
+        link = found.get(tuple(breach[name] for name in LinkKey._fields))
+        if link is not None and breach["what"] == BEYOND_CREDIT and breach["certain"]:
+            link.violations += 1
     for link in found.values():
         link.advice = advice(
             longest_us=link.longest_us,
@@ -118,7 +123,7 @@ def advice(
         brake: what held the sender then; None without a stall.
         at_zero_us: time with link-credit 0.
         lasted_us: time in all.
-        violations: deliveries begun at link-credit 0.
+        violations: deliveries that were certainly begun without credit.
     """
     if violations:
         return f"the sender began {violations} deliveries without credit, which 2.6.7 forbids"

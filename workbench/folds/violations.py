@@ -11,8 +11,9 @@ from workbench.trace.schema import Row
 from .counters import Counters
 from .vantage import End, LinkKey, ends, is_set, link_key, other, value
 
+BEYOND_CREDIT = "beyond-credit"
 CLAUSES = {
-    "beyond-credit": "2.6.7",
+    BEYOND_CREDIT: "2.6.7",
     "beyond-window": "2.5.6",
     "delivery-id-missing": "2.7.5",
     "delivery-id-order": "2.6.12",
@@ -72,12 +73,12 @@ def _transfers(end: End) -> Iterator[dict[str, Any]]:
                 yield from _changed(row, number, current.get(step.link.key))
             continue
         if step.link is not None and step.link.attached and not step.link.limit.spoken:
-            yield _breach(row, "beyond-credit", by=step.link.begun)
+            yield _breach(row, BEYOND_CREDIT, by=step.link.begun)
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
         if step.over is not None:
             sure = end.own or step.over_furthest is not None
-            yield _breach(row, "beyond-credit", by=step.over, certain=sure)
+            yield _breach(row, BEYOND_CREDIT, by=step.over, certain=sure)
         yield from _numbered(row, last_id)
 
 

@@ -118,9 +118,11 @@ def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
     with pytest.raises(AnalysisError, match=r"trace: run rmq.*: column seq has a number twice"):
         open_trace(spark, target)
     part = tmp_path / "trace" / "again.parquet"
-    thin = pq.read_table(part).drop_columns(["ledger"]).replace_schema_metadata(None)
+    thin = pq.read_table(part).drop_columns(["vantage"]).replace_schema_metadata(None)
     pq.write_table(thin, part)
-    with pytest.raises(AnalysisError, match=r"trace/again\.parquet: not a trace: column ledger is"):
+    with pytest.raises(
+        AnalysisError, match=r"trace/again\.parquet: not a trace: missing columns vantage"
+    ):
         open_trace(spark, part.as_uri())
     with pytest.raises(AnalysisError, match=r"^nowhere://host/x\.pcap: Unrec"):
         ingest(spark, "nowhere://host/x.pcap", target)

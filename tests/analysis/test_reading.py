@@ -6,9 +6,12 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from tests.trace.versions import KEPT, lacking, less, more
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.reading import count_rows, open_trace, told, trace_files
+from workbench.analysis.rolling import _Reader
 from workbench.analysis.writing import write_answer
 from workbench.scenarios.run import run
 from workbench.trace import files
@@ -60,10 +63,42 @@ def test_another_version_is_refused(spark, written):
 
 
 def test_a_missing_column_is_named(spark, written):
-    """A file without `ledger` is no trace."""
+    """A file without a column that is never null is no trace."""
     path = written()
-    pq.write_table(pq.read_table(path).drop(["ledger"]), path)
-    assert "column ledger is missing" in refused(spark, path)
+    pq.write_table(pq.read_table(path).drop(["vantage"]), path)
+    assert refused(spark, path).endswith("not a trace: missing columns vantage")
+
+
+def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(spark, tmp_path):
+    """In one folder with what is written today; a recorder's stream reads it in the same way."""
+    old, folder = files.read(KEPT), tmp_path / "versions"
+    folder.mkdir()
+    wanted = []
+    for name, change, its in (
+        ("earlier", less, [lacking(row) for row in old]), ("later", more, old),
+    ):  # fmt: skip
+        table = change(pq.read_table(KEPT))
+        place = table.schema.get_field_index("run")
+        runs = [f"{name} {run}" for run in table.column("run").to_pylist()]
+        pq.write_table(table.set_column(place, "run", pa.array(runs)), folder / f"{name}.parquet")
+        wanted += [dataclasses.replace(row, run=f"{name} {row.run}") for row in its]
+    trace = open_trace(spark, folder)
+    by_place = [(row.run, row.seq) for row in wanted]
+    found = files.from_table(trace.frame.toArrow())
+    assert sorted(found, key=lambda row: by_place.index((row.run, row.seq))) == wanted
+    assert open_trace(spark, folder.as_uri()).rows == len(wanted)
+    reader = _Reader({"path": str(folder)})
+    end = reader.latestOffset({}, ReadAllAvailable())
+    stretches = [reader.read(one) for one in reader.partitions({}, end)]
+    streamed = [row for one in stretches for batch in one for row in files.from_table(batch)]
+    assert streamed == [dataclasses.replace(row, raw=None) for row in wanted]
+
+
+def test_a_trace_that_names_no_author_at_all_is_refused(spark, written):
+    """The column may be null, and so may be missing; a frame's row still needs it."""
+    path = written()
+    pq.write_table(pq.read_table(path).drop(["from_peer"]), path)
+    assert "column from_peer is null at seq" in refused(spark, path)
 
 
 def test_rows_out_of_order_are_refused(spark, written, rows):
@@ -79,16 +114,14 @@ def test_time_that_goes_back_is_refused(spark, written, rows):
     assert "column t_us goes back at seq 4" in refused(spark, written([*rows[:3], late, *rows[4:]]))
 
 
-def test_a_struct_that_lacks_fields_is_refused(spark, written):
-    """Its fields would be read as null, and every answer would be wrong."""
+def test_a_struct_whose_fields_have_other_types_is_refused(spark, written):
+    """They could not be read as what they are."""
     path = written()
     table = pq.read_table(path)
     place = table.schema.get_field_index("frame")
     thin = pa.array([{"channel": 1}] * table.num_rows)
     pq.write_table(table.set_column(place, "frame", thin), path)
-    assert "column frame is struct<channel: int64>, not struct<channel: int32" in refused(
-        spark, path
-    )
+    assert refused(spark, path).endswith("not a trace: another type in frame.channel (int64)")
 
 
 def test_a_name_with_signs_of_a_pattern_is_meant_literally(spark, tmp_path, rows):

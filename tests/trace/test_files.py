@@ -9,8 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trace.rows import any_row, race
+from tests.trace.versions import KEPT, lacking, less, more
 from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
+from workbench.trace.cut_fold import ColumnFold
 from workbench.trace.fields import FRAME_FIELDS
+from workbench.trace.fold import fold
+from workbench.trace.pieces import Pieces
 from workbench.trace.schema import LEDGER_FIELDS, arrow_schema
 
 
@@ -133,26 +137,59 @@ def test_damage_in_the_middle_of_a_file_is_one_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_another_schema_is_refused_naming_what_is_missing_and_what_is_extra(tmp_path):
+def test_another_schema_is_refused_naming_what_is_missing_and_what_has_another_type(tmp_path):
     """The reader of the line knows what to look for."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"run": ["r"], "speed": [1]}), path)
-    text = refused(path)
-    assert "missing columns seq, t_us" in text
-    assert "unknown columns speed" in text
+    assert refused(path).endswith("missing columns seq, t_us, vantage, event, protocol")
 
     table = files.to_table(race())
     other = table.set_column(1, pa.field("seq", pa.string()), pa.array(["a"] * table.num_rows))
     pq.write_table(other.replace_schema_metadata(None), path)
-    assert "another type in seq" in refused(path)
+    assert "another type in seq (string)" in refused(path)
+    thin = pa.array([{"channel": 1}] * table.num_rows)
+    place = table.schema.get_field_index("frame")
+    pq.write_table(table.set_column(place, "frame", thin), path)
+    assert refused(path).endswith("not a trace: another type in frame.channel (int64)")
 
 
-def test_another_version_is_refused_by_its_number(tmp_path):
+@pytest.mark.parametrize("version", ["99", "2", "2.0", "0"])
+def test_another_major_version_is_refused_by_its_number(tmp_path, version):
     """A trace of a later version is told from a file that is no trace."""
     path = tmp_path / "t.parquet"
-    table = files.to_table(race()).replace_schema_metadata({"workbench.trace.version": "99"})
+    table = files.to_table(race()).replace_schema_metadata({"workbench.trace.version": version})
     pq.write_table(table, path)
-    assert "schema version 99" in refused(path)
+    assert f"schema version {version}, and this is version 1" in refused(path)
+
+
+def test_a_trace_of_the_first_version_reads_as_it_was_written():
+    """A capture and a run, as they were kept before any field was added."""
+    assert trace_hash(files.read(KEPT)) == (
+        "666ed0cc5e56e0fdee649b40f02ecf22e3174e879fa99b878238bb06943e4f68"
+    )
+
+
+def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(tmp_path):
+    """Of columns and of fields in structs, by whoever reads a file: all of it, or a part."""
+    rows, table = files.read(KEPT), pq.read_table(KEPT)
+    later, earlier = tmp_path / "later.parquet", tmp_path / "earlier.parquet"
+    pq.write_table(more(table), later)
+    pq.write_table(less(table), earlier)
+    assert files.read(later) == rows
+    assert files.read(earlier) == [lacking(row) for row in rows]
+    for path, wanted in ((later, rows), (earlier, [lacking(row) for row in rows])):
+        pieces = Pieces(str(path), [str(path)])
+        for run in pieces.runs():
+            its = [row for row in wanted if row.run == run]
+            first, last = pieces.bounds(run)
+            assert pieces.rows(run, first, last + 1) == its
+            assert [row.seq for row in pieces.narrow_rows(run, first, last + 1)] == [
+                row.seq for row in its
+            ]
+            folding = ColumnFold()
+            for batch in pieces.batches(run, first, last + 1):
+                folding.take(batch)
+            assert folding.state() == fold(its)
 
 
 def test_a_file_by_another_writer_with_the_same_columns_is_a_trace(tmp_path):

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.trace.schema import (
     AMQP_1_0,
+    COLUMN_NAMES,
     COLUMNS,
     FRAME_EVENTS,
     SCHEMA_VERSION,
     VERSION_KEY,
-    arrow_schema,
-    same_type,
-    version_in,
+    fitted,
+    misfit,
+    words_of,
 )
 
 from .chunks import Chunks
@@ -92,24 +93,13 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     """
     from pyspark.sql import functions as F
 
-    from .compose import same
     from .schemas import TRACE
 
-    found = {column.name: column for column in spark.read.parquet(url).schema}
-    for column in TRACE:
-        if column.name not in found:
-            raise AnalysisError(f"{url}: not a trace: column {column.name} is missing")
-        kind = found[column.name].dataType
-        if not same(kind, column.dataType):
-            raise AnalysisError(
-                f"{url}: not a trace: column {column.name} is {kind.simpleString()[:60]}, "
-                f"not {column.dataType.simpleString()[:60]}"
-            )
-    version = found["run"].metadata.get(VERSION_KEY, SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        raise AnalysisError(
-            f"{url}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
-        )
+    there = spark.read.parquet(url)
+    known = [column for column in there.schema if column.name in COLUMN_NAMES]
+    versions = [column.metadata[VERSION_KEY] for column in known if VERSION_KEY in column.metadata]
+    arrow = there.select(*(column.name for column in known)).limit(0).toArrow().schema
+    _check_schema(url, arrow.with_metadata({VERSION_KEY: (versions or [SCHEMA_VERSION])[0]}))
     frame = spark.read.schema(TRACE).parquet(url)
     nulls = [F.count(F.when(F.col(name).isNull(), 1)).alias(f"no_{name}") for name in _REQUIRED]
     span = F.max("seq") - F.min("seq") + 1
@@ -231,27 +221,10 @@ def _checked(file: Path) -> int:
         raise AnalysisError(f"{file}: is not a Parquet file, or damaged: {reason}") from None
 
 
-def _check_schema(file: Path, schema: Any) -> None:
-    version = version_in(schema.metadata)
-    if version is not None and version != SCHEMA_VERSION:
-        raise AnalysisError(
-            f"{file}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
-        )
-    wanted = arrow_schema()
-    for column in wanted:
-        if column.name not in schema.names:
-            raise AnalysisError(f"{file}: not a trace: column {column.name} is missing")
-        found = schema.field(column.name).type
-        if not same_type(found, column.type):
-            raise AnalysisError(
-                f"{file}: not a trace: column {column.name} is {_short(found)}, "
-                f"not {_short(column.type)}"
-            )
-
-
-def _short(kind: Any) -> str:
-    text = str(kind)
-    return text if len(text) <= 60 else f"{text[:60]}... ({kind.num_fields} fields)"
+def _check_schema(where: Path | str, schema: Any) -> None:
+    words = misfit(schema)
+    if words:
+        raise AnalysisError(f"{where}: {words}")
 
 
 def _check_nulls(file: Path, parquet: Any) -> None:
@@ -286,12 +259,11 @@ def _check_rows(files: list[Path]) -> dict[str, int]:
         By run how many rows it has, if none of its rows is missing.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     last: dict[str, tuple[int, int]] = {}
     for file in files:
         try:
-            with pq.ParquetFile(file, read_dictionary=_AUTHOR) as parquet:
+            with words_of(file, _AUTHOR) as parquet:
                 _check_authors(file, parquet)
                 _check_order(file, parquet, last)
         except (pa.ArrowException, OSError) as error:
@@ -313,13 +285,13 @@ def _check_authors(file: Path, parquet: Any) -> None:
     def among(column: Any, words: Sequence[str]) -> Any:
         return pc.take(pc.is_in(column.dictionary, pa.array(words)), column.indices)
 
-    place = next(n for n, column in enumerate(parquet.schema) if column.path == "from_peer")
+    places = [n for n, column in enumerate(parquet.schema) if column.path == "from_peer"]
     for number in range(parquet.metadata.num_row_groups):
-        if _nulls_told(parquet, number, place) == 0:
+        if places and _nulls_told(parquet, number, places[0]) == 0:
             continue
         before = 0
         for batch in parquet.read_row_group(number, columns=_AUTHOR).to_batches():
-            event, protocol, author = (batch.column(name) for name in _AUTHOR)
+            event, protocol, author = fitted(batch, _AUTHOR).columns
             frame = pc.and_(among(event, FRAME_EVENTS), among(protocol, [AMQP_1_0]))
             at = pc.index(pc.and_(frame, pc.is_null(author)), True).as_py()
             if at >= 0:

@@ -117,7 +117,7 @@ class _Reader(DataSourceStreamReader):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from workbench.trace.schema import arrow_schema
+        from workbench.trace.schema import arrow_schema, fitted
 
         assert isinstance(partition, _Stretch)
         at = 0
@@ -127,10 +127,8 @@ class _Reader(DataSourceStreamReader):
                 first, end = max(0, partition.first - at), min(batch.num_rows, partition.end - at)
                 at += batch.num_rows
                 if first < end:
-                    part = pa.Table.from_batches([batch.slice(first, end - first)])
-                    part = part.append_column("raw", pa.nulls(end - first, pa.binary()))
-                    part = part.select(arrow_schema().names).cast(arrow_schema())
-                    yield from part.to_batches()
+                    part = pa.Table.from_batches([fitted(batch.slice(first, end - first))])
+                    yield from part.cast(arrow_schema()).to_batches()
                 if at >= partition.end:
                     return
 

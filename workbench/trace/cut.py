@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
-from .files import TraceFileError, few, trace_files
+from .files import TraceFileError, trace_files
 from .fold import Scope, State
 from .gates import Gates
-from .schema import Row
+from .schema import Row, few
 
 if TYPE_CHECKING:
     from .cut_fold import ColumnFold

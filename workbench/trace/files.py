@@ -13,15 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .schema import (
-    COLUMN_NAMES,
-    SCHEMA_VERSION,
-    STRUCT_COLUMNS,
-    Row,
-    arrow_schema,
-    same_type,
-    version_in,
-)
+from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, misfit
 
 BATCH_ROWS = 20_000
 _TUPLES = ("unknown", "brakes")
@@ -282,7 +274,7 @@ def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
         parquet = open_file(file)
         try:
             for batch in parquet.iter_batches(batch_size=batch_rows, columns=list(COLUMN_NAMES)):
-                yield from from_table(batch)
+                yield from from_table(fitted(batch))
         except (pa.ArrowException, OSError) as error:
             raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
         finally:
@@ -333,50 +325,14 @@ def open_file(file: Path) -> Any:
     except (pa.ArrowException, OSError) as error:
         raise TraceFileError(f"{file}: cannot be read: {reason(error)}") from error
     try:
-        _check(file, parquet.schema_arrow)
-    except TraceFileError:
+        words = misfit(parquet.schema_arrow)
+    except pa.ArrowException as error:
         parquet.close()
-        raise
+        raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
+    if words:
+        parquet.close()
+        raise TraceFileError(f"{file}: {words}")
     return parquet
-
-
-def _check(file: Path, schema: Any) -> None:
-    """Refuse a file whose columns are not those of a trace, and say how they differ."""
-    version = version_in(schema.metadata)
-    differences = _differences(schema)
-    if version is not None and version != SCHEMA_VERSION:
-        raise TraceFileError(
-            f"{file}: a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
-            + (f": {differences}" if differences else "")
-        )
-    if differences:
-        raise TraceFileError(f"{file}: not a trace: {differences}")
-
-
-def _differences(schema: Any) -> str:
-    wanted = arrow_schema()
-    missing = [name for name in COLUMN_NAMES if name not in schema.names]
-    extra = [name for name in schema.names if name not in COLUMN_NAMES]
-    other = []
-    for name in COLUMN_NAMES:
-        if name in schema.names and not same_type(schema.field(name).type, wanted.field(name).type):
-            other.append(name)
-    parts = [
-        f"{word} {few(names)}"
-        for word, names in (
-            ("missing columns", missing),
-            ("unknown columns", extra),
-            ("another type in", other),
-        )
-        if names
-    ]
-    return "; ".join(parts)
-
-
-def few(names: list[str], most: int = 6) -> str:
-    """The first of many names, and how many more there are."""
-    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def reason(error: BaseException) -> str:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from .batches import COLUMNS, TEXTS, completed
 from .files import TraceFileError, from_table, open_file, reason
-from .schema import COLUMN_NAMES, Row
+from .schema import COLUMN_NAMES, Row, fitted, words_of
 
 __all__ = ["Pieces"]
 
@@ -203,10 +202,11 @@ def _read(pieces: Sequence[_Piece], columns: Sequence[str]) -> Iterator[Any]:
     for piece in pieces:
         by_file.setdefault(piece.file, []).append(piece.group)
     for file, groups in by_file.items():
-        with _told(file), pq.ParquetFile(file, read_dictionary=["run", *TEXTS]) as parquet:
-            yield from parquet.iter_batches(
+        with _told(file), words_of(file, ("run", *TEXTS)) as parquet:
+            for batch in parquet.iter_batches(
                 batch_size=BATCH_ROWS, row_groups=groups, columns=list(columns)
-            )
+            ):
+                yield fitted(batch, columns)
 
 
 @contextmanager

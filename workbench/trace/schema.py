@@ -2,8 +2,9 @@
 
 Three rules for this file. Every column is declared once, in `COLUMNS`, with type, unit,
 nullability and meaning: the Arrow schema, the Spark schema and `data/README.md` are made from it.
-Whoever changes a column raises `SCHEMA_VERSION`. Nothing heavy is imported: Arrow comes in when
-`arrow_schema` is called.
+A column or field that may be null can be added as it is, for readers take what is missing as null
+and pass over what they do not know; any other change needs a new `SCHEMA_VERSION`. Nothing heavy is
+imported: Arrow comes in when a function needs it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from .fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SCHEMA_VERSION = "1"
+"""Of a later one, such as `1.2`, the first number alone decides whether it can be read."""
 VERSION_KEY = "workbench.trace.version"
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
@@ -270,21 +272,118 @@ def arrow_schema() -> Any:
     )
 
 
-def same_type(found: Any, wanted: Any) -> bool:
-    """Equal but for nullability, the names of list items and metadata, which writers vary."""
+def misfit(found: Any) -> str:
+    """Why rows with this Arrow schema cannot be read as a trace, in words; empty if they can.
+
+    What may be null may be missing, and there may be more; names of list items, nullability and
+    metadata are left to the writer.
+    """
+    version = version_in(found.metadata)
+    if version is not None and _major(version) != _major(SCHEMA_VERSION):
+        return f"a trace of schema version {version}, and this is version {SCHEMA_VERSION}"
+    missing, other = [], []
+    for column, wanted in zip(COLUMNS, arrow_schema(), strict=True):
+        if column.name in found.names:
+            other += _other_types(column.name, found.field(column.name).type, wanted.type)
+        elif not column.nullable:
+            missing.append(column.name)
+    parts = (("missing columns", missing), ("another type in", other))
+    words = "; ".join(f"{word} {few(names)}" for word, names in parts if names)
+    return words and f"not a trace: {words}"
+
+
+def _major(version: str) -> str:
+    return version.split(".")[0]
+
+
+def _other_types(name: str, found: Any, wanted: Any) -> list[str]:
+    """Which of a column and its fields, as far as they are there, have another type."""
     import pyarrow as pa
 
-    if pa.types.is_struct(wanted):
-        if not pa.types.is_struct(found):
-            return False
+    if pa.types.is_struct(wanted) and pa.types.is_struct(found):
         theirs = {field.name: field.type for field in found}
-        ours = {field.name: field.type for field in wanted}
-        return theirs.keys() == ours.keys() and all(
-            same_type(theirs[name], ours[name]) for name in ours
+        return [
+            one
+            for field in wanted
+            if field.name in theirs
+            for one in _other_types(f"{name}.{field.name}", theirs[field.name], field.type)
+        ]
+    if pa.types.is_list(wanted) and pa.types.is_list(found):
+        return _other_types(name, found.value_type, wanted.value_type)
+    kind = str(found) if len(str(found)) < 40 else f"{str(found)[:40]}..."
+    return [] if found == wanted else [f"{name} ({kind})"]
+
+
+def few(names: Sequence[str], most: int = 6) -> str:
+    """The first of many names, and how many more there are."""
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def fitted(rows: Any, names: Sequence[str] = ()) -> Any:
+    """A record batch of a trace with just these columns: null what it lacks, the rest left out.
+
+    Args:
+        rows: a batch whose schema is no `misfit`.
+        names: of columns, or of a struct's fields (`frame.more`); all columns if empty.
+    """
+    import pyarrow as pa
+
+    wanted = _chosen(tuple(names or COLUMN_NAMES))
+    there = rows.schema.names
+    arrays = [
+        _fitted(rows.column(name) if name in there else None, kind, rows.num_rows)
+        for name, kind in wanted.items()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(wanted))
+
+
+def words_of(file: Any, names: Sequence[str]) -> Any:
+    """A Parquet file of which these columns, as far as it has them, are read as words' numbers."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(file)
+    there = metadata.schema.to_arrow_schema().names
+    return pq.ParquetFile(
+        file, metadata=metadata, read_dictionary=[name for name in names if name in there]
+    )
+
+
+@cache
+def _chosen(names: tuple[str, ...]) -> dict[str, Any]:
+    """The types of columns by name, a struct's with the fields that are named."""
+    import pyarrow as pa
+
+    schema = arrow_schema()
+    found: dict[str, Any] = {}
+    for name in names:
+        top, _, inner = name.partition(".")
+        kind = schema.field(top).type
+        if inner:
+            so_far = list(found[top]) if top in found else []
+            kind = pa.struct([*so_far, kind.field(inner)])
+        found[top] = kind
+    return found
+
+
+def _fitted(column: Any, wanted: Any, count: int) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column is None:
+        return pa.nulls(count, wanted)
+    if not pa.types.is_struct(wanted):
+        return column
+    there = [field.name for field in column.type]
+    if there == [field.name for field in wanted]:
+        return column
+    inner = [
+        _fitted(
+            pc.struct_field(column, field.name) if field.name in there else None, field.type, count
         )
-    if pa.types.is_list(wanted):
-        return bool(pa.types.is_list(found)) and same_type(found.value_type, wanted.value_type)
-    return bool(found == wanted)
+        for field in wanted
+    ]
+    return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
 
 
 def version_in(metadata: Mapping[bytes, bytes] | None) -> str | None:

@@ -360,9 +360,13 @@ def test_the_note_on_publisher_grants_holds():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_importers_short_cut_makes_the_rows_of_the_recorder(name):
     """The importer builds its rows by hand for speed; they are those of `frame_row`."""
+    in_message = {}
     for row in imported(name):
         if row.kind == "protocol-header":
             continue
+        link = (row.connection, row.session, row.link, row.attach_no, row.link_sender)
+        if row.kind == "transfer":
+            in_message[link] = bool(row.frame.get("more"))
         scope = SimpleNamespace(
             session=row.session,
             link=row.link,
@@ -371,6 +375,7 @@ def test_the_importers_short_cut_makes_the_rows_of_the_recorder(name):
             link_ledger=row.ledger,
             session_ledger=None,
             unknown=row.unknown,
+            in_message=in_message.get(link, False),
         )
         about = ("run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection")
         plain = frame_row(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.trace.braking import blocked_intervals, held_by
 from workbench.trace.fold import Scope
 from workbench.views import theme
 from workbench.views.charts import (
     CreditChart,
-    blocked_intervals,
     busiest_link,
     credit_chart,
     credit_steps,
@@ -40,7 +40,7 @@ def test_a_blocked_interval_is_shaded_with_its_brake(story):
     run.flow(1, "received", 5)
     run.t_us = 2000
     run.transfer(2, "sent", 2, 4)
-    assert blocked_intervals(run.rows, LINK) == [(0, 900, "link-credit")]
+    assert blocked_intervals(run.rows, held_by(run.rows, LINK)) == [(0, 900, "link-credit")]
     chart = credit_chart(run.rows)
     assert source(chart, "held: link-credit") == {"left": [0.0], "right": [0.9]}
 

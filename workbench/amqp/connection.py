@@ -277,6 +277,7 @@ class Connection:
             link.attach_no,
             link.ledger(),
             session.ledger(),
+            link.in_message,
         )
 
     # -- time -----------------------------------------------------------------------------------

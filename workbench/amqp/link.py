@@ -123,6 +123,11 @@ class Link:
         return self.ROLE
 
     @property
+    def in_message(self) -> bool:
+        """This end sends, and frames of a message that it has begun are still to be sent."""
+        return False
+
+    @property
     def attached(self) -> bool:
         """Both ends are attached."""
         return self.state is ATTACHED

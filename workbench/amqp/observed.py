@@ -297,6 +297,7 @@ class ObservedScope:
         link_ledger: known link counters, None where no link is concerned.
         session_ledger: known session counters, None where no session is concerned.
         unknown: counters in scope whose value cannot be known.
+        in_message: the latest transfer of the link said that more of its message comes.
     """
 
     session: int | None = None
@@ -307,6 +308,7 @@ class ObservedScope:
     link_ledger: Ledger | None = None
     session_ledger: Ledger | None = None
     unknown: tuple[str, ...] = ()
+    in_message: bool = False
 
 
 def unpaired_link(session: ObservedSession, sender_is_client: bool | None = None) -> ObservedLink:

@@ -419,6 +419,7 @@ class ConnectionObserver:
             scope.link, scope.attach_no = link.name, link.attach_no
             scope.link_ledger, link_unknown = link.ledger()
             scope.unknown = link_unknown + unknown
+            scope.in_message = link.open_delivery is True
         return scope
 
 

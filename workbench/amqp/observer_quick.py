@@ -43,6 +43,7 @@ class Place(NamedTuple):
     link: str | None
     link_sender: str | None
     attach_no: int | None
+    in_message: bool
 
 
 class QuickObserver:
@@ -66,7 +67,7 @@ class QuickObserver:
         self._connection = connection
         self._places = places
         self._counts = counts
-        self._known: dict[tuple[bool, ObservedSession, ObservedLink | None], int] = {}
+        self._known: dict[tuple[bool, ObservedSession, ObservedLink | None, bool], int] = {}
         self._sessions: dict[tuple[bool, int], ObservedSession | None] = {}
         self._whole: set[ObservedLink] = set()
 
@@ -248,7 +249,8 @@ class QuickObserver:
         return whole
 
     def _place(self, from_client: bool, session: ObservedSession, link: ObservedLink | None) -> int:
-        key = (from_client, session, link)
+        in_message = link is not None and link.open_delivery is True
+        key = (from_client, session, link, in_message)
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self._places)
@@ -256,7 +258,9 @@ class QuickObserver:
             if link is not None:
                 sender = CLIENT if link.sender_is_client else BROKER
                 scope = (link.name, sender, link.attach_no)
-            self._places.append(Place(self._connection, from_client, session.ordinal, *scope))
+            self._places.append(
+                Place(self._connection, from_client, session.ordinal, *scope, in_message)
+            )
         return place
 
 

@@ -21,6 +21,8 @@ class ItemScope(NamedTuple):
         session_ledger: `next_incoming_id, incoming_window, next_outgoing_id, outgoing_window,
             remote_incoming_window, remote_outgoing_window`; what only the peer's begin can tell
             is left out until it has come.
+        in_message: this end sends over the link, and frames of a message that it has begun are
+            still to be sent.
     """
 
     session: int | None = None
@@ -29,6 +31,7 @@ class ItemScope(NamedTuple):
     attach_no: int | None = None
     link_ledger: Ledger | None = None
     session_ledger: Ledger | None = None
+    in_message: bool = False
 
 
 NOWHERE = ItemScope()

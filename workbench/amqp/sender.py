@@ -117,6 +117,11 @@ class SenderLink(Link):
     # -- sending --------------------------------------------------------------------------------
 
     @property
+    def in_message(self) -> bool:
+        """Frames of a message that was begun are still to be sent."""
+        return self.sending is not None
+
+    @property
     def obstacle(self) -> str | None:
         """Why no delivery can start now, with what would be legal; None if one can."""
         if self.state.value != "ATTACHED":

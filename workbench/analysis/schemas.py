@@ -155,7 +155,7 @@ THROUGHPUT = _answer(
     ("connection_rate", _REAL, "the same of all links of this sender on this connection"),
     ("share", _REAL, "of what this peer sent on this connection in the window"),
     ("jain", _REAL, "Jain's index of fairness between those links"),
-    ("blocked_us", _LONG, "time with credit behind a closed session window"),
+    ("head_of_line_us", _LONG, "time with credit behind a closed session window"),
 )
 VIOLATIONS = _answer(
     *LINK_KEY,

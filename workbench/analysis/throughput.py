@@ -51,7 +51,7 @@ def throughput(window_us: int = WINDOW_US, chunks: Chunks = Chunks()) -> Transfo
         raise AnalysisError(f"a window of {window_us} µs has no length; legal: 1 or more")
 
     def transform(trace: DataFrame) -> DataFrame:
-        parts = [_counted(trace, window_us, chunks), _blocked(trace, window_us, chunks)]
+        parts = [_counted(trace, window_us, chunks), _head_of_line(trace, window_us, chunks)]
         found = merged([*parts, _queues(trace)], (*LINK, "k"))
         queue = F.max("queue").over(Window.partitionBy(*LINK))
         return _shared(found.withColumn("queue", queue), window_us)
@@ -101,7 +101,7 @@ def _queues(trace: DataFrame) -> DataFrame:
     return rows.groupBy(*LINK).agg(F.min_by("queue", "seq").alias("queue"))
 
 
-def _blocked(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
+def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     """How long in each window a link had credit behind a closed session window."""
     rows = rows_seen(trace)
     keys = (*LINK, VIEW)
@@ -119,12 +119,12 @@ def _blocked(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     remembered = {name: F.col(name) for name in ("shut", "has")}
     read = running(events, chunks, remembered)
     holds, held = (F.col(f"{now}_shut.it") & F.col(f"{now}_has.it") for now in ("now", "was"))
-    blocked = intervals(read, holds, held, ends, keys, chunks).where("end_us > start_us")
+    held_up = intervals(read, holds, held, ends, keys, chunks).where("end_us > start_us")
     first, last = (_window(F.col(name), window_us) for name in ("start_us", "end_us"))
-    each = blocked.withColumn("k", F.explode(F.sequence(first, last)))
+    each = held_up.withColumn("k", F.explode(F.sequence(first, last)))
     start = F.col("k") * window_us
     inside = F.least(F.col("end_us"), start + window_us) - F.greatest(F.col("start_us"), start)
-    return each.groupBy(*LINK, "k").agg(F.sum(inside).alias("blocked_us"))
+    return each.groupBy(*LINK, "k").agg(F.sum(inside).alias("head_of_line_us"))
 
 
 def _changes(read: DataFrame, now: Column, before: Column) -> DataFrame:
@@ -160,6 +160,6 @@ def _shared(found: DataFrame, window_us: int) -> DataFrame:
             "connection_rate": total * F.lit(1e6) / F.lit(window_us),
             "share": F.when(total > 0, messages / total),
             "jain": F.when(squares > 0, total * total / (F.col("links") * squares)),
-            "blocked_us": F.coalesce("blocked_us", F.lit(0).cast("long")),
+            "head_of_line_us": F.coalesce("head_of_line_us", F.lit(0).cast("long")),
         }
     )

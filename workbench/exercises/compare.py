@@ -28,7 +28,8 @@ class Result:
         flows: sent by the receiver.
         time_us: from the first flow to the last arrival.
         rate: messages a second.
-        held: part of that time in which the sender was held by link-credit, 0 to 1.
+        held: part of the link's time up to the last arrival in which link-credit blocked the
+            sender, 0 to 1.
     """
 
     rule: str
@@ -41,14 +42,13 @@ class Result:
 
 def result(played: Run, rule: str) -> Result:
     """Measure one run."""
-    time_us = measure.duration_us(played.rows)
     return Result(
         rule=rule,
         messages=measure.messages(played.rows, event="received"),
         flows=len(measure.grants(played.rows)),
-        time_us=time_us,
+        time_us=measure.duration_us(played.rows),
         rate=measure.rate(played.rows),
-        held=measure.held_us(played.rows, LINK_CREDIT) / time_us if time_us else 0.0,
+        held=measure.blocked_share(played.rows, LINK_CREDIT),
     )
 
 

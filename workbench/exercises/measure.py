@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.trace import braking
+from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
 MICROSECONDS = 1_000_000
@@ -142,35 +144,36 @@ def observed_grants(rows: Iterable[Row]) -> list[Row]:
     return [row for row in flows if (row.frame or {}).get("link_credit") is not None]
 
 
-def held_us(rows: Sequence[Row], brake: str) -> int:
-    """How long a brake held the queue's link, from the client's first flow to the last arrival."""
-    flows = frames(rows, "flow", from_peer=CLIENT)
+def blocked_us(rows: Sequence[Row], brake: str) -> int:
+    """How long a brake blocked the queue's link in all, as the charts shade it."""
+    return braking.blocked_us(rows, _queues_link(rows)).get(brake, 0)
+
+
+def blocked_share(rows: Sequence[Row], brake: str) -> float:
+    """The same as a part of the time from the link's beginning to the last arrival; 0 to 1."""
     arrivals = frames(rows, "transfer", event=RECEIVED, from_peer=BROKER)
-    if not flows or not arrivals:
-        return 0
-    begin, end = flows[0].t_us, arrivals[-1].t_us
-    total, since, holding = 0, begin, False
-    for row in rows:
-        if row.brake is None or row.link_sender != BROKER:
-            continue
-        now = min(max(row.t_us, begin), end)
-        if holding:
-            total += now - since
-        since, holding = now, row.brake == brake
-    return total
+    begins = [row for row, held in zip(rows, _queues_link(rows), strict=True) if held.known]
+    time_us = arrivals[-1].t_us - begins[0].t_us if arrivals and begins else 0
+    return blocked_us(rows, brake) / time_us if time_us else 0.0
 
 
 def starvations(rows: Sequence[Row], brake: str) -> list[Row]:
     """The rows at which that brake stopped the queue's link after it had begun to send."""
     found: list[Row] = []
-    begun, holding = False, False
-    for row in rows:
-        if row.link_sender != BROKER or _peer(row) != BROKER:
+    begun, blocked = False, False
+    for row, held in zip(rows, _queues_link(rows), strict=True):
+        begun = begun or (
+            row.kind == "transfer" and row.event == SENT and row.link_sender == BROKER
+        )
+        if not begun:
             continue
-        begun = begun or (row.kind == "transfer" and row.event == SENT)
-        if row.brake is None or not begun:
-            continue
-        if row.brake == brake and not holding:
+        if held.brake == brake and not blocked:
             found.append(row)
-        holding = row.brake == brake
+        blocked = held.brake == brake
     return found
+
+
+def _queues_link(rows: Sequence[Row]) -> list[Held]:
+    """After each row, what holds the broker on the first link over which it sends."""
+    link = next(iter(links_of(rows, sender=BROKER)), None)
+    return [Held()] * len(rows) if link is None else held_by(rows, link)

@@ -8,8 +8,7 @@ from typing import Any
 from workbench.presets import Preset
 from workbench.scenarios.publishers import QUEUES
 from workbench.scenarios.run import Run, run
-from workbench.trace.brakes import NO_MESSAGE
-from workbench.trace.braking import held_by, held_us, links_of
+from workbench.trace.braking import blocked_us, held_by, links_of
 from workbench.trace.fold import Scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count
@@ -122,8 +121,7 @@ def link_named(played: Run, name: str) -> Scope:
 def stalls_us(played: Run, link: str = FIRST) -> dict[str, int]:
     """How long each brake held a link's sender that had a message, in us, the longest first."""
     held = held_by(played.rows, link_named(played, link))
-    total = held_us(played.rows, held)
-    total.pop(NO_MESSAGE, None)
+    total = blocked_us(played.rows, held)
     return dict(sorted(total.items(), key=lambda item: -item[1]))
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from workbench.presets import Preset
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.windows import OUT, OUT_EXPRESS, QUEUE, RECEIVERS, TARGET
-from workbench.trace.brakes import NO_MESSAGE
-from workbench.trace.braking import held_by, held_us, links_of
+from workbench.trace.braking import blocked_us, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 from workbench.trace.words import count
 
@@ -248,8 +247,7 @@ def layer_table(messages: int, preset: Preset | str = PRESET) -> Table:
     lines = []
     for name, played in layers(messages, preset).items():
         (link,) = links_of(played.rows, sender=BROKER)
-        total = held_us(played.rows, held_by(played.rows, link))
-        total.pop(NO_MESSAGE, None)
+        total = blocked_us(played.rows, held_by(played.rows, link))
         longest = max(total, key=total.__getitem__, default="none")
         lines.append(
             (

@@ -29,7 +29,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
     if window_us < 1:
         raise ValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
     rows = list(rows)
-    blocked = _blocked(rows)
+    held_up = _head_of_line(rows)
     links = _counted(once(rows), window_us)
     queues: dict[LinkKey, str] = {}
     for row in rows:
@@ -51,7 +51,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
             total = sum(all_messages)
             squares = sum(one * one for one in all_messages)
             start = window * window_us
-            spells = blocked.get(key)
+            spells = held_up.get(key)
             queue = queues.get(key)
             there = None if queue is None else queued[key.run, queue, key.link_sender, window]
             found.append(
@@ -67,7 +67,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
                     "connection_rate": total * 1e6 / window_us,
                     "share": messages / total if total else None,
                     "jain": total * total / (len(all_messages) * squares) if squares else None,
-                    "blocked_us": spells.within(start, start + window_us) if spells else 0,
+                    "head_of_line_us": spells.within(start, start + window_us) if spells else 0,
                 }
             )
     return sorted(
@@ -106,7 +106,7 @@ def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, lis
     return found
 
 
-def _blocked(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
+def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
     """When each link had credit while its session's window was closed."""
     found: dict[LinkKey, Spells] = {}
     for end in ends(rows):

@@ -26,7 +26,7 @@ from .run import run as play
 
 # Counts up when a change to the model lets runs go otherwise than before, so that an older code can
 # say why its run is not the same any more.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 
 # So many acts that are refused are left out one by one; after that the others are left out at once.
 MOST_REFUSED = 10

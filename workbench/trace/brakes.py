@@ -1,6 +1,8 @@
 """What holds a link's sender: one pure function, one order.
 
-A sender with nothing to send is held by nothing else worth naming, so `no-message` comes first.
+A sender is *blocked* while it has something to send and a brake is on. One with nothing to send is
+held by nothing else worth naming, so `no-message` comes first. In the middle of a message there is
+something to send, and no credit is needed for it: the first frame has spent it [2.6.7].
 After that the order goes from the innermost brake (one link's credit) to the outermost (the TCP
 connection), with the brakes of the other protocols and of the broker's inside between them. An
 alarm works by closing windows: while one is on, the closed window is put down to it first.
@@ -47,11 +49,17 @@ WORDS: dict[str, str] = {
 }
 
 
+def is_blocked(brake: str | None) -> bool:
+    """Whether a sender whose first brake this is has something to send and cannot."""
+    return brake not in (None, NO_MESSAGE, NONE)
+
+
 def brakes(
     *,
     link_credit: int | None = None,
     available: int | None = None,
     remote_incoming_window: int | None = None,
+    in_message: bool = False,
     unconfirmed: bool = False,
     prefetch: bool = False,
     qpid_window: bool = False,
@@ -67,6 +75,7 @@ def brakes(
         link_credit: the sender's own link-credit, in messages [AMQP 1.0, 2.6.7].
         available: messages it could send now if it had credit.
         remote_incoming_window: transfer frames its session may still send [2.5.6].
+        in_message: frames of a message that it has begun are still to be sent.
         unconfirmed: the receiver withholds credit because of messages not confirmed yet; it shows
             only where the credit is used up.
         prefetch: an AMQP 0-9-1 consumer's prefetch is full.
@@ -75,10 +84,10 @@ def brakes(
         alarm: a resource alarm is on; it holds whoever finds the window closed.
         tcp: the connection takes no more octets.
     """
-    no_credit = link_credit is not None and link_credit <= 0
+    no_credit = link_credit is not None and link_credit <= 0 and not in_message
     no_window = remote_incoming_window is not None and remote_incoming_window <= 0
     holds = {
-        NO_MESSAGE: available is not None and available <= 0,
+        NO_MESSAGE: available is not None and available <= 0 and not in_message,
         UNCONFIRMED: unconfirmed and no_credit,
         LINK_CREDIT: no_credit,
         PREFETCH: prefetch,

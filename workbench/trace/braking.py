@@ -28,6 +28,7 @@ class Held:
         link_credit: the sender's own, in messages.
         available: messages it has to send.
         window: remote-incoming-window of its session, in transfer frames.
+        in_message: frames of a message that it has begun are still to be sent.
         unconfirmed: messages of the link that no queue has confirmed, as the receiver counts them.
         withheld: the receiver grants nothing more for want of confirms.
         alarms: resource alarms that are on, in order of beginning.
@@ -39,6 +40,7 @@ class Held:
     link_credit: int | None = None
     available: int | None = None
     window: int | None = None
+    in_message: bool = False
     unconfirmed: int | None = None
     withheld: bool = False
     alarms: tuple[str, ...] = ()
@@ -85,6 +87,7 @@ class Braking:
             link_credit=now.link_credit,
             available=now.available,
             remote_incoming_window=now.window,
+            in_message=now.in_message,
             unconfirmed=now.withheld,
             # An alarm closes the broker's incoming windows, so it holds the clients that send.
             alarm=bool(now.alarms) and self.link.link_sender == CLIENT,
@@ -121,6 +124,9 @@ class Braking:
         if here:
             fields |= {"link_credit": "link_credit", "available": "available"}
             found["known"] = True
+        if here and row.kind == "transfer" and row.from_peer == self.link.link_sender:
+            frame = row.frame or {}
+            found["in_message"] = bool(frame.get("more")) and not frame.get("aborted")
         for field, name in fields.items():
             if field in ledger:
                 found[name] = ledger[field]
@@ -185,6 +191,18 @@ def held_intervals(rows: Sequence[Row], held: Sequence[Held]) -> Intervals:
     if binding != brakes.NONE and last > since:
         found.append((since, last, binding))
     return found
+
+
+def blocked_intervals(rows: Sequence[Row], held: Sequence[Held]) -> Intervals:
+    """When the sender had something to send and a brake was on: begin, end, brake."""
+    return [one for one in held_intervals(rows, held) if brakes.is_blocked(one[2])]
+
+
+def blocked_us(rows: Sequence[Row], held: Sequence[Held]) -> dict[str, int]:
+    """How long each brake blocked the sender, in us, in the order of `brakes.ORDER`."""
+    return {
+        brake: time_us for brake, time_us in held_us(rows, held).items() if brakes.is_blocked(brake)
+    }
 
 
 def held_us(rows: Sequence[Row], held: Sequence[Held]) -> dict[str, int]:

@@ -113,6 +113,7 @@ def _pattern(
         link_sender=place.link_sender,
         attach_no=place.attach_no,
         session_ledger={name: counted[name] for name in _COUNTERS if name not in _OF_LINK},
+        in_message=place.in_message,
     )
     if place.link_sender is not None:
         known = {name: counted[name] for name in _OF_LINK if counted[name] != ABSENT}

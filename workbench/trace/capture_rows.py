@@ -54,15 +54,23 @@ def _sign(value: int | None) -> int | None:
 
 
 @cache
-def _brakes(credit: int | None, available: int | None, window: int | None) -> tuple[str, ...]:
-    return brakes(link_credit=credit, available=available, remote_incoming_window=window)
+def _brakes(
+    credit: int | None, available: int | None, window: int | None, in_message: bool
+) -> tuple[str, ...]:
+    return brakes(
+        link_credit=credit,
+        available=available,
+        remote_incoming_window=window,
+        in_message=in_message,
+    )
 
 
-def _brakes_of(ledger: Ledger) -> tuple[str, ...]:
+def _brakes_of(ledger: Ledger, in_message: bool) -> tuple[str, ...]:
     return _brakes(
         _sign(ledger["link_credit"]),
         _sign(ledger.get("available")),
         _sign(ledger.get("remote_incoming_window")),
+        in_message,
     )
 
 
@@ -144,7 +152,7 @@ class RowMaker:
         held: tuple[str, ...] = ()
         brake = None
         if link is not None and ledger and "link_credit" in ledger:
-            held = _brakes_of(ledger)
+            held = _brakes_of(ledger, scope.in_message)
             brake = first(held)
         return Row(
             run=self.run,

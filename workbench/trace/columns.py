@@ -24,7 +24,7 @@ from .fields import EXTRA_JSON
 from .flatten import json_text, plain
 from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
 from .shaped import DETAIL, Shape, table_of
-from .taps import Recorder, frame_row
+from .taps import LinkKey, Recorder, frame_row
 
 BATCH_ROWS = 100_000
 STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
@@ -145,6 +145,9 @@ class ColumnRecorder(Recorder):
         elif type(link) is SenderLink:
             counters = link.counters
             free = counters.link_credit and counters.available and window and not self._full
+            in_message = link.in_message
+            if in_message or self._in_message:
+                self._goes_on(self._key(flight, session, link, outgoing), in_message)
             held = brakes.NONE if free else self._held(flight, session, link, outgoing)
         else:
             return False
@@ -205,15 +208,20 @@ class ColumnRecorder(Recorder):
         self._last[link] = (alike, shape)
         return shape
 
+    def _key(self, flight: Any, session: Any, link: Any, outgoing: bool) -> LinkKey:
+        sender = flight_peer(flight, outgoing)
+        return flight.connection, session.ordinal, link.name, link.attach_no, sender
+
     def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
         """What holds a link's sender, all of it in one text: part of a row's shape."""
+        place = self._key(flight, session, link, outgoing)
         sender = flight_peer(flight, outgoing)
-        place = (flight.connection, session.ordinal, link.name, link.attach_no, sender)
         return " ".join(
             brakes.brakes(
                 link_credit=link.counters.link_credit,
                 available=link.counters.available,
                 remote_incoming_window=session.counters.remote_incoming_window,
+                in_message=link.in_message,
                 unconfirmed=place in self._unconfirmed,
                 alarm=bool(self._alarms) and sender == CLIENT,
                 tcp=(flight.connection, sender) in self._full,

@@ -94,8 +94,9 @@ def frame_row(
         connection: `c1`, `c2`, ...
         scope: what it concerns, with the counters of the end that logs it: an object with
             `session`, `link`, `attach_no`, `link_ledger`, `session_ledger`, and either
-            `link_sender` (a peer) or `link_sender_is_local`; it may have `unknown`, names of
-            ledger fields. None if it concerns neither session nor link.
+            `link_sender` (a peer) or `link_sender_is_local`; it may have `in_message`, whether the
+            link's sender is in the middle of a message, and `unknown`, names of ledger fields.
+            None if it concerns neither session nor link.
         ledger_source: `own`, `shadow` or `observed`.
         t_raw_us: the packet clock, for a capture.
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
@@ -161,14 +162,20 @@ def _concern(
     row.ledger = ledger
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
-        _brake(row, alarm, unconfirmed, full)
+        _brake(row, alarm, unconfirmed, full, getattr(scope, "in_message", False))
 
 
 def _link_key(row: Row) -> LinkKey:
     return row.connection, row.session, row.link, row.attach_no, row.link_sender
 
 
-def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey], full: frozenset[EndKey]) -> None:
+def _brake(
+    row: Row,
+    alarm: bool,
+    unconfirmed: frozenset[LinkKey],
+    full: frozenset[EndKey],
+    in_message: bool,
+) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
     if row.link is None or "link_credit" not in ledger:
@@ -177,6 +184,7 @@ def _brake(row: Row, alarm: bool, unconfirmed: frozenset[LinkKey], full: frozens
         link_credit=ledger["link_credit"],
         available=ledger.get("available"),
         remote_incoming_window=ledger.get("remote_incoming_window"),
+        in_message=in_message,
         unconfirmed=_link_key(row) in unconfirmed,
         # An alarm closes the broker's incoming windows, so it holds the clients that send.
         alarm=alarm and row.link_sender == CLIENT,
@@ -222,6 +230,7 @@ class Recorder:
         self._alarms: set[str] = set()
         self._unconfirmed = NO_LINKS
         self._full = NO_ENDS
+        self._in_message: set[LinkKey] = set()  # links of which a message is under way
 
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
@@ -305,7 +314,10 @@ class Recorder:
         if counters:
             row.ledger, row.ledger_source = counters, OWN
             if link_sender is not None and peer_of(vantage) == link_sender:
-                _brake(row, bool(self._alarms), self._unconfirmed, self._full)
+                _brake(
+                    row, bool(self._alarms), self._unconfirmed, self._full,
+                    _link_key(row) in self._in_message,
+                )  # fmt: skip
         self._add(row)
 
     def series(
@@ -368,7 +380,16 @@ class Recorder:
             unconfirmed=self._unconfirmed,
             full=self._full,
         )
+        if row.kind == "transfer" and row.brake is not None:
+            self._goes_on(_link_key(row), getattr(scope, "in_message", False))
         self._add(row)
+
+    def _goes_on(self, link: LinkKey, in_message: bool) -> None:
+        """After a transfer of the link more of its message is to be sent, or not."""
+        if in_message:
+            self._in_message.add(link)
+        else:
+            self._in_message.discard(link)
 
     def _known(self, name: str) -> bool:
         if name in GROUP_OF:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.trace import brakes
-from workbench.trace.braking import Held, held_by, held_intervals, held_us, links_of
+from workbench.trace.braking import Held, blocked_intervals, held_by, held_us, links_of
 from workbench.trace.fold import Scope
 from workbench.trace.schema import CLIENT, Row
 
@@ -95,8 +95,7 @@ def brake_chart(
     )
     steps = {name: counter_steps(rows, held, field) for name, field, _ in LINES}
     top = top_of(steps.values())
-    stalls = [one for one in held_intervals(rows, held) if one[2] != brakes.NO_MESSAGE]
-    shade(chart, stalls, top)
+    shade(chart, blocked_intervals(rows, held), top)
     lines = [
         step_line(chart, name, steps[name], rows[-1].t_us, look)
         for name, _, look in LINES

@@ -14,14 +14,13 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
-from workbench.trace import brakes
+from workbench.trace.braking import blocked_intervals, held_by
 from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
 from . import theme
 from .time_chart import (
     FollowingChart,
-    Intervals,
     Look,
     Steps,
     finish,
@@ -85,22 +84,6 @@ def _side(row: Row, link: Scope) -> str:
     return "sender" if peer == link.link_sender else "receiver"
 
 
-def blocked_intervals(rows: Sequence[Row], link: Scope) -> Intervals:
-    """When a brake held the link's sender, and which: the brake of its rows until the next row."""
-    intervals: Intervals = []
-    since, holding = 0, brakes.NONE
-    last = rows[-1].t_us if rows else 0
-    for row in rows:
-        if row.brake is None or link_scope(row) != link or row.brake == holding:
-            continue
-        if holding != brakes.NONE and row.t_us > since:
-            intervals.append((since, row.t_us, holding))
-        since, holding = row.t_us, row.brake
-    if holding != brakes.NONE and last > since:
-        intervals.append((since, last, holding))
-    return intervals
-
-
 def credit_chart(
     rows: Iterable[Row],
     link: Scope | None = None,
@@ -110,7 +93,7 @@ def credit_chart(
     width: int = 900,
     height: int = 260,
 ) -> Any:
-    """Link credit over time at both ends, with the intervals in which the sender was held.
+    """Link credit over time at both ends, with the intervals in which the sender was blocked.
 
     Args:
         rows: trace rows in order of `seq`.
@@ -135,7 +118,7 @@ def credit_chart(
     steps = credit_steps(rows, link) if link else {}
     top = top_of(steps.values())
     if link is not None:
-        shade(chart, blocked_intervals(rows, link), top)
+        shade(chart, blocked_intervals(rows, held_by(rows, link)), top)
     lines = [
         step_line(chart, side, line, rows[-1].t_us, LOOKS[side], LEGENDS[side])
         for side, line in steps.items()

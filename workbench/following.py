@@ -58,7 +58,7 @@ def follow(
     if not place.is_dir():
         raise AnalysisError(f"{folder}: no such folder; a recorder that runs has made one")
     return Follower(
-        get_spark(spark, say=say, quick=True, more=SMALL),
+        get_spark(spark, say=say, quick=True, suited=SMALL),
         place,
         checkpoint,
         begin=LiveFold,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AnalysisError"]
+__all__ = ["UNSEEN", "AnalysisError"]
 
 
 class AnalysisError(Exception):
@@ -10,3 +10,10 @@ class AnalysisError(Exception):
 
     The text is one line and names the file, and the column where one is to blame.
     """
+
+
+UNSEEN = (
+    "this program sees it and Spark's executors do not; put it into a folder that all machines"
+    " share, or at a URL"
+)
+"""Of a file or folder, where Spark runs on other machines."""

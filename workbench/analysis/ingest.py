@@ -30,7 +30,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
-from .errors import AnalysisError
+from .errors import UNSEEN, AnalysisError
 from .jobs import watched
 from .parts import Part
 from .places import Target, captures, fetched, is_url, part_name, spark_path, target_at
@@ -327,7 +327,13 @@ class _Job:
 
         with told():
             given = self.spark.sparkContext.parallelize(list(enumerate(files)), len(files))
-            return given.map(one).collect()
+            parts = given.map(one).collect()
+        return [
+            (name, part._replace(problem=f"{Path(capture).name}: {UNSEEN}"))
+            if part.missing and Path(capture).exists()
+            else (name, part)
+            for capture, (name, part) in zip(files, parts, strict=True)
+        ]
 
     def _by_spark(self, files: Sequence[str]) -> list[tuple[str, Part]]:
         """Each capture is read by a task, and its rows are written by Spark."""

@@ -84,7 +84,7 @@ def _train(java: Java, trace: Path, more: Mapping[str, str], part: Path, say: Sa
     """One run that Java watches, and then what it makes of what it has seen."""
     seen = part.with_name(f"{part.name}.seen")
     say("Java watches a start of Spark and a question: about 30 seconds, once")
-    settings = Settings(memory=MEMORY, master="local[2]", quick=True).spark()
+    settings = Settings(memory=MEMORY, master="local[2]", quick=True).spark({})
     watch = (*QUIET, *NO_COUNTS, "-XX:AOTMode=record", f'"-XX:AOTConfiguration={seen}"')
     settings |= {**more, JAVA_OPTIONS: " ".join([settings[JAVA_OPTIONS], *watch])}
     process = start_java(settings, java.home)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from workbench.trace.files import TraceFileError, write_tables
 from workbench.trace.importer import CaptureError, read_tables, run_name
 
-from .errors import AnalysisError
-from .places import fetched, part_name
+from .errors import UNSEEN, AnalysisError
+from .places import fetched, is_url, part_name
 
 __all__ = ["Part", "write_part"]
 
@@ -27,6 +27,7 @@ class Part(NamedTuple):
         problem: why nothing was written; empty if all is well.
         kept: its part is there already, so it was not read.
         fatal: the problem is the place that is written to, not the capture.
+        missing: there is no such capture where the task runs.
     """
 
     run: str
@@ -34,6 +35,7 @@ class Part(NamedTuple):
     problem: str = ""
     kept: bool = False
     fatal: bool = False
+    missing: bool = False
 
 
 def write_part(
@@ -49,6 +51,9 @@ def write_part(
         redact: replace SASL responses and message bodies by zeros.
     """
     run = ""
+    if not target.parent.is_dir():
+        return Part(run, problem=UNSEEN, fatal=True)  # whoever asked for it has made it
+    missing = not is_url(capture) and not Path(capture).exists()
     try:
         with fetched(capture) as file:
             run = run_name(file)
@@ -59,7 +64,8 @@ def write_part(
         # It names the file aside, which nobody but the import knows.
         return Part(run, problem=str(error).removeprefix(f"{target}: "), fatal=True)
     except (AnalysisError, CaptureError) as error:
-        return Part(run, problem=str(error))
+        return Part(run, problem=str(error), missing=missing)
     except OSError as error:
-        return Part(run, problem=f"{Path(capture).name}: {error.strerror or error}")
+        problem = f"{Path(capture).name}: {error.strerror or error}"
+        return Part(run, problem=problem, missing=missing)
     return Part(run, rows)

@@ -28,7 +28,7 @@ from workbench.trace.schema import (
 )
 
 from .chunks import Chunks
-from .errors import AnalysisError
+from .errors import UNSEEN, AnalysisError
 from .places import is_url, spark_path
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _ORDER = ["run", "seq", "t_us"]
 _AUTHOR = ["event", "protocol", "from_peer"]
 _REQUIRED = tuple(column.name for column in COLUMNS if not column.nullable)
 _CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _FULL = ("No space left", "Disk quota exceeded", "File too large")
 _FILE = re.compile(r"(?:file:/*)?(/[^\s'\"]+?\.parquet)")
 
@@ -192,7 +193,14 @@ def told() -> Iterator[None]:
         file = _FILE.search(text)
         where = file[1] if file else "the trace"
         if "FileNotFound" in text or "FILE_NOT_EXIST" in text or "does not exist" in text:
+            if file is not None and Path(where).exists():
+                raise AnalysisError(f"{where}: {UNSEEN}") from None
             raise AnalysisError(f"{where}: was deleted or moved while it was read") from None
+        program = _NO_PROGRAM.search(text)
+        if program is not None:
+            raise AnalysisError(
+                f"Spark's executors have no {program[1]}; PYSPARK_PYTHON names the Python they have"
+            ) from None
         if "FAILED_READ_FILE" in text or "is not a Parquet file" in text:
             raise AnalysisError(f"{where}: is damaged or was changed while it was read") from None
         if "OutOfMemory" in text or "Java heap space" in text:

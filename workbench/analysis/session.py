@@ -1,10 +1,13 @@
 """A Spark session that fits the machine: small heap, no web page, nothing but loopback.
 
-Whoever has a session already passes it on, and every question works with it as it is: nothing here
-is needed on a cluster but its master URL. The numbers are from measurements with PySpark 4.3 on two
-cores: below 450 MB of heap Spark refuses to start, so 512 MB is the least, which fits Binder's
-2 GB together with everything else; up to about a million rows the quick compiler of Java (C1) and
-the serial collector answer sooner, above it the full compiler is three times faster.
+Whoever has a session already passes it on, and every question works with it as it is. What a user
+has configured for Spark stays as it is, too (see `configured`): what stands here is for the rest.
+Nothing is needed on a cluster but its master URL.
+
+The numbers are from measurements with PySpark 4.3 on two cores: below 450 MB of heap Spark refuses
+to start, so 512 MB is the least, which fits Binder's 2 GB together with everything else; up to
+about a million rows the quick compiler of Java (C1) and the serial collector answer sooner, above
+it the full compiler is three times faster.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import java_cache
+from .configured import configured
 from .errors import AnalysisError
 from .gateway import start_java
 from .java import find_java
@@ -27,13 +31,14 @@ from .java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BINDER_MEMORY", "MEMORY", "Settings", "get_spark", "stop_spark"]
+__all__ = ["BINDER_MEMORY", "MEMORY", "Settings", "get_spark", "left_open", "stop_spark"]
 
 MEMORY = "2g"
 BINDER_MEMORY = "512m"
 MEMORY_VARIABLE = "WORKBENCH_SPARK_MEMORY"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 MASTER_VARIABLE = "WORKBENCH_SPARK_MASTER"
+MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
 SCAN_TASKS = 12
@@ -76,32 +81,45 @@ class Settings:
         master: where it runs: `local[2]`, or the URL of a cluster.
         quick: compile for a quick answer, not for a long run: right below about a million rows.
         more: any other Spark setting, by name; it wins.
+        suited: what suits the question best, by name; what a user has configured wins.
     """
 
     memory: str = ""
     master: str = ""
     quick: bool = False
     more: Mapping[str, str] = field(default_factory=dict)
+    suited: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def found(cls, **given: Any) -> Settings:
-        """Settings with what is not given taken from the environment, else from the defaults."""
+        """Settings with heap and master taken from the environment where they are not given."""
         settings = cls(**given)
-        return cls(
-            memory=settings.memory or os.environ.get(MEMORY_VARIABLE, "") or MEMORY,
-            master=settings.master
-            or os.environ.get(MASTER_VARIABLE, "")
-            or f"local[{min(4, os.cpu_count() or 1)}]",
-            quick=settings.quick,
-            more=settings.more,
+        return replace(
+            settings,
+            memory=settings.memory or os.environ.get(MEMORY_VARIABLE, ""),
+            master=settings.master or os.environ.get(MASTER_VARIABLE, ""),
         )
 
-    def spark(self) -> dict[str, str]:
-        """Every Spark setting, by name.
+    def spark(self, theirs: Mapping[str, str]) -> dict[str, str]:
+        """The Spark settings to start with, by name; the rest is as the user has configured it.
+
+        Args:
+            theirs: what that is.
 
         Raises:
             AnalysisError: the heap is no amount, or below what Spark starts with.
         """
+        asked = dict(self.more)
+        if self.memory:
+            self._check_memory()
+            asked.setdefault(MEMORY_NAME, self.memory)
+        if self.master:
+            asked.setdefault(MASTER_NAME, self.master)
+        local = (theirs | asked).get(MASTER_NAME, "local").startswith("local")
+        best = self._best(local=local)
+        return {name: text for name, text in best.items() if name not in theirs} | asked
+
+    def _check_memory(self) -> None:
         match = _MEMORY_TEXT.fullmatch(self.memory)
         if match is None:
             raise AnalysisError(f"heap {self.memory!r} is no amount; legal: 512m, 2g, ...")
@@ -109,9 +127,14 @@ class Settings:
             raise AnalysisError(
                 f"heap {self.memory} is too small: Spark starts with {LEAST_MB}m or more"
             )
+
+    def _best(self, *, local: bool) -> dict[str, str]:
+        """What is right where nobody says otherwise."""
         java = _QUICK_JAVA if self.quick else (*_JAVA, *_spared())
         settings = {
-            "spark.driver.memory": self.memory,
+            "spark.app.name": "workbench",
+            MASTER_NAME: f"local[{min(4, os.cpu_count() or 1)}]",
+            MEMORY_NAME: MEMORY,
             JAVA_OPTIONS: " ".join(["-Dlog4j2.level=error", *java]),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -133,9 +156,9 @@ class Settings:
             # What stops a job is raised and told in one line, beside which Spark would print pages.
             "spark.log.level": "FATAL",
         }
-        if self.master.startswith("local"):
+        if local:
             settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        return settings | dict(self.more)
+        return settings | dict(self.suited)
 
 
 def _spared() -> tuple[str, ...]:
@@ -166,24 +189,27 @@ def get_spark(
         return active
     tell = say or _print
     chosen = Settings.found(**settings)
-    options = chosen.spark()
     java = find_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    theirs = configured()
+    options = chosen.spark(theirs)
+    all_of_it = theirs | options
+    os.environ.setdefault("PYSPARK_PYTHON", all_of_it.get("spark.pyspark.python", sys.executable))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    if chosen.master.startswith("local"):
+    if all_of_it[MASTER_NAME].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        if JAVA_OPTIONS not in chosen.more:
+        if JAVA_OPTIONS in options and JAVA_OPTIONS not in chosen.more:
             options[JAVA_OPTIONS] = " ".join([options[JAVA_OPTIONS], *java_cache.options(java)])
-    where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {chosen.memory}"
+    heap = all_of_it.get(MEMORY_NAME, "of Spark's own")
+    where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {heap}"
     tell(f"Spark starts ({where}): about 10 seconds here, once per kernel")
-    builder = SparkSession.builder.appName("workbench").master(chosen.master)
+    builder = SparkSession.builder
     for name, value in options.items():
         builder = builder.config(name, value)
     with _Watch(tell) as watch:
         try:
             start_java(options, java.home)
             spark = builder.getOrCreate()
-            spark.sparkContext.setLogLevel(options["spark.log.level"])
+            spark.sparkContext.setLogLevel(all_of_it["spark.log.level"])
             _hush(spark)
         except AnalysisError:
             raise
@@ -204,6 +230,12 @@ def _hush(spark: SparkSession) -> None:
     configurator = spark.sparkContext._jvm.org.apache.logging.log4j.core.config.Configurator  # type: ignore[union-attr]
     level = spark.sparkContext._jvm.org.apache.logging.log4j.Level.FATAL  # type: ignore[union-attr]
     configurator.setLevel("org.apache.spark.scheduler.DAGScheduler", level)
+
+
+def left_open(settings: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """Of what suits a question best what nobody has asked for otherwise, nor configured."""
+    said = {*configured(), *asked}
+    return {name: text for name, text in settings.items() if name not in said}
 
 
 def stop_spark() -> None:

@@ -43,7 +43,8 @@ Ask a trace of any size a question. The answer goes to stdout.
 Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
 to 200,000 rows needs none, and unknowns never does. WORKBENCH_SPARK_MEMORY=512m makes do with
 little memory. With WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works them out, of hdfs://
-and s3a:// too.
+and s3a:// too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS,
+spark-defaults.conf, PYSPARK_PYTHON) is left as it is.
 """
 
 QUESTIONS: tuple[str, ...] = (
@@ -194,7 +195,8 @@ def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterat
     from workbench.analysis.reading import open_trace, told
     from workbench.analysis.session import get_spark
 
-    spark = get_spark(say=say, quick=count <= QUICK_ROWS, more=SMALL if count <= SMALL_ROWS else {})
+    suited = SMALL if count <= SMALL_ROWS else {}
+    spark = get_spark(say=say, quick=count <= QUICK_ROWS, suited=suited)
     trace = open_trace(spark, arguments.trace)
     module = importlib.import_module(f"workbench.analysis.{arguments.question}")
     more: dict[str, Any] = {"chunks": trace.chunks}

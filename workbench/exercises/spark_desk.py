@@ -7,7 +7,6 @@ Spark is. Where there is no Java the desk says so once and answers from the reco
 from __future__ import annotations
 
 import html
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from .spark_progress import ProgressView, shown
 from .spark_traces import LessonTrace
 
 MEMORY = "1g"
-"""Heap, where the environment names none."""
+"""Heap, where nobody names one."""
 SMALL_ROWS = 100_000
 SMALL = {
     # Of a small trace the rows cost little, and compiling each step for them costs most.
@@ -87,6 +86,7 @@ class SparkDesk(widgets.VBox):
         self.why_not = ""
         self._frames: dict[Path, Any] = {}
         self._stalls: dict[Path, Any] = {}
+        self._asked: Mapping[str, str] = settings.get("more", {})
         self._starting: Starting | None = None
         try:
             self._starting = Starting(
@@ -176,11 +176,12 @@ class SparkDesk(widgets.VBox):
         """
         from workbench.analysis.jobs import watched
         from workbench.analysis.reading import told
+        from workbench.analysis.session import left_open
 
         spark = self.session()
         opened = self._opened(path)
-        small = opened.rows <= SMALL_ROWS
-        with watched(spark, tell or (lambda _: None)), told(), _set(spark, SMALL if small else {}):
+        suited = left_open(SMALL, self._asked) if opened.rows <= SMALL_ROWS else {}
+        with watched(spark, tell or (lambda _: None)), told(), _set(spark, suited):
             if question == "rates":
                 from workbench.analysis.overview import rates
 
@@ -243,9 +244,9 @@ def _set(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
 
 def _defaults() -> dict[str, Any]:
     """How the lesson's Spark is started: its traces are below a million rows."""
-    from workbench.analysis.session import MEMORY_VARIABLE
+    from workbench.analysis.session import MEMORY_NAME
 
-    return {"memory": os.environ.get(MEMORY_VARIABLE) or MEMORY, "quick": True}
+    return {"suited": {MEMORY_NAME: MEMORY}, "quick": True}
 
 
 def _memory() -> Path | None:

@@ -192,9 +192,9 @@ def test_a19_the_classic_link_is_as_fast_as_before():
 def test_another_rule_changes_what_the_lesson_says(monkeypatch, five, unequal):
     """With a leader that commits what a minority has, answer, table and time change."""
     before = confirm_us(published(unequal, 1))
-    defaults = {**QuorumCluster.declare.__kwdefaults__}
+    defaults = {**QuorumCluster.__init__.__kwdefaults__}
     defaults["rules"] = RULES_BROKEN["confirm-before-majority"]
-    monkeypatch.setattr(QuorumCluster.declare, "__kwdefaults__", defaults)
+    monkeypatch.setattr(QuorumCluster.__init__, "__kwdefaults__", defaults)
     weak = disks(
         run("quorum", "rmq4.3", {"replicas": "5"}),
         {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7},

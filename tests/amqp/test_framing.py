@@ -219,6 +219,26 @@ def test_a_foreign_stream_is_named():
         FrameReader().feed(encode_item(ProtocolHeader(0, 0, 9, 1)) + b"\x01")
 
 
+def test_a_reader_can_go_on_behind_a_body_that_cannot_be_decoded():
+    """Its octets are kept with the fault; a SASL frame, and what is no frame, end the stream."""
+    good = encode_item(Frame(1, Close()))
+    bad = bytes.fromhex("0000000c 02000007 005399 45")
+    for size in (1, 5, len(good + bad + good)):
+        reader = FrameReader(keeps_undecodable=True, mid_stream=True)
+        stream = good + bad + good
+        cuts = range(0, len(stream), size)
+        items = [raw for at in cuts for raw in reader.feed(stream[at : at + size])]
+        assert [raw.raw for raw in items] == [good, bad, good]
+        assert b"".join(encode_item(raw.item) for raw in items) == stream
+        kept = items[1].item
+        assert (kept.channel, kept.performative.octets) == (7, bad[8:])
+        assert "names no performative" in kept.performative.error.message
+    for octets in ("0000000b 02010000 005399", "00000007 02000000"):
+        reader = FrameReader(keeps_undecodable=True, mid_stream=True)
+        with pytest.raises(DecodeError):
+            reader.feed(bytes.fromhex(octets))
+
+
 def test_a_stream_whose_beginning_was_not_seen_may_begin_with_a_frame():
     """A capture may begin in the middle of a connection."""
     init = Frame(0, SaslInit(mechanism="X"))

@@ -12,6 +12,7 @@ from workbench.amqp import (
     End,
     Error,
     Flow,
+    FlowReceived,
     LinkAttached,
     LinkAttaching,
     LinkDetached,
@@ -112,15 +113,77 @@ def test_a_peer_that_has_received_what_was_not_sent_is_wrong():
     assert ours.ledger() == before
 
 
-def test_link_fields_without_a_handle_are_wrong():
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"delivery_count": 0},
+        {"link_credit": 5},
+        {"available": 0},
+        {"drain": True},
+        {"properties": {}},
+    ],
+    ids=str,
+)
+def test_link_fields_without_a_handle_are_wrong(field):
     """delivery-count, link-credit, available, drain and properties belong to a link [2.7.4]."""
     pair, _, _ = begun()
     flow = Flow(
-        next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9, link_credit=5
+        next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9, **field
     )
     (event,) = pair.inject(pair.server, flow)
     assert event.condition == "amqp:invalid-field"
-    assert "link-credit" in event.description
+    assert next(iter(field)).replace("_", "-") in event.description
+
+
+def test_a_flow_for_the_session_may_write_out_that_it_does_not_drain():
+    """false is what the absence of drain means, too [2.7.4]."""
+    pair, _, _ = begun()
+    flow = Flow(
+        next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9, drain=False
+    )
+    (event,) = pair.inject(pair.server, flow)
+    assert isinstance(event, FlowReceived)
+
+
+def test_a_session_that_is_left_awaits_no_end():
+    """Its channel is free at once, and what still comes there is for no session."""
+    pair, _, theirs = begun()
+    theirs.end(Error(condition="amqp:internal-error"))
+    theirs.leave()
+    end = pair.server.connection
+    assert (end.sessions, end.remote_channels) == ([], {})
+    assert theirs.state is SessionState.UNMAPPED
+    again = Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+    (event,) = pair.inject(pair.client, again)
+    assert isinstance(event, SessionBegun)
+    assert event.session is not theirs
+
+
+def test_a_link_that_is_left_awaits_no_detach():
+    """Its handle is free at once, and what still comes for it is for no link."""
+    pair, ours, theirs = begun()
+    ours.attach_sender("l", None, "q")
+    pair.pump()
+    (link,) = theirs.links
+    link.close(NOT_FOUND)
+    theirs.leave_link(link)
+    assert (theirs.links, theirs.remote_handles, theirs.handles) == ([], {}, {})
+    assert link.state is LinkState.DETACHED
+    (event,) = pair.inject(pair.client, Detach(handle=0, closed=True))
+    assert event.condition == "amqp:session:unattached-handle"
+
+
+@pytest.mark.parametrize("closed", [None, False, True])
+def test_a_detach_writes_closed_as_it_is_told(closed):
+    """Left out, false and true are three ways to write two meanings [2.7.7]."""
+    pair, ours, _ = begun()
+    link = ours.attach_sender("l", None, "q")
+    pair.pump()
+    link.detach(closed=closed)
+    pair.pump()
+    (event,) = pair.server.heard(LinkDetached)
+    assert event.frame.closed is closed
+    assert link.closed is bool(closed)
 
 
 @pytest.mark.parametrize("window", [-1, 4294967296])

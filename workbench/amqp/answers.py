@@ -190,7 +190,7 @@ def _detach_link(link: Link, *, closed: bool, error: Error | None) -> None:
     if link.state is LinkState.DETACH_RCVD and link.handle is None:
         link.accept()  # type: ignore[attr-defined]
     if Input.SEND_DETACH in LINK_TABLE[link.state]:
-        link.detach(closed=closed, error=error)
+        link.detach(closed=closed or None, error=error)
 
 
 def _flow(connection: Connection, event: FlowReceived) -> None:

@@ -42,6 +42,7 @@ from workbench.amqp.performatives import (
     Performative,
     SaslCode,
     Transfer,
+    Undecodable,
 )
 from workbench.amqp.quick import SMALL_PAYLOAD, take_settled
 from workbench.amqp.sasl import SaslServer
@@ -157,10 +158,14 @@ def _frame(connection: Connection, frame: Frame) -> Outcome:
         return _open(connection, performative), None, None
     if type(performative) is Close:
         return _close(connection, performative), None, None
+    dropped = connection.state in DROPPING or connection.failed
+    if type(performative) is Undecodable and not dropped:
+        error = performative.error
+        return [connection.violated(error.condition, error.message)], None, None
     if next_state(CONNECTION_TABLE, connection.state, Input.RECV_FRAME) is None:
         kind = "heartbeat" if performative is None else performative.NAME
         return [_out_of_turn(connection, kind)], None, None
-    if connection.state in DROPPING or connection.failed:
+    if dropped:
         return [], None, None
     if performative is None:
         return [Heartbeat()], None, None
@@ -187,7 +192,7 @@ def _frame(connection: Connection, frame: Frame) -> Outcome:
 def _too_large(connection: Connection, frame: Frame) -> ProtocolViolation | None:
     limit = connection.settings.max_frame_size
     if connection.remote_open is None:
-        limit = MIN_MAX_FRAME_SIZE
+        limit = connection.settings.first_max_frame_size
     elif _surely_small(frame):
         return None
     size = item_size(frame)

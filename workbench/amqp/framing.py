@@ -4,7 +4,7 @@ What a frame is and how one is written is in `frame`, whose names are here too.
 """
 
 from workbench.amqp.composite import draft_of
-from workbench.amqp.errors import DecodeError, LocalProtocolError
+from workbench.amqp.errors import DecodeError, ErrorCondition, LocalProtocolError
 from workbench.amqp.frame import (
     AMQP_PROTOCOL,
     FRAME_HEADER_SIZE,
@@ -26,7 +26,7 @@ from workbench.amqp.frame import (
     item_size,
     unpack_frame_header,
 )
-from workbench.amqp.performatives import AMQP_FRAME, SASL_FRAME
+from workbench.amqp.performatives import AMQP_FRAME, SASL_FRAME, Undecodable
 
 __all__ = [
     "AMQP_PROTOCOL",
@@ -63,13 +63,22 @@ class FrameReader:
         max_frame_size: the largest frame accepted; see the property.
         mid_stream: the stream may begin with a frame, its beginning not having been seen.
         offset: what the first octet counts as in offsets.
+        keeps_undecodable: an AMQP frame whose body cannot be decoded is given as one that carries
+            `Undecodable`, and reading goes on behind it. Otherwise it ends the stream, as do a
+            SASL frame, whose octets may be a secret, and whatever is no frame.
     """
 
     def __init__(
-        self, max_frame_size: int = MIN_MAX_FRAME_SIZE, *, mid_stream: bool = False, offset: int = 0
+        self,
+        max_frame_size: int = MIN_MAX_FRAME_SIZE,
+        *,
+        mid_stream: bool = False,
+        offset: int = 0,
+        keeps_undecodable: bool = False,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.offset = offset  # of the next item
+        self._keeps_undecodable = keeps_undecodable
         self._buffer = bytearray()  # of an item that is not complete
         self._needed = 0  # octets that this item has, as far as is known
         self._error: DecodeError | None = None
@@ -159,7 +168,11 @@ class FrameReader:
         try:
             frame = decode_checked(raw, size, doff, frame_type, channel)
         except DecodeError as error:
-            raise error.moved(self.offset) from None
+            moved = error.moved(self.offset)
+            framing = error.condition is ErrorCondition.FRAMING_ERROR
+            if framing or frame_type == SASL_FRAME or not self._keeps_undecodable:
+                raise moved from None
+            frame = Frame(channel, Undecodable(raw[4 * doff :], moved))
         if frame_type == SASL_FRAME or self._types is not _ONLY[AMQP_FRAME]:
             self._types = _ONLY[frame_type]
             self._header_allowed = frame_type == SASL_FRAME

@@ -223,16 +223,20 @@ class Link:
         self.remote_attach = frame
         self.remote_handle = frame.handle
 
-    def refuse(self, error: Error) -> None:
+    def refuse(self, error: Error, *, handle: int | None = None) -> None:
         """Answers the peer's attach with a no: attach with null terminus, then detach [2.6.3].
 
         What the peer has sent for the link before it hears of this is dropped.
+
+        Args:
+            error: why.
+            handle: this end's number for the link; None takes the lowest free one.
 
         Raises:
             LocalProtocolError: the link is not waiting for this end's attach.
         """
         terminus = "source" if self.is_sender else "target"
-        self._send_attach(self._mirrored({terminus: None}), None)
+        self._send_attach(self._mirrored({terminus: None}), handle)
         self._detach(closed=True, error=error, step=Input.SEND_DETACH)
 
     def refused_by(self, frame: Attach) -> bool:
@@ -241,13 +245,13 @@ class Link:
 
     # -- detaching ------------------------------------------------------------------------------
 
-    def detach(self, *, closed: bool = False, error: Error | None = None) -> None:
+    def detach(self, *, closed: bool | None = None, error: Error | None = None) -> None:
         """Detaches the link: suspends it, or closes it for good.
 
         With an error nothing but the peer's detach may come any more [2.6.5].
 
         Args:
-            closed: for good.
+            closed: for good; None is not, and leaves the field out.
             error: why.
 
         Raises:
@@ -260,14 +264,14 @@ class Link:
         """Detaches the link for good."""
         self.detach(closed=True, error=error)
 
-    def _detach(self, *, closed: bool, error: Error | None, step: Input) -> None:
+    def _detach(self, *, closed: bool | None, error: Error | None, step: Input) -> None:
         session = self.session
         state = require(LINK_TABLE, self.state, step, f"link {self.name}")
         session.require(Input.SEND_FRAME)
         assert self.handle is not None
-        frame = Detach(handle=self.handle, closed=closed or None, error=error)
+        frame = Detach(handle=self.handle, closed=closed, error=error)
         self.state = state
-        self.closed = self.closed or closed
+        self.closed = self.closed or bool(closed)
         self.error = self.error or error
         session.handles.pop(self.handle, None)
         self.stop()

@@ -45,6 +45,7 @@ __all__ = [
     "SaslResponse",
     "SenderSettleMode",
     "Transfer",
+    "Undecodable",
     "decode_performative",
 ]
 
@@ -258,6 +259,38 @@ class SaslOutcome(SaslPerformative):
 
     code: SaslCode = required("sasl-code")
     additional_data: bytes | None = optional("binary")
+
+
+@dataclass(frozen=True, slots=True)
+class Undecodable(Performative):
+    """Stands for the body of a frame that is no performative, or one with a fault in it.
+
+    A `FrameReader` makes it if it is to go on behind such a frame, whose end its header tells.
+
+    Attributes:
+        octets: of the body, as they came.
+        error: what is wrong with them.
+    """
+
+    NAME: ClassVar[str] = "undecodable"
+
+    octets: bytes
+    error: DecodeError
+
+    def __post_init__(self) -> None:
+        """Nothing is wanted of octets."""
+
+    def present(self) -> dict[str, object]:
+        """No fields: nobody knows them."""
+        return {}
+
+    def encode(self) -> bytes:
+        """The octets, as they came."""
+        return self.octets
+
+    def size(self) -> int:
+        """How many they are."""
+        return len(self.octets)
 
 
 PERFORMATIVES: dict[object, type[Performative]] = {

@@ -60,11 +60,14 @@ class SaslServer:
         check: given user and password, says whether they are right; None: PLAIN is not offered.
         anonymous: whether ANONYMOUS is offered.
         required: a client that begins with the AMQP header is refused.
+        hangs_up: a mechanism that is not offered, and a response that cannot be read, get no
+            outcome: the exchange fails, as RabbitMQ's does.
     """
 
     check: Callable[[str, str], bool] | None = None
     anonymous: bool = True
     required: bool = True
+    hangs_up: bool = False
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -142,8 +145,10 @@ class SaslExchange:
                 raise _unexpected(frame, "sasl-init")
             self._mechanism = frame.mechanism
             if frame.mechanism not in server.mechanisms:
-                return self._finish(SaslCode.AUTH)
-            if frame.initial_response is None and frame.mechanism == PLAIN:
+                legal = ", ".join(server.mechanisms)
+                return self._misfit(server, f"mechanism {frame.mechanism!r}; legal: {legal}")
+            asks = frame.initial_response is None and frame.mechanism == PLAIN
+            if asks and not server.hangs_up:
                 return SaslChallenge(challenge=b"")
             return self._judge(server, frame.initial_response or b"")
         if not isinstance(frame, SaslResponse):
@@ -157,11 +162,25 @@ class SaslExchange:
         assert server.check is not None
         parts = response.split(b"\x00")
         try:
-            _, user, password = (part.decode() for part in parts)
+            identity, user, password = (part.decode() for part in parts)
         except ValueError:  # not three parts, or not UTF-8
-            return self._finish(SaslCode.AUTH)
+            return self._misfit(server, "a PLAIN response that is not NUL user NUL password")
+        if identity and server.hangs_up:
+            return self._misfit(server, "a PLAIN response with an authorisation identity")
         self.user = user
         return self._finish(SaslCode.OK if server.check(user, password) else SaslCode.AUTH)
+
+    def _misfit(self, server: SaslServer, what: str) -> SaslOutcome:
+        """The outcome for what nobody can check.
+
+        Raises:
+            RemoteProtocolError: the server hangs up on it.
+        """
+        if server.hangs_up:
+            raise RemoteProtocolError(
+                ErrorCondition.DECODE_ERROR, Scope.CONNECTION, f"{what} [5.3.3]"
+            )
+        return self._finish(SaslCode.AUTH)
 
     def _finish(self, code: SaslCode) -> SaslOutcome:
         self.code = code

@@ -161,6 +161,17 @@ class Session:
         self.connection.forget_session(self)
         self.emit(End(error=error))
 
+    def leave(self) -> None:
+        """Forgets the session, which this end has ended, without waiting for the peer's end.
+
+        The peer's channel is free at once, and what still comes on it is for no session. The
+        specification wants the peer's end awaited [2.5.2]; a peer that does not can call this.
+        """
+        if self.remote_channel is not None:
+            self.connection.remote_channels.pop(self.remote_channel, None)
+        self.state = SessionState.UNMAPPED
+        self.connection.forget_session(self)
+
     def drop(self) -> None:
         """The connection's end takes the session with it, whatever its state."""
         self.state = SessionState.UNMAPPED
@@ -274,6 +285,17 @@ class Session:
             LocalProtocolError: the wanted one, or every one, is in use.
         """
         return free_number("handle", self.handles, wanted, self.remote_handle_max)
+
+    def leave_link(self, link: Link) -> None:
+        """Forgets a link that this end has detached, without waiting for the peer's detach.
+
+        The peer's handle is free at once, and what still comes for it is for no link. The
+        specification wants the peer's detach awaited [2.6.5]; a peer that does not can call this.
+        """
+        if link.remote_handle is not None and self.remote_handles.get(link.remote_handle) is link:
+            del self.remote_handles[link.remote_handle]
+        link.state = LinkState.DETACHED
+        self.forget_link(link)
 
     def forget_link(self, link: Link) -> None:
         """Forgets a link for which no more deliveries count; its own lists stay readable."""

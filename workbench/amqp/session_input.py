@@ -66,9 +66,11 @@ def _flow(session: Session, flow: Flow, payload: bytes) -> Outcome:
     if flow.handle is None:
         stray = [
             name.replace("_", "-")
-            for name in ("delivery_count", "link_credit", "available", "drain", "properties")
+            for name in ("delivery_count", "link_credit", "available", "properties")
             if getattr(flow, name) is not None
         ]
+        if flow.drain:  # false says no more than its absence does [1.4]
+            stray.append("drain")
         if stray:
             text = f"a flow without handle has {', '.join(stray)}; these belong to a link [2.7.4]"
             return [session.violated(ErrorCondition.INVALID_FIELD, text)], None

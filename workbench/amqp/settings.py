@@ -42,6 +42,8 @@ class ConnectionSettings:
     Attributes:
         hostname: told in a client's open.
         max_frame_size: largest frame accepted, in octets, 512 or more [2.7.1].
+        first_max_frame_size: the same before the peer's open has come; 512, if this end keeps to
+            2.4.1.
         channel_max: highest channel number accepted.
         idle_time_out_ms: the longest silence this end wants to hear, in milliseconds; it gives up
             after twice as long [2.4.5]. None: no limit.
@@ -56,6 +58,7 @@ class ConnectionSettings:
 
     hostname: str | None = None
     max_frame_size: int = 32768
+    first_max_frame_size: int = MIN_MAX_FRAME_SIZE
     channel_max: int = USHORT_MAX
     idle_time_out_ms: int | None = None
     pipeline_open: bool = True

@@ -16,6 +16,7 @@ import time
 import tracemalloc
 
 from workbench import presets
+from workbench.amqp.messaging import Data, encode_message
 from workbench.broker import Broker
 from workbench.peers.scripted import ScriptedSender
 from workbench.queues import QueueArguments
@@ -38,7 +39,7 @@ def over_amqp(messages: int, replicas: int, links: int) -> tuple[float, float]:
         )  # fmt: skip
         end.connect(wire)
         sender.connect(wire)
-        sender.publish([b"some payload"] * (messages // links))
+        sender.publish([encode_message([Data(b"some payload")])] * (messages // links))
     began = time.perf_counter()
     queue = broker.queues["q"]
     while queue.queue.ready < messages // links * links:

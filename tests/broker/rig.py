@@ -9,11 +9,17 @@ from typing import Any
 from workbench import presets
 from workbench.amqp.connection import Connection
 from workbench.amqp.events import Event, OpenReceived, SessionBegun
+from workbench.amqp.messaging import Data, encode_message
 from workbench.amqp.sasl import SaslClient
 from workbench.amqp.settings import ConnectionSettings, SessionSettings
 from workbench.broker import Broker
 from workbench.sim import VirtualClock, Wire
 from workbench.trace.taps import Recorder
+
+
+def data(octets: bytes) -> bytes:
+    """A message of one data section, which RabbitMQ wants what a publisher sends to be."""
+    return encode_message([Data(octets)])
 
 
 class RawClient:

@@ -17,7 +17,7 @@ from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.performatives import Begin, Disposition, End, Flow, Transfer
 from workbench.amqp.settings import ConnectionSettings, SessionSettings
 
-from .rig import RawClient, Rig
+from .rig import RawClient, Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 BOTH = pytest.mark.parametrize("preset", [presets.get("rmq4.0"), RMQ43], ids=lambda p: p.name)
@@ -37,7 +37,7 @@ def ignore_window(session, link) -> None:
 def publish(rig, link, count: int, settled: bool = True) -> None:
     for number in range(count):
         assert link.can_send, number
-        link.send(b"m", settled=settled)
+        link.send(data(b"m"), settled=settled)
         rig.rest()
 
 
@@ -85,7 +85,7 @@ def test_a65_the_window_counts_frames_and_credit_counts_messages() -> None:
     rig = Rig(replace(RMQ43, max_frame_size=512))
     _, session = rig.raw()
     link = rig.sender(session)
-    link.send(b"x" * 4800, settled=True)
+    link.send(data(b"x" * 4800), settled=True)
     rig.rest()
     broker = rig.broker.connections["c1"].amqp.sessions[0]
     assert broker.counters.frames_in == 10
@@ -158,7 +158,7 @@ def test_a69_400_frames_are_tolerated_and_the_401st_ends_the_session(preset) -> 
     rig.rest()
     for number in range(401):
         ignore_window(session, link)
-        link.send(b"m", settled=True)
+        link.send(data(b"m"), settled=True)
         rig.rest()
         assert (client.frames(End) == []) is (number < 400), number
     (end,) = client.frames(End)
@@ -176,7 +176,7 @@ def test_a69_link_credit_is_granted_under_an_alarm(preset) -> None:
     rig.rest()
     for _ in range(85):
         ignore_window(session, link)
-        link.send(b"m", settled=True)
+        link.send(data(b"m"), settled=True)
         rig.rest()
     grants = [(f.link_credit, f.incoming_window) for f in client.frames(Flow) if f.handle == 0]
     assert grants == [(170, 400), (170, 0)]
@@ -267,7 +267,7 @@ def test_invariants_5_and_15_of_windows_and_alarms(acts, latency) -> None:
                 for _ in range(1 if word == "publish" else 120):
                     if link.can_send:
                         assert session.counters.remote_incoming_window > 0
-                        link.send(b"m")
+                        link.send(data(b"m"))
                         sent += 1
             case "set":
                 rig.broker.set_alarm(resource)

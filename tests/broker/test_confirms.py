@@ -13,7 +13,7 @@ from workbench import presets, serial
 from workbench.amqp.performatives import Disposition, Flow
 from workbench.amqp.settlement import ranges
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 # A queue that needs no time confirms many messages in one moment.
@@ -36,7 +36,7 @@ def held_back(preset, *, settled: bool = False, count: int = 10, names=("q",)):
     client, session = rig.raw()
     links = [rig.sender(session, name, name) for name in names]
     for number in range(count):
-        links[number % len(links)].send(b"m", settled=settled)
+        links[number % len(links)].send(data(b"m"), settled=settled)
     rig.rest()
     return rig, client, links
 
@@ -91,8 +91,8 @@ def test_what_is_not_confirmed_breaks_a_range() -> None:
 def test_settled_messages_are_in_no_range() -> None:
     """They are confirmed inside the broker, and nobody asked to hear of it."""
     rig, client, (link,) = held_back(AT_ONCE, count=2)
-    link.send(b"m", settled=True)
-    link.send(b"m")
+    link.send(data(b"m"), settled=True)
+    link.send(data(b"m"))
     rig.rest()
     rig.broker.declare("q").resume()
     rig.rest()
@@ -107,7 +107,7 @@ def test_outcomes_are_told_before_the_credit_that_they_make_legal() -> None:
     client, session = rig.raw()
     link = rig.sender(session)
     while link.can_send:
-        link.send(b"m")
+        link.send(data(b"m"))
         rig.rest()
     before = len(client.received)
     queue.resume()
@@ -151,7 +151,7 @@ def test_a_message_counts_when_it_is_complete() -> None:
     rig.broker.declare("q").stall()
     client, session = rig.raw(settings=None)
     client.amqp.remote_max_frame_size = 512
-    rig.sender(session).send(b"m" * 1200)
+    rig.sender(session).send(data(b"m" * 1200))
     rig.rest()
     shown = [
         row.ledger["unconfirmed"]

@@ -211,17 +211,18 @@ def test_the_anonymous_terminus_sends_each_message_where_its_to_says(preset) -> 
 )
 @pytest.mark.parametrize("settled", [True, False])
 @BOTH
-def test_a_message_for_no_place_ends_the_link_of_4_0_and_is_rejected_by_4_3(
-    preset, to, condition, settled
-) -> None:
-    """4.3 detaches too where a settled message leaves no other way to say so, and names its tag."""
+def test_a_message_for_no_place_is_rejected(preset, to, condition, settled) -> None:
+    """A settled one leaves no other way to say so than a detach, which names its tag.
+
+    So it is in `rabbit_amqp_session.erl` of 4.0.5, too; only its first beta released the message.
+    """
     rig = rig_of(preset, "q")
     client, session = rig.raw()
     sender = rig.sender(session, Target())
     sender.send(message(to=to), settled=settled, delivery_tag=b"tag")
     rig.rest()
     detached = client.frames(Detach)
-    if preset is RMQ43 and not settled:
+    if not settled:
         (outcome,) = outcomes(client)
         assert isinstance(outcome, Rejected)
         assert outcome.error.condition == condition
@@ -232,10 +233,23 @@ def test_a_message_for_no_place_ends_the_link_of_4_0_and_is_rejected_by_4_3(
         return
     assert detached[0].error.condition == condition
     assert detached[0].closed
-    assert outcomes(client) == ([] if settled else [Released()])
-    if preset is RMQ43:
-        assert detached[0].error.info == {"delivery-tag": b"tag"}
+    assert outcomes(client) == []
+    assert detached[0].error.info == {"delivery-tag": b"tag"}
     assert client.frames(End) == []
+
+
+@BOTH
+@pytest.mark.parametrize("settled", [True, False])
+def test_nobody_publishes_to_an_internal_exchange_by_naming_it_in_to(preset, settled) -> None:
+    """unauthorized-access: 4.3 detaches the link, without an outcome; 4.0 ends the session."""
+    rig = rig_of(preset, "q")
+    client, session = rig.raw()
+    sender = rig.sender(session, Target())
+    sender.send(message(to="/exchanges/amq.rabbitmq.trace/k"), settled=settled)
+    rig.rest()
+    assert outcomes(client) == []
+    (ending,) = client.frames(End if preset is RMQ40 else Detach)
+    assert ending.error.condition == ErrorCondition.UNAUTHORIZED_ACCESS
 
 
 # -- confirms of several queues -------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from workbench import presets
 from workbench.amqp.performatives import Close, Disposition, End, Flow, Transfer
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 BOTH = pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def times(rig: Rig, kind: str, vantage: str = "broker", **columns: Any) -> list[
 
 def burst(link: Any, count: int) -> None:
     for _ in range(count):
-        link.send(b"m", settled=True)
+        link.send(data(b"m"), settled=True)
 
 
 @pytest.mark.parametrize("name", presets.names())
@@ -212,7 +212,7 @@ def test_a_stopped_session_still_answers_with_flows_and_dispositions() -> None:
     receiver.grant(2000)
     while not rig.broker.connections["c1"].processes.full:
         rig.clock.step()
-    sender.send(b"m")
+    sender.send(data(b"m"))
     until_us = rig.clock.now_us + 2 * rig.latency_us
     while (rig.clock.next_us or until_us) < until_us:
         rig.clock.step()
@@ -259,7 +259,7 @@ class _Acts:
             case "publish":
                 for _ in range(30):
                     if self.sender.can_send:
-                        self.sender.send(b"m%d" % self.sent)
+                        self.sender.send(data(b"m%d" % self.sent))
                         self.sent += 1
             case "alarm":
                 self.rig.broker.set_alarm()

@@ -9,7 +9,7 @@ from workbench.amqp.messaging import Accepted, Data, Header, Released, encode_me
 from workbench.amqp.performatives import Disposition, Flow, Transfer
 from workbench.queues import QueueArguments, QueueError
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 QUORUM = QueueArguments(queue_type="quorum")
@@ -41,7 +41,7 @@ def test_a_message_is_accepted_when_a_majority_has_it_on_disk(preset, replicas) 
     client, session = rig.raw()
     link = rig.sender(session)
     came = rig.clock.now_us + rig.latency_us
-    link.send(b"m")
+    link.send(data(b"m"))
     rig.rest()
     (outcome,) = client.frames(Disposition)
     assert isinstance(outcome.state, Accepted)
@@ -58,7 +58,7 @@ def test_a_consumer_gets_what_was_published_in_order(preset) -> None:
     sender, receiver = rig.sender(session), rig.receiver(session)
     receiver.grant(5)
     for number in range(8):
-        sender.send(b"m%d" % number)
+        sender.send(data(b"m%d" % number))
     rig.rest()
     assert len(bodies(client)) == 5
     for delivery in tuple(receiver.unsettled.values()):
@@ -121,7 +121,7 @@ def test_nothing_confirmed_is_lost_when_the_leader_crashes_with_40_pending() -> 
     client, session = rig.raw()
     sender = rig.sender(session)
     for number in range(40):
-        sender.send(b"m%02d" % number)
+        sender.send(data(b"m%02d" % number))
     rig.clock.call_later(rig.latency_us + 1_000, rig.broker.cluster.crash, "n1")
     rig.rest()
     group = rig.broker.cluster.groups["q"]
@@ -143,7 +143,7 @@ def test_without_a_majority_publishers_are_held_and_the_run_rests() -> None:
     cluster.crash("n3")
     sent = 0
     while sent < 1000 and sender.can_send:
-        sender.send(b"m", settled=True)
+        sender.send(data(b"m"), settled=True)
         sent += 1
         rig.rest()
     assert sent == 255

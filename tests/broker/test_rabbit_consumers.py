@@ -12,7 +12,7 @@ import pytest
 from workbench import presets
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.frame import Frame
-from workbench.amqp.messaging import Modified
+from workbench.amqp.messaging import Accepted, Modified
 from workbench.amqp.performatives import (
     Attach,
     Begin,
@@ -21,12 +21,13 @@ from workbench.amqp.performatives import (
     End,
     Flow,
     Open,
+    Role,
     SenderSettleMode,
     Transfer,
 )
 from workbench.amqp.settings import ConnectionSettings
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
 BOTH = pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda p: p.name)
@@ -328,7 +329,7 @@ def test_a56_only_answers_about_consumers_links_tell_available(preset) -> None:
     client, session = rig.raw()
     link = rig.sender(session)
     for number in range(200):
-        link.send(b"%d" % number, settled=True)
+        link.send(data(b"%d" % number), settled=True)
         rig.rest()
     flows = client.frames(Flow)
     assert any(flow.handle is None for flow in flows)
@@ -448,7 +449,7 @@ def test_a_transfer_after_the_link_was_detached_ends_the_session(preset) -> None
     link = rig.sender(session)
     link.counters.link_credit = 5
     for _ in range(3):
-        link.send(b"m", settled=True)
+        link.send(data(b"m"), settled=True)
     rig.rest()
     assert client.frames(Detach)[0].error.condition == ErrorCondition.TRANSFER_LIMIT_EXCEEDED
     assert client.frames(End)[0].error.condition == ErrorCondition.UNATTACHED_HANDLE
@@ -601,7 +602,7 @@ def test_undeliverable_here_takes_the_message_out_of_the_queue(preset) -> None:
 
 @BOTH
 def test_an_unsettled_disposition_is_answered_with_a_settled_one(preset) -> None:
-    """Same range, same state, from the sender."""
+    """Same range, same state, from the sender; `settled` may not be left out."""
     rig = Rig(preset)
     rig.fill("q", 6)
     client, session = rig.raw()
@@ -609,7 +610,8 @@ def test_an_unsettled_disposition_is_answered_with_a_settled_one(preset) -> None
     link.grant(6)
     rig.rest()
     link.settle(1)
-    link.settle(0, 5, settled=False)
+    unsettled = Disposition(role=Role.RECEIVER, first=0, last=5, settled=False, state=Accepted())
+    session.emit(unsettled)
     rig.rest()
     (answer,) = client.frames(Disposition)
     assert (answer.first, answer.last, answer.settled) == (0, 5, True)

@@ -12,7 +12,7 @@ from workbench import presets, serial
 from workbench.amqp.performatives import End, Flow, Transfer
 from workbench.amqp.settings import ConnectionSettings
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
 
@@ -63,7 +63,7 @@ class Play:
             case "publish":
                 for _ in range(number):
                     if self.publisher.can_send:
-                        self.publisher.send(b"m")
+                        self.publisher.send(data(b"m"))
             case "settle" if link.attached:
                 for delivery_id in list(link.unsettled)[:number]:
                     if link.unsettled[delivery_id].complete:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from workbench import presets
 from workbench.amqp.performatives import Disposition, Flow
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 BOTH = pytest.mark.parametrize("preset", [presets.get("rmq4.0"), RMQ43], ids=lambda p: p.name)
@@ -32,7 +32,7 @@ def send_while_legal(rig, link, settled: bool, most: int = 1000) -> int:
     """Send whenever credit and window allow it; returns how many went out."""
     sent = 0
     while sent < most and link.can_send:
-        link.send(b"m", settled=settled)
+        link.send(data(b"m"), settled=settled)
         sent += 1
         rig.rest()
     return sent
@@ -108,7 +108,7 @@ def test_a16_the_brake_of_a_publisher_to_a_stalled_queue_is_unconfirmed(preset) 
     _, session = rig.raw()
     link, other = rig.sender(session), rig.sender(session, "q2", "s2")
     send_while_legal(rig, link, settled=True)
-    other.send(b"m")
+    other.send(data(b"m"))
     link.available = other.available = 9
     for sender in (link, other):
         sender.flow()
@@ -223,7 +223,7 @@ def test_invariant_7_credit_and_unconfirmed_stay_below_their_bounds(acts, settle
             case "send" | "burst":
                 for _ in range(1 if act == "send" else 90):
                     if link.can_send:
-                        link.send(b"m", settled=settled)
+                        link.send(data(b"m"), settled=settled)
             case "stall":
                 queue.stall()
             case "resume":

@@ -13,7 +13,7 @@ from workbench.amqp.performatives import Disposition
 from workbench.broker.session_inbox import SessionInbox
 from workbench.sim import VirtualClock
 
-from .rig import Rig
+from .rig import Rig, data
 
 RMQ43 = presets.get("rmq4.3")
 
@@ -118,7 +118,7 @@ def test_outcomes_wait_behind_the_transfers_that_came_first():
     link = rig.sender(session)
     begun = rig.clock.now_us
     for _ in range(3):
-        link.send(b"m")
+        link.send(data(b"m"))
     rig.rest()
     first = next(
         row for row in rig.recorder.rows if row.kind == "disposition" and row.event == "sent"

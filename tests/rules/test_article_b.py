@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.broker.rig import Rig
+from tests.broker.rig import Rig, data
 from workbench import presets
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
@@ -96,7 +96,7 @@ def test_b1_the_same_bursts_stall_nobody_unless_they_come_faster_than_they_are_w
         rig.connect(sender)
         rig.rest()
         for burst in range(20):
-            rig.clock.call_later(burst * every_us, sender.publish, [b"m"] * 150)
+            rig.clock.call_later(burst * every_us, sender.publish, [data(b"m")] * 150)
         rig.rest()
         assert sender.outcomes["accepted"] == 3_000
         rows = rig.recorder.rows
@@ -138,7 +138,7 @@ def two_links(fsync_us, count=1_000):
     for number, queue in enumerate(("slow", "fast")):
         sender = ScriptedSender(rig.clock, address=queue, name=queue, link_name=queue)
         rig.connect(sender, f"c{number + 1}")
-        sender.publish([b"m"] * count)
+        sender.publish([data(b"m")] * count)
         told[queue] = sender
     ended = {}
     while len(ended) < 2:
@@ -167,7 +167,7 @@ def test_b12_b14_an_alarm_stops_publishers_whatever_the_queue():
     assert not sender.can_send
     rig.broker.clear_alarm()
     rig.rest()
-    sender.send(b"m")
+    sender.send(data(b"m"))
     rig.rest()
     assert rig.queue().ready == 1
 
@@ -225,7 +225,7 @@ def test_b17_b18_link_credit_bounds_what_publishers_without_confirms_have_in_the
     for number in range(links):
         sender = ScriptedSender(rig.clock, address="q", settled=True, name=f"p{number}")
         rig.connect(sender, f"c{number + 1}")
-        sender.publish([b"m"] * 1_000)
+        sender.publish([data(b"m")] * 1_000)
     rig.rest()
     assert rig.broker.queues["q"].mailbox == 255 * links
 

@@ -26,7 +26,7 @@ from .link_pairs import LinkPairs
 from .management_link import ManagementError, is_management
 from .publisher_link import PublisherLink
 from .queue_process import QueueProcess
-from .termini import RefusedError
+from .termini import CrashError, RefusedError
 
 if TYPE_CHECKING:
     from .broker import Broker
@@ -70,6 +70,8 @@ class Attaching:
                 self._publisher(link, self._termini.published(link))
         except (RefusedError, ManagementError) as refused:
             self._conduct.refused(link, refused.error)
+        except CrashError as crash:
+            self._owner.crashed(link.session, str(crash))
 
     def forget(self, link: Link) -> None:
         """A link is over: a queue that was made for it goes too."""

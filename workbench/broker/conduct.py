@@ -12,16 +12,17 @@ from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from workbench.amqp.delivery import OutgoingDelivery, is_terminal
+from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery, is_terminal
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
     FlowReceived,
+    LinkDetached,
     OpenReceived,
     ProtocolViolation,
     SessionBegun,
 )
-from workbench.amqp.frame import Frame
+from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import (
     DeleteOnClose,
@@ -31,21 +32,29 @@ from workbench.amqp.messaging import (
     TerminusDurability,
     TerminusExpiryPolicy,
 )
-from workbench.amqp.performatives import Error, ReceiverSettleMode, Role, SenderSettleMode
+from workbench.amqp.performatives import End, Error, ReceiverSettleMode, Role, SenderSettleMode
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
+from workbench.amqp.states import LinkState
 from workbench.amqp.values import Array, Symbol
 from workbench.presets import Preset
 
 from .addresses import queue_name
 from .consumer_link import ConsumerLink
 from .management_link import Responses
+from .message_sections import fault_of_message
 from .nodes import Nodes
 from .processes import Processes
 from .queue_process import QueueProcess
 from .rabbit_consumer import CreditRule, RabbitConsumerLink, RabbitOwner
-from .rabbit_faults import agreed_channel_max, fault_of_open, rabbit_fault
+from .rabbit_faults import (
+    agreed_channel_max,
+    fault_of_open,
+    fault_of_outcome,
+    rabbit_fault,
+)
+from .rabbit_hearing import Heard, heard
 from .session_out import SessionOut
 from .termini import OUTCOMES, TEMPORARY, PlainTermini, RabbitTermini, Termini
 
@@ -81,10 +90,30 @@ class Conduct:
     """
 
     opens_early = False  # a session's window is opened before a link's credit is granted
+    hangs_up = False  # on a client whose SASL response cannot be read
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         self.owner = owner
         self.preset = preset
+
+    def heard(self, item: WireItem) -> Heard:
+        """What this broker makes of a frame before the endpoint has applied it.
+
+        Returns:
+            The frame as the endpoint is to see it, and what this broker alone has against it.
+        """
+        return item, None
+
+    def fault_of_message(self, delivery: IncomingDelivery) -> ProtocolViolation | None:
+        """What this broker has against the octets of a message."""
+        return None
+
+    def left(self, frame: Frame, session: Session | None, link: Link | None) -> None:
+        """The broker has sent a detach, end or close."""
+
+    def detached(self, event: LinkDetached) -> None:
+        """A client has detached a link: answer."""
+        self.owner.amqp.answer(event)
 
     def channel(self, event: SessionBegun) -> int | None:
         """The number for a session that the client begins; None takes the lowest free one."""
@@ -140,9 +169,9 @@ class Conduct:
         """What a client says of deliveries has taken effect: answer."""
         self.owner.amqp.answer(event)
 
-    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
-        """What this broker has against the client's open."""
-        return None
+    def opened(self, event: OpenReceived) -> None:
+        """A client's open: answer."""
+        self.owner.amqp.answer(event)
 
     def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
         """The violation by a frame as this broker names it; None if it lets it pass."""
@@ -161,10 +190,41 @@ class RabbitConduct(Conduct):
     """RabbitMQ's sessions."""
 
     opens_early = True
+    hangs_up = True
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         super().__init__(owner, preset)
         self._outs: dict[Session, SessionOut] = {}
+
+    def heard(self, item: WireItem) -> Heard:
+        """Without the fields that RabbitMQ does not look at; a delivery goes on as it began."""
+        return heard(item, self.owner.amqp)
+
+    def fault_of_message(self, delivery: IncomingDelivery) -> ProtocolViolation | None:
+        """A message has its sections in their order; before 4.2 it was read up to its body."""
+        why = fault_of_message(delivery.payload, whole=self.preset.refuses_links)
+        if why is None:
+            return None
+        link = delivery.link
+        if self.preset.refuses_links:
+            return link.violated(ErrorCondition.DECODE_ERROR, why)
+        return link.session.violated(ErrorCondition.INTERNAL_ERROR, why)
+
+    def left(self, frame: Frame, session: Session | None, link: Link | None) -> None:
+        """RabbitMQ forgets a link or session that it has ended, and waits for no answer."""
+        if session is None:
+            return
+        if type(frame.performative) is End:
+            session.leave()
+        elif link is not None:
+            session.leave_link(link)
+
+    def detached(self, event: LinkDetached) -> None:
+        """RabbitMQ sends the client's own detach back, as it was; 4.0 takes the error out."""
+        link, frame = event.link, event.frame
+        if link.session.can_emit() and link.state is LinkState.DETACH_RCVD:
+            error = frame.error if self.preset.refuses_links else None
+            link.detach(closed=frame.closed, error=error)
 
     def channel(self, event: SessionBegun) -> int | None:
         """RabbitMQ takes the client's number."""
@@ -230,6 +290,11 @@ class RabbitConduct(Conduct):
     def flow(self, event: FlowReceived, host: ConsumerLink | Responses | None) -> None:
         """Consumers' flows count, others only by their session fields; then the line moves."""
         frame, session = event.frame, event.session
+        if isinstance(event.link, SenderLink) and frame.link_credit is None:
+            self.owner.crashed(
+                session, "a flow for a consumer's link has no link-credit; legal here: a number"
+            )
+            return
         if frame.incoming_window > self.preset.largest_grant:
             self.owner.crashed(
                 session,
@@ -247,21 +312,15 @@ class RabbitConduct(Conduct):
     def refused(self, link: Link, error: Error) -> None:
         """Before 4.2 an attach that cannot be ends the session."""
         if self.preset.refuses_links:
-            link.refuse(error)
+            link.refuse(error, handle=self.handle(link))
             return
         session = link.session
         condition = ErrorCondition(error.condition)
         self.owner.amqp.answer(session.violated(condition, error.description or ""))
 
     def fault_of(self, event: DeliveriesUpdated) -> ProtocolViolation | None:
-        """Whatever is no outcome ends the session, if it is about a consumer's deliveries."""
-        waiting = event.deliveries or event.session.outgoing
-        if event.role is not Role.RECEIVER or not waiting or is_terminal(event.state):
-            return None
-        return event.session.violated(
-            ErrorCondition.INVALID_FIELD,
-            f"{event.state!r} is no outcome; legal here: accepted, rejected, released, modified",
-        )
+        """A session has a clause for a consumer's four outcomes, and for nothing else."""
+        return fault_of_outcome(event, is_terminal(event.state))
 
     def updated(self, event: DeliveriesUpdated) -> None:
         """What is not settled yet is settled by one frame of the same range and state."""
@@ -273,15 +332,28 @@ class RabbitConduct(Conduct):
         if event.session.can_emit():
             event.session.emit(replace(event.frame, role=Role.SENDER, settled=True))
 
-    def opened(self, event: OpenReceived) -> ProtocolViolation | None:
+    def opened(self, event: OpenReceived) -> None:
         """A client may not ask for heartbeats too often, or for a virtual host that is none."""
         amqp, frame = self.owner.amqp, event.frame
+        fault = fault_of_open(amqp, frame)
+        if fault is not None:
+            self._hang_up(fault)
+            return
         amqp.settings = replace(amqp.settings, channel_max=agreed_channel_max(amqp, frame))
-        return fault_of_open(amqp, frame)
+        amqp.answer(event)
 
     def translated(self, event: ProtocolViolation, frame: Frame | None) -> ProtocolViolation | None:
-        """RabbitMQ's conditions and scopes."""
-        return rabbit_fault(event, frame, self.owner.amqp, self.preset)
+        """RabbitMQ's conditions and scopes; before the open it hangs up without a word."""
+        amqp = self.owner.amqp
+        if amqp.remote_open is None:
+            self._hang_up(event)
+            return None
+        return rabbit_fault(event, frame, amqp, self.preset)
+
+    def _hang_up(self, fault: ProtocolViolation) -> None:
+        """Nothing is sent; why it was is known here alone, as RabbitMQ logs it."""
+        self.owner.amqp.error = fault.error
+        self.owner.amqp.abandon()
 
     def pump(self) -> None:
         """Every session's line moves."""

@@ -20,6 +20,7 @@ from workbench.amqp.events import (
     Event,
     FlowReceived,
     LinkAttaching,
+    LinkDetached,
     LinkStolen,
     OpenReceived,
     PartReceived,
@@ -64,8 +65,12 @@ def _settings(preset: Preset) -> ConnectionSettings:
     properties = {"product": preset.product, "version": preset.version}
     return ConnectionSettings(
         max_frame_size=preset.max_frame_size,
+        first_max_frame_size=preset.first_max_frame_size,
         channel_max=preset.channel_max,
-        idle_time_out_ms=preset.idle_time_out_ms or None,
+        # RabbitMQ tells a 0 too, if that is its heartbeat.
+        idle_time_out_ms=preset.idle_time_out_ms
+        if preset.conduct == RABBITMQ
+        else preset.idle_time_out_ms or None,
         offered_capabilities=preset.offered_capabilities or None,
         properties=properties if preset.version else None,
         # RabbitMQ knows links by their handles alone [rabbit_amqp_session.erl:handle_attach].
@@ -106,6 +111,8 @@ class BrokerConnection(ConnectionNotes):
         self.intake = self.processes.intake if self.processes.buffers_input else None
         self._hosts = Hosts()
         self._some_gone = False  # a frame has come or gone that ends links
+        self._came: WireItem | None = None  # the latest frame, as it came,
+        self._heard: WireItem | None = None  # and as the endpoint was told of it
         self._attaching = Attaching(self, broker, self._conduct, self._hosts)
         self._begun_with: dict[Session, Preset] = {}
         self._confirms: dict[Session, Confirms] = {}
@@ -116,7 +123,9 @@ class BrokerConnection(ConnectionNotes):
             settings=_settings(preset),
             session_settings=self._windows.open,
             sasl=SaslServer(
-                check=lambda user, password: users.get(user) == password, anonymous=anonymous
+                check=lambda user, password: users.get(user) == password,
+                anonymous=anonymous,
+                hangs_up=self._conduct.hangs_up,
             ),
         )
 
@@ -129,7 +138,11 @@ class BrokerConnection(ConnectionNotes):
 
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; nothing is sent."""
-        events = self.amqp.apply(item)
+        heard, fault = self._conduct.heard(item)
+        self._came, self._heard = item, heard
+        events = self.amqp.apply(heard)
+        if fault is not None and not any(isinstance(e, ProtocolViolation) for e in events):
+            events = [fault]
         if type(item) is Frame and type(item.performative) in _ENDING:
             self._some_gone = True
         for event in events:
@@ -155,13 +168,18 @@ class BrokerConnection(ConnectionNotes):
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with the broker's counters."""
-        return self.amqp.scope(item, outgoing)
+        heard = self._heard
+        return self.amqp.scope(item if heard is None or item is not self._came else heard, outgoing)
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"
-        if type(item) is Frame and type(item.performative) in _ENDING:
-            self._some_gone = True
+        if type(item) is not Frame or type(item.performative) not in _ENDING:
+            self.processes.write(self.wire, self, item)
+            return
+        self._some_gone = True
+        _, session, link = self.amqp.last_out
         self.processes.write(self.wire, self, item)
+        self._conduct.left(item, session, link)
 
     @property
     def writable(self) -> bool:
@@ -200,8 +218,9 @@ class BrokerConnection(ConnectionNotes):
             case DeliveriesUpdated():
                 self._updated(event)
             case OpenReceived():
-                fault = self._conduct.opened(event)
-                self.amqp.answer(event if fault is None else fault)
+                self._conduct.opened(event)
+            case LinkDetached():
+                self._conduct.detached(event)
             case ProtocolViolation():
                 named = self._conduct.translated(event, self._faulty.pop(id(event), None))
                 if named is not None:
@@ -217,7 +236,11 @@ class BrokerConnection(ConnectionNotes):
         # RabbitMQ tells of the link first, and then of the window; both flows have it.
         opened = early and link.session.reopen()
         if type(host) is PublisherLink:
-            host.delivery_received(delivery)
+            fault = self._conduct.fault_of_message(delivery)
+            if fault is None:
+                host.delivery_received(delivery)
+            else:
+                self.amqp.answer(fault)
         elif isinstance(host, Requests):
             self._request(host, delivery)
         if opened and link.session.can_emit():
@@ -350,9 +373,13 @@ class BrokerConnection(ConnectionNotes):
         if not full:
             self.kick()
 
-    def crashed(self, session: Session, why: str) -> None:
-        """A session's process dies: the session ends with internal-error."""
-        self.amqp.answer(session.violated(ErrorCondition.INTERNAL_ERROR, why))
+    def crashed(
+        self, session: Session, why: str, condition: ErrorCondition = ErrorCondition.INTERNAL_ERROR
+    ) -> None:
+        """A session's process dies, of what the client said or of what its queue hands it."""
+        self.amqp.answer(session.violated(condition, why))
+        if self._some_gone:
+            self._forget_gone()
 
     # -- links that are gone ------------------------------------------------------------------
 
@@ -401,6 +428,12 @@ class BrokerConnection(ConnectionNotes):
     def undecodable(self, error: DecodeError) -> None:
         """Octets came that are no AMQP 1.0: close with the condition that names it [2.4.3]."""
         self.react([self.amqp.violated(error.condition, error.message)])
+
+    def failed(self, error: Exception) -> None:
+        """A mistake of ours: close with internal-error, as RabbitMQ's reader does."""
+        why = f"{type(error).__name__}: {error}"
+        self.amqp.answer(self.amqp.violated(ErrorCondition.INTERNAL_ERROR, why))
+        self._forget_gone()
 
     def lost(self) -> None:
         """The transport is gone: every link with it."""

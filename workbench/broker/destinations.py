@@ -60,12 +60,14 @@ class UndeliverableError(Exception):
     Attributes:
         error: what is wrong.
         by_message: the message named the place, not its link.
+        forbidden: nobody may publish there.
     """
 
-    def __init__(self, error: Error, *, by_message: bool) -> None:
+    def __init__(self, error: Error, *, by_message: bool, forbidden: bool = False) -> None:
         super().__init__(error.description)
         self.error = error
         self.by_message = by_message
+        self.forbidden = forbidden
 
 
 class QueueDestination:
@@ -211,6 +213,7 @@ def _publish(
                     description=f"forbidden to publish to internal exchange {exchange!r}",
                 ),
                 by_message=by_message,
+                forbidden=True,
             )
     except RoutingError as error:
         raise UndeliverableError(

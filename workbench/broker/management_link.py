@@ -91,7 +91,7 @@ class Requests:
         """
         if delivery.frames > 1:
             raise ManagementError(
-                ErrorCondition.NOT_IMPLEMENTED,
+                ErrorCondition.INTERNAL_ERROR,
                 f"a management request came in {delivery.frames} transfer frames; legal: one",
             )
         responses = self.responses
@@ -110,7 +110,7 @@ class Requests:
         try:
             answer = self._management.answer(delivery.payload)
         except DecodeError as error:
-            raise ManagementError(ErrorCondition.DECODE_ERROR, error.message) from None
+            raise ManagementError(ErrorCondition.INTERNAL_ERROR, error.message) from None
         responses.answer(answer)
         if self.link.attached and self.link.credit <= REGRANT_AT:
             self.link.grant(CREDIT)

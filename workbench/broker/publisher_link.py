@@ -84,14 +84,23 @@ class PublisherLink:
         self.maybe_grant()
 
     def _undeliverable(self, delivery: IncomingDelivery, fault: UndeliverableError) -> None:
-        """Released, and the link ends [RabbitMQ 4.0]; newer ones reject what named no place."""
+        """Rejected, if the message named no place; a place of the link's own that is gone ends it.
+
+        A settled message leaves no other way to say so than to end the link. To publish to an
+        internal exchange is forbidden, which ends the link, and the session of RabbitMQ 4.0.
+        """
         error = fault.error
         self.confirmed([delivery], told=not delivery.settled)
-        goes_on = self._rejects and fault.by_message
-        if goes_on and not delivery.settled:
+        if fault.forbidden:
+            if self._rejects:
+                self.link.close(error)
+            else:
+                self.link.session.end(error)
+            return
+        if fault.by_message and not delivery.settled:
             self.link.settle(delivery.delivery_id, state=Rejected(error=error))
             return
-        if goes_on:
+        if fault.by_message:
             tag: dict[object, object] = {Symbol("delivery-tag"): delivery.delivery_tag}
             error = replace(error, info=tag)
         if not delivery.settled:

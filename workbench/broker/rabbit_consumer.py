@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from workbench.amqp.delivery import OutgoingDelivery
+from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.flow import SenderLinkFlow, link_credit_snd
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import Modified
@@ -23,7 +24,7 @@ from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
 from workbench.presets import Preset
-from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject, Release
+from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject, Release, Stored
 from workbench.queues.arguments import QUORUM
 
 from .consumer_link import ConsumerLink
@@ -53,8 +54,10 @@ class RabbitOwner(Protocol):
     def forget(self, link: Link) -> None:
         """The link is over: clean up at once."""
 
-    def crashed(self, session: Session, why: str) -> None:
-        """The session's process dies of what the client said."""
+    def crashed(
+        self, session: Session, why: str, condition: ErrorCondition = ErrorCondition.INTERNAL_ERROR
+    ) -> None:
+        """The session's process dies, of what the client said or of what its queue hands it."""
 
     def credit_passed_on(self, link: SenderLink, count: int, buffered: int) -> None:
         """The session has granted credit to the queue."""
@@ -177,6 +180,17 @@ class RabbitConsumerLink(ConsumerLink):
         """The message goes into the session's line."""
         self._buffered += 1
         self._out.push(self, effect)
+
+    def refuse(self, message: Stored) -> None:
+        """The receiver takes no message that large: its session dies of it; the message stays."""
+        peer = self.link.remote_attach
+        limit = None if peer is None else peer.max_message_size
+        self._session.crashed(
+            self.link.session,
+            f"message size ({len(redelivered(message))} bytes) > maximum message size ({limit}"
+            " bytes)",
+            ErrorCondition.MESSAGE_SIZE_EXCEEDED,
+        )
 
     def drained(self, effect: Drained) -> None:
         """The queue's answer will tell."""

@@ -23,7 +23,10 @@ PREDECLARED: Mapping[str, str] = {
     "amq.topic": TOPIC,
     "amq.headers": HEADERS,
     "amq.match": HEADERS,
+    "amq.rabbitmq.trace": TOPIC,
 }
+INTERNAL = ("amq.rabbitmq.trace",)
+"""Of these, those to which nobody may publish."""
 
 
 class RoutingError(ValueError):
@@ -79,7 +82,8 @@ class Routing:
 
     def __init__(self) -> None:
         self.exchanges: dict[str, Exchange] = {
-            name: Exchange(name=name, type=kind) for name, kind in PREDECLARED.items()
+            name: Exchange(name=name, type=kind, internal=name in INTERNAL)
+            for name, kind in PREDECLARED.items()
         }
 
     # -- exchanges --------------------------------------------------------------------------

@@ -40,6 +40,10 @@ class RefusedError(Exception):
         self.error = Error(condition=condition, description=text)
 
 
+class CrashError(Exception):
+    """An attach for which a session of RabbitMQ has no clause: it dies of it."""
+
+
 class Termini(Protocol):
     """Finds what a link is to be attached to."""
 
@@ -55,6 +59,7 @@ class Termini(Protocol):
 
         Raises:
             RefusedError: there is no such link.
+            CrashError: nor is there a way to say so.
         """
 
 
@@ -152,7 +157,7 @@ class RabbitTermini:
             where = Where(exchange=DEFAULT_EXCHANGE, routing_key=made.name, queue=made.name)
             return ExchangeDestination(self._nodes, where, made)
         if not isinstance(terminus, Target):
-            raise RefusedError(ErrorCondition.INVALID_FIELD, "the attach has no target")
+            raise CrashError("the attach has no target; legal: a target, if without an address")
         if terminus.address is None:
             return AnonymousDestination(self._nodes)
         where = self._parsed(target, terminus.address)

@@ -36,23 +36,32 @@ class Windows:
         )
         self._closed = replace(self.open, incoming_window=0, regrant_at=None)
         self._margin = preset.alarm_margin
+        # RabbitMQ numbers its links as the client does, so one highest handle is for both.
+        self._agrees_handles = preset.conduct == RABBITMQ
 
     def begin(self, session: Session, *, closed: bool, channel: int | None) -> None:
         """Answer the client's begin; `closed`: an alarm is on."""
-        session.accept(self._closed if closed else None, channel=channel)
+        settings = self._closed if closed else self.open
+        if self._agrees_handles:
+            highest = min(settings.handle_max, session.remote_handle_max)
+            settings = replace(settings, handle_max=highest)
+        session.accept(settings, channel=channel)
         if closed:
             session.counters.tolerate(self._margin)
 
     def shut(self, session: Session) -> None:
         """An alarm begins."""
-        session.settings = self._closed
+        self._set(session, self._closed)
         session.counters.tolerate(self._margin)
         self._tell(session)
 
     def reopen(self, session: Session) -> None:
         """The last alarm is over."""
-        session.settings = self.open
+        self._set(session, self.open)
         self._tell(session)
+
+    def _set(self, session: Session, settings: SessionSettings) -> None:
+        session.settings = replace(settings, handle_max=session.settings.handle_max)
 
     def _tell(self, session: Session) -> None:
         session.set_incoming_window(session.settings.incoming_window)

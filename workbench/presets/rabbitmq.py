@@ -27,6 +27,9 @@ class RabbitMq43(Preset):
     offered_capabilities: tuple[str, ...] = ("LINK_PAIR_V1_0", "ANONYMOUS-RELAY")
 
     max_frame_size: int = other("max_frame_size", 131072, "RabbitMQ frame_max; capture rmq43_a")
+    first_max_frame_size: int = other(
+        "first_max_frame_size", 8192, "rabbit_amqp_reader.hrl: INITIAL_MAX_FRAME_SIZE"
+    )
     channel_max: int = other(
         "channel_max", 63, "RabbitMQ session_max_per_connection, 64; capture rmq43_a"
     )

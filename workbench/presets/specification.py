@@ -112,6 +112,12 @@ class Preset:
         source="Proton; spec 2.7.1 asks for 512 or more",
         doc="largest frame that the broker accepts",
     )
+    first_max_frame_size: int = _number(
+        512,
+        unit="octets",
+        source="spec 2.4.1: 512 before the opens are exchanged",
+        doc="largest frame that the broker accepts before it has had the client's open",
+    )
     client_max_frame_size: int = _number(
         32768,
         unit="octets",

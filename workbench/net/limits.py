@@ -13,7 +13,7 @@ class Limits:
         connections: sockets open at once; one more is closed at once.
         handshake_s: seconds until both opens are exchanged; a slower client is closed.
         idle_s: a client that is silent for twice as long is closed; it is told of it in the open.
-            0 waits for ever.
+            0 waits for ever. None: what the preset says, and a minute where it says nothing.
         close_s: seconds for a client to answer a close and to read what is still to be read; then
             the socket is cut.
         farewell_s: seconds for frames that still wait, and for the answers to a close, when the
@@ -31,7 +31,7 @@ class Limits:
 
     connections: int = 1024
     handshake_s: float = 10.0
-    idle_s: float = 60.0
+    idle_s: float | None = None
     close_s: float = 5.0
     farewell_s: float = 0.5
     held_frames: int = 10_000

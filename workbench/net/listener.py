@@ -9,12 +9,15 @@ from typing import Any
 
 from workbench.broker import Broker
 from workbench.broker.memory import MemoryMonitor
-from workbench.presets import Preset
+from workbench.presets import RABBITMQ, Preset
 
 from .door import LOOPBACK, Door, Guest, ListenError, MakeTap
 from .limits import Limits
 from .live_connection import LiveConnection
 from .machine import total_memory
+
+IDLE_MS = 60_000
+"""Of a broker whose preset says nothing of it."""
 
 __all__ = ["LOOPBACK", "ListenError", "Listener"]
 
@@ -55,6 +58,7 @@ class Listener(Door):
         self.read_buffer = memoryview(bytearray(self.limits.read_octets))
         if not service:
             preset = dataclasses.replace(preset, queue_enqueue_us=0, queue_deliver_us=0)
+        preset = dataclasses.replace(preset, idle_time_out_ms=_idle_ms(preset, self.limits))
         more = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
         mark = preset.memory_high_watermark
@@ -91,3 +95,10 @@ class Listener(Door):
             if on
             else f"memory alarm over: {held:,} octets are held, the limit is {limit:,}"
         )
+
+
+def _idle_ms(preset: Preset, limits: Limits) -> int:
+    """The idle-time-out of the broker's open; RabbitMQ's presets have one, also where it is 0."""
+    if limits.idle_s is not None:
+        return int(limits.idle_s * 1000)
+    return preset.idle_time_out_ms if preset.conduct == RABBITMQ else IDLE_MS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp.errors import DecodeError, ErrorCondition
@@ -59,15 +59,12 @@ class LiveConnection(asyncio.BufferedProtocol):
             listener.loop,
             self.name,
             listener.limits,
+            first_max_frame_size=listener.broker.preset.first_max_frame_size,
             recording=listener.recording,
             on_undecodable=self._undecodable,
         )
         self.end.take_transport(transport)
         self.broker_end = listener.broker.accept(self.name)
-        if listener.limits.idle_s:
-            amqp = self.broker_end.amqp
-            idle_ms = int(listener.limits.idle_s * 1000)
-            amqp.settings = dataclasses.replace(amqp.settings, idle_time_out_ms=idle_ms)
         self.wire = LiveWire(
             self._clock,
             self.end,
@@ -78,7 +75,8 @@ class LiveConnection(asyncio.BufferedProtocol):
             next_frame_id=listener.next_frame_id,
         )
         self.end.connect(self.wire)
-        self.wire.on_moved = self._moved
+        self.wire.on_moved = lambda: self._guarded(self._moved)
+        self.wire.on_mishap = self._mishap
         self.wire.on_change = listener.changed
         self.wire.may_hear = self._may_hear
         if listener.freeze_new:
@@ -97,28 +95,26 @@ class LiveConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Octets of the client."""
-        if self.lost:
-            return
-        try:
-            self.end.receive(bytes(self._listener.read_buffer[:nbytes]))
-            self._listener.memory.received(nbytes)
-            self._watch()
-            self._mind_writing()
-        except Exception as error:  # a mistake of ours: it must cost this client alone
-            self._listener.failures.append(error)
-            self.drop()
+        if not self.lost:
+            self._guarded(self._received, bytes(self._listener.read_buffer[:nbytes]))
+
+    def _received(self, data: bytes) -> None:
+        self.end.receive(data)
+        self._listener.memory.received(len(data))
+        self._watch()
+        self._mind_writing()
 
     def pause_writing(self) -> None:
         """The client does not read: send it no further message."""
         if not self.lost:
             self.end.writable = False
-            self._mind_writing()
+            self._guarded(self._mind_writing)
 
     def resume_writing(self) -> None:
         """The client reads again."""
         if not self.lost:
             self.end.writable = True
-            self._mind_writing()
+            self._guarded(self._mind_writing)
             self.end.mind_the_gate()
 
     def eof_received(self) -> bool:
@@ -197,7 +193,30 @@ class LiveConnection(asyncio.BufferedProtocol):
         within_us = self.broker_end.amqp.idle.speak_within_us
         if within_us is not None:
             # Asked so often that a silence of half the time told is never overlooked.
-            self._life = self._clock.call_later(within_us // 2, self._keep_alive, idle=True)
+            self._life = self._clock.call_later(
+                within_us // 2, self._guarded, self._keep_alive, idle=True
+            )
+
+    # -- mistakes of ours -------------------------------------------------------------------
+
+    def _guarded(self, work: Callable[..., None], *args: Any) -> None:
+        """Do something; a mistake of ours in it costs this client alone."""
+        try:
+            work(*args)
+        except Exception as error:
+            self._mishap(error)
+
+    def _mishap(self, error: Exception) -> None:
+        """Close with internal-error, as RabbitMQ's reader does; if that fails too, cut."""
+        self._listener.failures.append(error)
+        if self.lost:
+            return
+        try:
+            self.broker_end.failed(error)
+            self._watch()
+        except Exception as another:
+            self._listener.failures.append(another)
+            self.drop()
 
     # -- time -------------------------------------------------------------------------------
 
@@ -221,7 +240,7 @@ class LiveConnection(asyncio.BufferedProtocol):
         if self._idle is not None:
             self._idle.cancel()
         self._idle_at_us = deadline
-        self._idle = self._clock.call_at(deadline, self._deadline, idle=True)
+        self._idle = self._clock.call_at(deadline, self._guarded, self._deadline, idle=True)
 
     def _deadline(self) -> None:
         self._idle_at_us = None

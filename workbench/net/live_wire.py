@@ -60,6 +60,7 @@ class LiveWire(Wire):
         stops: the breakpoints met, the latest thousand.
         octets_waiting: of the frames in flight, by direction.
         on_moved: called when a frame that had waited has arrived.
+        on_mishap: told of an exception that an end lets escape when a frame arrives.
         on_change: called when what waits, or what makes it wait, is another than before.
         may_hear: whether an end may be sent an empty frame: it has had the other's open.
     """
@@ -71,6 +72,7 @@ class LiveWire(Wire):
         self.octets_waiting = dict.fromkeys(Direction, 0)
         self._passed = [0, 0]  # frames that have arrived, to the broker and to the client
         self.on_moved: Callable[[], None] = _nothing
+        self.on_mishap: Callable[[Exception], None] = _raise
         self.on_change: Callable[[], None] = _nothing
         self.may_hear: Callable[[Direction], bool] = _never
         self._unseen = type(self.tap) is NoTap
@@ -102,9 +104,12 @@ class LiveWire(Wire):
             self._next_frame_id()
             self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
             receiver = lane.receiver
-            events = receiver.apply(item)
-            if events:
-                receiver.react(events)
+            try:
+                events = receiver.apply(item)
+                if events:
+                    receiver.react(events)
+            except Exception as error:
+                self.on_mishap(error)
             return UNSEEN
         now_us = self._clock.now_us
         flight = Flight(
@@ -142,10 +147,19 @@ class LiveWire(Wire):
     def _deliver(self, lane: Any, flight: Flight) -> None:
         self._passed[lane.direction is Direction.BROKER_TO_CLIENT] += 1
         intake = getattr(lane.receiver, "intake", None)
-        if intake is None:
+        try:
+            if intake is None:
+                self._take_in(lane, flight)
+            else:
+                intake(flight.item, lambda: self._taken_later(lane, flight))
+        except Exception as error:
+            self.on_mishap(error)
+
+    def _taken_later(self, lane: Any, flight: Flight) -> None:
+        try:
             self._take_in(lane, flight)
-        else:
-            intake(flight.item, lambda: self._take_in(lane, flight))
+        except Exception as error:
+            self.on_mishap(error)
 
     def _take_in(self, lane: Any, flight: Flight) -> None:
         receiver = lane.receiver
@@ -274,3 +288,7 @@ def _nothing() -> None:
 
 def _never(_direction: Direction) -> bool:
     return False
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.amqp.errors import DecodeError
 from workbench.amqp.fast import encode_quickly
-from workbench.amqp.frame import MIN_MAX_FRAME_SIZE, Frame, WireItem
+from workbench.amqp.frame import Frame, WireItem
 from workbench.amqp.framing import FrameReader
 from workbench.amqp.observer import ConnectionObserver, ObservedScope
 from workbench.amqp.performatives import Open
@@ -32,6 +32,7 @@ class SocketEnd:
         loop: on which it runs; what is sent within one turn of it leaves as one piece.
         name: of the client in a trace.
         limits: of the listener.
+        first_max_frame_size: the largest frame that is read before the broker's open has gone.
         recording: whether counters are wanted.
         on_undecodable: told when octets have come that are no AMQP 1.0, after every frame before
             them.
@@ -52,6 +53,7 @@ class SocketEnd:
         name: str,
         limits: Limits,
         *,
+        first_max_frame_size: int,
         recording: bool,
         on_undecodable: Callable[[DecodeError], None],
     ) -> None:
@@ -64,7 +66,7 @@ class SocketEnd:
         self._loop = loop
         self._limits = limits
         self._transport: asyncio.Transport | None = None
-        self._reader = FrameReader(MIN_MAX_FRAME_SIZE)
+        self._reader = FrameReader(first_max_frame_size, keeps_undecodable=True)
         self._observer = ConnectionObserver(end="client") if recording else None
         self._scope: ObservedScope | None = None
         self._chunks: list[bytes] = []

@@ -44,6 +44,8 @@ class Peer:
         return self
 
     def __exit__(self, *_):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # who waits for a connection is told
         self.listener.close()
         self._thread.join(TIMEOUT_S)
 
@@ -325,6 +327,27 @@ def test_a_clients_first_octets_wait_for_the_broker_behind(unjoined, read):
         join()
         until(lambda: len(peer.got) >= 16)
     assert peer.got == first + more
+
+
+def test_a_proxy_that_is_stopped_while_it_joins_leaves_nothing_behind(monkeypatch):
+    """The client is cut off, and the attempt to reach the broker is given up."""
+    given_up = threading.Event()
+
+    async def connect(make):
+        try:
+            await asyncio.sleep(TIMEOUT_S)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+
+    with serve(forward="127.0.0.1:9") as proxy:
+        monkeypatch.setattr(proxy.listener, "connect", connect)
+        with socket.create_connection((proxy.host, proxy.port), timeout=TIMEOUT_S) as client:
+            until(proxy.connections)
+            proxy.stop()
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(8) == b""
+    assert given_up.is_set()
 
 
 def test_passwords_pass_and_are_not_recorded():

@@ -19,6 +19,7 @@ AMQP = {"amqp", "amqp091", "amqp010"}
 RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
 EVERYTHING = RUNNING | {
     "live",
+    "notebook",
     "following",
     "folds",
     "scenarios",
@@ -42,7 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "net": AMQP | {"broker", "peers", "sim", "presets"},
     "trace": AMQP | {"serial"},
     "folds": {"serial", "trace"},
-    "live": {"amqp", "net", "presets", "trace"},
+    "notebook": set(),
+    "live": {"amqp", "net", "notebook", "presets", "trace"},
     "following": {"analysis", "folds", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace"},  # and of trace only what FROM_TRACE names

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from workbench import notebook
 from workbench.amqp.performatives import SaslInit, SaslResponse
 from workbench.net import ListenError, LiveBroker
 from workbench.net.passing import Opaque
@@ -184,18 +185,13 @@ _STARTED: dict[str, LiveBroker | LiveProxy] = {}
 def _cell() -> str | None:
     """The notebook cell that runs now, by its id where the front end tells it, or by its code.
 
-    None outside a notebook. Looked up, not imported: where there is a notebook it is there.
+    None outside a notebook.
     """
-    module = sys.modules.get("IPython")
-    shell = None if module is None else module.get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
+    if notebook.kernel_shell() is None:
         return None
-    try:
-        told = shell.get_parent().get("metadata", {}).get("cellId")
-    except (AttributeError, LookupError):
-        told = None
-    if told:
-        return str(told)
+    told = notebook.cell_id()
+    if told is not None:
+        return told
     frame = sys._getframe().f_back
     while frame is not None:
         name = frame.f_code.co_filename

@@ -18,6 +18,7 @@ NAIVE = "in_flight = state.delivery_count - frame.delivery_count"
 def put(*lines, log=None):
     """The exercise with these lines put in, in this order."""
     exercise = order_lines(**on_flow_lines(), log=Progress() if log is None else log)
+    exercise.reset.click()
     for line in lines:
         exercise.offered.index = list(exercise.offered.options).index(line)
         exercise.take.click()
@@ -98,6 +99,17 @@ def test_the_outcome_is_kept():
     assert entry.right
     assert SERIAL in entry.answers[-1]
     assert exercise.place.children[0].trial.passed
+
+
+def test_the_lines_tried_last_are_there_on_another_day():
+    """What was put in is, in its order; what was left out can be chosen."""
+    log = Progress()
+    put(SERIAL, LEFT, log=log).check.click()
+    again = order_lines(**on_flow_lines(), log=log)
+    assert again.used.options == (SERIAL, LEFT)
+    assert set(again.offered.options) == set(LINES) - {SERIAL, LEFT}
+    log.record("02/order-lines", "another line; " + SERIAL, False)
+    assert order_lines(**on_flow_lines(), log=log).used.options == ()
 
 
 def test_a_change_takes_the_old_verdict_away():

@@ -161,6 +161,40 @@ def test_choices_are_asked_for_without_one_preselected():
     assert log.entries["01/seven"].answers == ["this"]
 
 
+@pytest.mark.parametrize(
+    ("choices", "answer", "right", "mark"),
+    [((), "5", False, "✘ Not in this run."), ((), "7", True, "✔ Right."),
+     (("this", "that"), "that", False, "✘ Not in this run.")],
+)  # fmt: skip
+def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
+    """Field, confidence and verdict; nothing is worked out or recorded until Compare is pressed."""
+
+    def never() -> Solution:
+        raise AssertionError
+
+    log = Progress()
+    log.record("01/seven", 1, False, confidence="a guess")
+    log.record("01/seven", answer, right, confidence="sure")
+    log.record("01/seven", 2, False, recalled_in="03")
+    records = list(log.records)
+    asked = question(choices=choices, solve=never)
+    shown = PredictionView(Prediction(asked), log)
+    assert (shown.field.value, shown.confidence.value) == (answer, "sure")
+    assert f"You said {answer} before. {mark}" in shown.line.value
+    assert not shown.compare.disabled
+    assert f"Committed: {answer}" in repr(shown)
+    assert log.records == records
+
+
+def test_an_answer_to_another_question_of_that_name_is_not_put_back():
+    """The lesson has changed, and what was answered is no answer any more."""
+    log = Progress()
+    log.record("01/seven", "that", True)
+    shown = PredictionView(Prediction(question()), log)
+    assert shown.field.value == ""
+    assert shown.compare.disabled
+
+
 def test_nothing_that_is_sent_to_the_browser_gives_the_answer_away():
     """Neither the widget's state nor its still holds the solution before Compare."""
     shown, _ = view(solve=lambda: Solution(answer=4711, reason="It is 4711."))

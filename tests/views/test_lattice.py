@@ -334,7 +334,7 @@ def test_without_a_kernel_the_words_stay():
     bundle = lattices()._repr_mimebundle_()
     texts = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "shortest bad schedule" in texts["text/plain"]
-    assert "<pre>" in texts["text/html"]
+    assert "<pre" in texts["text/html"]
 
 
 def test_an_unknown_rule_is_refused():

@@ -3,27 +3,91 @@
 from __future__ import annotations
 
 import html
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.trace.words import count
+from workbench.views.stills import Still
+
+from . import kept_branches
 from .lessons import LESSONS, Lesson, is_ready, lesson_numbered
-from .progress import Progress, Record, progress
+from .progress import Progress, ProgressError, Record, progress
+from .working_copies import (
+    FOLDER,
+    INDEX,
+    NOTEBOOKS,
+    beside_notebooks,
+    earlier_copies,
+    has_changed,
+    make_copies,
+)
 
 READY, PLANNED = "ready", "planned"
+_CHANGED = (
+    "{} has changed since your copy was made. When the lab is started again it opens the lesson as"
+    " it is now; what you have written in yours is kept beside it."
+)
+
+
+class Shelf:
+    """The notebooks that the links of a page lead to: the learner's copies, where there are any.
+
+    Args:
+        folder: where they are; found from the current folder if None.
+
+    Attributes:
+        folder: where they are.
+        root: the folder of the learner's copies and of the lessons; None if these are no copies.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        here = Path.cwd() if folder is None else folder
+        self.root = beside_notebooks(here) if folder is None else None
+        if self.root is not None:
+            with suppress(OSError, ValueError):
+                make_copies(self.root)
+            if not (self.root / FOLDER / INDEX).is_file():
+                self.root = None
+        self.folder = here if self.root is None else self.root / FOLDER
+        self._way = Path(os.path.relpath(self.folder, here))
+
+    def has(self, lesson: Lesson) -> bool:
+        """Whether a lesson is there."""
+        return is_ready(lesson, self.folder)
+
+    def link(self, name: str, text: str) -> str:
+        """A link to a notebook."""
+        return f'<a href="{html.escape((self._way / name).as_posix())}">{text}</a>'
+
+    def changed(self) -> Iterator[str]:
+        """The lessons whose copies are not what the lessons are now."""
+        for lesson in LESSONS if self.root is not None else ():
+            copy, own = self.folder / lesson.file, self.root / NOTEBOOKS / lesson.file
+            with suppress(OSError, ValueError, KeyError):
+                if copy.is_file() and own.is_file() and has_changed(own, copy):
+                    yield lesson.file
+
+    def earlier(self) -> Iterator[str]:
+        """The learner's copies of lessons as they were before."""
+        for lesson in LESSONS if self.root is not None else ():
+            yield from earlier_copies(self.root, lesson.file)
 
 
 class LessonMap:
     """The table as a page: links to what is there, and plain words for what is not yet.
 
     Args:
-        folder: where the notebooks are.
+        shelf: the notebooks.
         log: what the learner has answered so far.
     """
 
-    def __init__(self, folder: Path, log: Progress) -> None:
-        self._folder = folder
+    def __init__(self, shelf: Shelf, log: Progress) -> None:
+        self._shelf = shelf
         self._log = log
 
     def _cells(self, lesson: Lesson) -> tuple[str, ...]:
@@ -34,7 +98,7 @@ class LessonMap:
             str(lesson.minutes),
             ", ".join(lesson.after) or "–",
             "Java" if lesson.java else "–",
-            READY if is_ready(lesson, self._folder) else PLANNED,
+            READY if self._shelf.has(lesson) else PLANNED,
             self._log.summary(lesson.number) or "–",
         )
 
@@ -43,10 +107,11 @@ class LessonMap:
     def __str__(self) -> str:
         lines = [self._HEAD, *(self._cells(lesson) for lesson in LESSONS)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self._HEAD))]
-        return "\n".join(
+        table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
-        )
+        ]
+        return "\n".join([*table, *map(_CHANGED.format, self._shelf.changed())])
 
     __repr__ = __str__
 
@@ -59,12 +124,17 @@ class LessonMap:
             f"<thead><tr>{head}</tr></thead><tbody>"
             + "".join(self._line(lesson) for lesson in LESSONS)
             + "</tbody></table>"
+            + "".join(f"<p>{_CHANGED.format(name)}</p>" for name in self._shelf.changed())
+            + "".join(
+                f"<p>{self._shelf.link(name, name)}: your copy of the lesson as it was before.</p>"
+                for name in self._shelf.earlier()
+            )
         )
 
     def _line(self, lesson: Lesson) -> str:
         number, title, *rest = map(html.escape, self._cells(lesson))
-        if is_ready(lesson, self._folder):
-            title = f'<a href="{html.escape(lesson.file)}"><strong>{title}</strong></a>'
+        if self._shelf.has(lesson):
+            title = self._shelf.link(lesson.file, f"<strong>{title}</strong>")
         cells = "".join(f'<td style="text-align:left">{cell}</td>' for cell in (title, *rest))
         return f'<tr><th scope="row" style="text-align:left">{number}</th>{cells}</tr>'
 
@@ -73,10 +143,10 @@ def lesson_map(folder: str | Path | None = None) -> LessonMap:
     """The map of the lessons, with what this learner has answered so far.
 
     Args:
-        folder: where the notebooks are; the notebook's own folder if None.
+        folder: where the notebooks are; the learner's copies, made if they are not there, if None.
     """
     progress.refresh()
-    return LessonMap(Path.cwd() if folder is None else Path(folder), progress)
+    return LessonMap(Shelf(None if folder is None else Path(folder)), progress)
 
 
 class LessonCard:
@@ -84,12 +154,12 @@ class LessonCard:
 
     Args:
         lesson: whose card it is.
-        folder: where the notebooks are.
+        shelf: the notebooks.
     """
 
-    def __init__(self, lesson: Lesson, folder: Path) -> None:
+    def __init__(self, lesson: Lesson, shelf: Shelf) -> None:
         self.lesson = lesson
-        self._folder = folder
+        self._shelf = shelf
 
     def _before(self) -> list[Lesson]:
         return [lesson_numbered(number) for number in self.lesson.after]
@@ -109,8 +179,8 @@ class LessonCard:
     def _repr_html_(self) -> str:
         lesson = self.lesson
         before = [
-            f'<a href="{html.escape(one.file)}">{one.number} {html.escape(one.title)}</a>'
-            if is_ready(one, self._folder)
+            self._shelf.link(one.file, f"{one.number} {html.escape(one.title)}")
+            if self._shelf.has(one)
             else f"{one.number} {html.escape(one.title)}"
             for one in self._before()
         ]
@@ -133,10 +203,10 @@ def lesson_card(lesson: str) -> LessonCard:
     Raises:
         ValueError: if there is no such lesson.
     """
-    return LessonCard(lesson_numbered(lesson), Path.cwd())
+    return LessonCard(lesson_numbered(lesson), Shelf())
 
 
-class ResetView(widgets.VBox):
+class ResetView(Still, widgets.VBox):
     """A button that forgets what was answered in one lesson, and one that takes it back.
 
     Running the cell forgets nothing: pressing the button does.
@@ -146,10 +216,13 @@ class ResetView(widgets.VBox):
         log: where they are kept.
     """
 
+    still_is_prose = True
+
     def __init__(self, lesson: Lesson, log: Progress = progress) -> None:
         self._lesson = lesson
         self._log = log
         self._gone: tuple[Record, ...] = ()
+        self._gone_branches: dict[str, Any] = {}
         self.forget = widgets.Button(
             description=f"Forget my answers of lesson {lesson.number}",
             tooltip="the answers of all other lessons stay; you can take it back below",
@@ -167,34 +240,34 @@ class ResetView(widgets.VBox):
     def _forget(self) -> None:
         gone = self._log.forget(self._lesson.number)
         self._gone = (*self._gone, *gone)
-        self.undo.disabled = not self._gone
-        if gone:
+        try:
+            branches = kept_branches.forget(self._lesson.number)
+        except (OSError, ProgressError) as error:
+            self._say(f"Your branches could not be forgotten: {error}.")
+            return
+        self._gone_branches.update(branches)
+        self.undo.disabled = not (self._gone or self._gone_branches)
+        if gone or branches:
+            desks = f", and the branches of {count(len(branches), 'desk')}" if branches else ""
             self._say(
-                f"{_answers(len(gone))} of lesson {self._lesson.number} forgotten. To begin with"
-                " fresh questions, restart the kernel and run the cells again."
+                f"{_answers(len(gone))} of lesson {self._lesson.number} forgotten{desks}. To begin"
+                " with fresh questions, restart the kernel and run the cells again."
             )
         else:
             self._say(f"There are no answers of lesson {self._lesson.number}.")
 
     def _undo(self) -> None:
-        count = self._log.put_back(self._gone)
-        self._gone = ()
+        back = self._log.put_back(self._gone)
+        kept_branches.remember(self._gone_branches)
+        self._gone, self._gone_branches = (), {}
         self.undo.disabled = True
-        self._say(f"{_answers(count)} put back.")
+        self._say(f"{_answers(back)} put back.")
 
     def _say(self, text: str) -> None:
         self.line.value = f'<div role="status">{html.escape(text)}</div>'
 
     def __repr__(self) -> str:
         return f"Reset of lesson {self._lesson.number}: {self.forget.description}; then undo."
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<p>{html.escape(repr(self))}</p>"
-        return bundle
 
 
 def _answers(count: int) -> str:

@@ -13,19 +13,20 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import serial
-from workbench.views.lattice_view import button, with_texts
+from workbench.views.lattice_view import button
+from workbench.views.stills import Still
 
 from .own_sender import TrialView
 from .progress import Progress, progress
 from .trial import OnFlow, Trial
 
-LESSON = "02"
+NAME = "02/order-lines"
 HEAD = "def on_flow(state, frame):"
 FILE = "<your lines>"
 _STYLE = "<style>.wb-lines select { font-family: var(--jp-code-font-family, monospace) }</style>"
 
 
-class OrderLines(widgets.VBox):
+class OrderLines(Still, widgets.VBox):
     """Lines of a function to be put in order.
 
     A line is chosen in one of the two lists, by mouse or arrow keys, and moved by buttons.
@@ -83,6 +84,15 @@ class OrderLines(widgets.VBox):
         self.down.on_click(lambda _button: self._shift(1))
         self.reset.on_click(lambda _button: self._reset())
         self.check.on_click(lambda _button: self._check())
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """Put in the lines that were tried last, on an earlier day perhaps."""
+        told = self._log.entries.get(NAME)
+        lines = told.answers[-1].split("; ") if told else []
+        if set(lines) <= set(self._lines):
+            self.used.options = lines
+            self.offered.options = [line for line in self._lines if line not in lines]
 
     @property
     def source(self) -> str:
@@ -134,7 +144,7 @@ class OrderLines(widgets.VBox):
             self.place.children = (widgets.HTML("Put lines in first; then they can be tried."),)
             return
         trial = self.trial()
-        self._log.record(f"{LESSON}/order-lines", "; ".join(self.used.options), trial.passed)
+        self._log.record(NAME, "; ".join(self.used.options), trial.passed)
         view = TrialView(trial)
         start = trial.given["initial_delivery_count"]
         begun = [widgets.HTML(f"Beginning at delivery-count {start}:")] if start else []
@@ -151,9 +161,6 @@ class OrderLines(widgets.VBox):
     def __repr__(self) -> str:
         offered = "\n".join(f"    {line}" for line in self.offered.options)
         return f"{self.source}\n\nlines to choose from:\n{offered}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
 
 
 def _lines(lines: Sequence[str], rows: int, size: dict[str, str]) -> Any:

@@ -9,14 +9,15 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.views.lattice_desk import LatticeDesk
-from workbench.views.lattice_view import button, with_texts
+from workbench.views.lattice_view import button
+from workbench.views.stills import Still
 
 from .trial import OnFlow, Trial
 
 _COLUMN = {"padding": "0 0 0 14px"}
 
 
-class TrialView(widgets.VBox):
+class TrialView(Still, widgets.VBox):
     """The verdict on a sender, and buttons that open what is behind it.
 
     A verdict that is green although wrong rules would have passed as well says so when asked.
@@ -78,9 +79,6 @@ class TrialView(widgets.VBox):
 
     def __repr__(self) -> str:
         return str(self.trial)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
 
 
 _STYLE = "max-width:62em;line-height:1.5;white-space:normal"

@@ -13,6 +13,8 @@ from typing import Any, ParamSpec
 
 import ipywidgets as widgets
 
+from workbench.views.stills import Still
+
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .question import AnswerError, Prediction, Question, Verdict
 
@@ -20,11 +22,12 @@ P = ParamSpec("P")
 
 STEP_NOW = "You say {answer}. Now step through the run below and see; then press Compare."
 COMPARE_NOW = "You say {answer}. Press Compare, and a small run will tell."
+_FROM_BEFORE = "You said {answer} before. {mark} Compare tells why."
 _SURE_AND_WRONG = "You were sure here. That makes it worth a second look."
 _ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 
 
-class PredictionView(widgets.VBox):
+class PredictionView(Still, widgets.VBox):
     """Question, field, how sure, the buttons, and a line that tells what came of it.
 
     Args:
@@ -32,6 +35,8 @@ class PredictionView(widgets.VBox):
         log: where the outcome is kept.
         recalled_in: the later lesson that asks again; None in the lesson itself.
     """
+
+    still_is_prose = True
 
     def __init__(
         self,
@@ -94,10 +99,31 @@ class PredictionView(widgets.VBox):
         self.hint.on_click(lambda _button: self._hint())
         if not question.choices:
             self.field.on_msg(self._entered)
+        self._put_back()
 
     def _entered(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
             self._commit()
+
+    def _put_back(self) -> None:
+        """Show the answer of an earlier day, as the log has it; Compare works out the reason."""
+        told = [
+            one
+            for one in self._log.records
+            if (one.name, one.recalled_in) == (self.prediction.question.name, self._recalled_in)
+        ]
+        if not told:
+            return
+        try:
+            answer = self.prediction.commit(told[-1].answer)
+        except AnswerError:  # the question was another one then
+            return
+        self.field.value = str(answer)
+        self.confidence.value = told[-1].confidence
+        self.compare.disabled = False
+        self.commit.description = "Change"
+        mark = Verdict(right=told[-1].right, text="").mark
+        self._say(_FROM_BEFORE.format(answer=answer, mark=mark))
 
     def _commit(self) -> None:
         try:
@@ -151,15 +177,6 @@ class PredictionView(widgets.VBox):
 
     def __repr__(self) -> str:
         return str(self.prediction)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            # What stays on a page without a kernel.
-            data["text/plain"] = str(self.prediction)
-            data["text/html"] = f"<pre>{html.escape(str(self.prediction))}</pre>"
-        return bundle
 
 
 def _lesson(question: Question) -> str:

@@ -27,11 +27,52 @@ from .progress_record import FILE_NAME, ProgressError, Record, numbered, with_ta
 
 HOME_VARIABLE = "WORKBENCH_HOME"
 FOLDER = "my"
+NOTEBOOKS, INDEX = "notebooks", "00_index.ipynb"
 LOCK_WAIT_S = 3.0
 LOCK_STEP_S = 0.02
 MOST_ASIDE = 100
 
 Answer = tuple[Sequence[Record] | None, bool, str]
+
+
+class SharedFile:
+    """A file that several kernels read and write.
+
+    Args:
+        file: the file; its folder need not be there yet.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def aside(self) -> Path:
+        """Move the file, which cannot be read, to another name; gives that.
+
+        Raises:
+            OSError: if it cannot be moved.
+            ProgressError: if too many such files lie there.
+        """
+        stem = self.file.with_suffix("")
+        for number in range(1, MOST_ASIDE):
+            path = Path(f"{stem}.damaged{'' if number == 1 else f'-{number}'}.json")
+            if not path.exists():
+                os.replace(self.file, path)
+                return path
+        raise ProgressError(f"{MOST_ASIDE} damaged files lie there already; look at them")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other kernels out; where there is no folder yet, there is nobody to keep out."""
+        if not self.file.parent.is_dir():
+            yield
+            return
+        path = self.file.parent / f".{self.file.name}.lock"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _wait_for_lock(handle)
+            yield
+        finally:
+            os.close(handle)  # which gives the lock up, as the end of the process would
 
 
 class Place:
@@ -45,15 +86,16 @@ class Place:
 
     def __init__(self, file: Path | None, *, older: Path | None = None, problem: str = "") -> None:
         self.file = file
+        self._shared = None if file is None else SharedFile(file)
         self._older = older
         self._problem = problem
 
     def read(self) -> Answer:
         """What the file holds: (records, False, a problem or nothing)."""
-        if self.file is None:
+        if self.file is None or self._shared is None:
             return None, False, self._problem
         try:
-            with self._locked():
+            with self._shared.locked():
                 records, problem = self._records(self._older)
         except (OSError, ProgressError) as error:
             return None, False, _cannot("read", self.file, error)
@@ -78,11 +120,11 @@ class Place:
         Returns:
             (the records of the file, whether the new ones are in it, a problem or nothing).
         """
-        if self.file is None:
+        if self.file is None or self._shared is None:
             return None, False, self._problem
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self._shared.locked():
                 there, problem = self._records(None)
                 base = kept if there is None else there
                 left = [one for one in base if one.asked_in not in without]
@@ -97,6 +139,7 @@ class Place:
     def _records(self, older: Path | None) -> tuple[Sequence[Record] | None, str]:
         """The file's records (None if there is no file) and what was wrong with it."""
         assert self.file is not None
+        assert self._shared is not None
         source = self.file
         if not source.exists():
             if older is None or not older.is_file():
@@ -111,36 +154,11 @@ class Place:
         told = "; ".join(found.problems)
         if source != self.file:
             return found.records, f"{source.name}: {told}"
-        aside = self._aside()
-        os.replace(source, aside)
+        aside = self._shared.aside()
         kept = f"{len(found.records)} records could be read"
         if found.records:
             write_whole(self.file, as_text(found.records))
         return found.records, f"{source}: {told}. {kept}; the file is kept as {aside.name}"
-
-    def _aside(self) -> Path:
-        assert self.file is not None
-        stem = self.file.with_suffix("")
-        for number in range(1, MOST_ASIDE):
-            path = Path(f"{stem}.damaged{'' if number == 1 else f'-{number}'}.json")
-            if not path.exists():
-                return path
-        raise ProgressError(f"{MOST_ASIDE} damaged files lie there already; look at them")
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other kernels out; where there is no folder yet, there is nobody to keep out."""
-        assert self.file is not None
-        if not self.file.parent.is_dir():
-            yield
-            return
-        path = self.file.parent / f".{self.file.name}.lock"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            _wait_for_lock(handle)
-            yield
-        finally:
-            os.close(handle)  # which gives the lock up, as the end of the process would
 
 
 def _wait_for_lock(handle: int) -> None:
@@ -201,7 +219,7 @@ def standard_place() -> Place:
         folders.append(beside / FOLDER)
     with suppress(RuntimeError, KeyError):  # no home folder
         folders.append(_user_folder())
-    older = None if beside is None or named else beside / "notebooks" / FILE_NAME
+    older = None if beside is None or named else beside / NOTEBOOKS / FILE_NAME
     for folder in folders:
         if _writable(folder):
             return Place(folder / FILE_NAME, older=older)
@@ -215,15 +233,20 @@ def standard_place() -> Place:
     )
 
 
+def beside_notebooks(here: Path) -> Path | None:
+    """The folder that holds `notebooks/` and `my/`, seen from one of them or from itself."""
+    for folder in (here, here.parent):
+        if (folder / NOTEBOOKS / INDEX).is_file():
+            return folder
+    return None
+
+
 def _beside_notebooks() -> Path | None:
     """The folder that holds `notebooks/`: the notebook's own, else that of this checkout."""
+    found = None
     with suppress(OSError):
-        here = Path.cwd()
-        for folder in (here.parent, here):
-            if (folder / "notebooks" / "00_index.ipynb").is_file():
-                return folder
-    checkout = Path(__file__).resolve().parents[2]
-    return checkout if (checkout / "notebooks" / "00_index.ipynb").is_file() else None
+        found = beside_notebooks(Path.cwd())
+    return found or beside_notebooks(Path(__file__).resolve().parents[2])
 
 
 def _user_folder() -> Path:

@@ -8,6 +8,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.views.stills import Still
+
 from .progress import FILE_NAME, Progress, ProgressError, progress
 from .progress_file import LARGEST_FILE, decoded
 
@@ -16,12 +18,14 @@ _LINK = "text-decoration:underline;color:var(--jp-content-link-color,#0b5cad)"
 _DOWNLOAD = "on a server that forgets, such as Binder, your own disk does not"
 
 
-class ProgressView(widgets.VBox):
+class ProgressView(Still, widgets.VBox):
     """What was predicted and checked, a copy to download, and a way back in.
 
     Args:
         log: what is shown; it keeps itself, this view only looks.
     """
+
+    still_is_prose = True
 
     def __init__(self, log: Progress) -> None:
         self._log = log
@@ -89,14 +93,6 @@ class ProgressView(widgets.VBox):
 
     def __repr__(self) -> str:
         return str(self._log)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = str(self._log)
-            data["text/html"] = f"<pre>{html.escape(str(self._log))}</pre>"
-        return bundle
 
 
 def progress_log() -> ProgressView:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
-from typing import Any
 
 import ipywidgets as widgets
 
 from workbench.scenarios.confirming import Confirmed
 from workbench.views.bokeh_widget import ChartWidget
 from workbench.views.curve_chart import curve_chart
+from workbench.views.stills import Still
 
 from .quorum_runs import rates_at, sync_table
 from .table import Table
@@ -19,7 +18,7 @@ MOST_MS = 20
 MILLISECOND = 1_000
 
 
-class SyncDesk(widgets.VBox):
+class SyncDesk(Still, widgets.VBox):
     """Rate against what may be in flight, for the fsync time of a slider.
 
     Args:
@@ -88,14 +87,6 @@ class SyncDesk(widgets.VBox):
 
     def __repr__(self) -> str:
         return f"fsync {self.slider.value} ms\n{self.table}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
-        return bundle
 
 
 def sync_desk(caps: Sequence[int], fsync_ms: int) -> SyncDesk:

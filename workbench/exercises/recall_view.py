@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from typing import Any
 
 import ipywidgets as widgets
+
+from workbench.views.stills import Still
 
 from .lesson_pages import LessonCard
 from .predict import PredictionView
@@ -16,7 +17,7 @@ from .recall import QUESTIONS, questions
 _NOTHING = "No earlier lesson has a question for this one."
 
 
-class RecallView(widgets.VBox):
+class RecallView(Still, widgets.VBox):
     """Questions of earlier lessons, in a fresh form.
 
     Args:
@@ -28,6 +29,8 @@ class RecallView(widgets.VBox):
     Attributes:
         asked: a view for each question.
     """
+
+    still_is_prose = True
 
     def __init__(
         self,
@@ -56,14 +59,6 @@ class RecallView(widgets.VBox):
     def __repr__(self) -> str:
         told = "\n\n".join(map(repr, self.asked)) or _NOTHING
         return told if self.card is None else f"{self.card}\n\n{told}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
-        return bundle
 
 
 def recall(lesson: str, card: LessonCard | None = None) -> RecallView:

@@ -13,8 +13,9 @@ import ipywidgets as widgets
 
 from workbench.scenarios.schedules import play_model
 from workbench.views.lattice_desk import LatticeDesk
-from workbench.views.lattice_view import button, status, with_texts
+from workbench.views.lattice_view import button, status
 from workbench.views.stepper_widget import StepperWidget, stepper
+from workbench.views.stills import Still
 
 from .game import BUTTONS, CANNOT, Game
 from .levels import Level, levels
@@ -23,7 +24,7 @@ from .progress import Progress, progress
 GOAL = "Bring the sender to believe in more than was ever granted, or say that it cannot be done."
 
 
-class Scheduler(widgets.VBox):
+class Scheduler(Still, widgets.VBox):
     """The game with buttons.
 
     Args:
@@ -153,9 +154,6 @@ class Scheduler(widgets.VBox):
 
     def __repr__(self) -> str:
         return str(self.game)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
 
 
 def _row(children: list[Any]) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import html
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import ipywidgets as widgets
 
 from workbench.scenarios import beliefs
 from workbench.scenarios.beliefs import Counterexample
 from workbench.views.stepper_widget import StepperWidget, stepper
+from workbench.views.stills import Still
 
 from .predict import PredictionView
 from .question import Prediction, Question
@@ -46,12 +47,14 @@ def contradiction(found: Counterexample) -> StepperWidget:
     )
 
 
-class ShowMe(widgets.VBox):
+class ShowMe(Still, widgets.VBox):
     """A prediction and, below it, what contradicts the belief behind a wrong answer.
 
     Args:
         view: the prediction.
     """
+
+    still_is_prose = True
 
     def __init__(self, view: PredictionView) -> None:
         self.view = view
@@ -117,14 +120,6 @@ class ShowMe(widgets.VBox):
 
     def __repr__(self) -> str:
         return repr(self.view)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
-        return bundle
 
 
 def asks_and_shows(make: Callable[P, Question]) -> Callable[P, ShowMe]:

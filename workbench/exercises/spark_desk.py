@@ -6,13 +6,14 @@ Spark is. Where there is no Java the desk says so once and answers from the reco
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
+
+from workbench.views.stills import Still
 
 from .progress import progress
 from .progress_place import standard_place
@@ -64,7 +65,7 @@ OF_STALLS: Mapping[str, Query] = {
 QUESTIONS = ("rates", *OF_STALLS)
 
 
-class SparkDesk(widgets.VBox):
+class SparkDesk(Still, widgets.VBox):
     """Starts Spark, and asks it.
 
     Args:
@@ -73,6 +74,8 @@ class SparkDesk(widgets.VBox):
     Attributes:
         why_not: why there is no Spark; empty while there may be.
     """
+
+    still_is_prose = True
 
     def __init__(self, **settings: Any) -> None:
         from workbench.analysis.errors import AnalysisError
@@ -209,14 +212,6 @@ class SparkDesk(widgets.VBox):
 
     def __repr__(self) -> str:
         return repr(self.view)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<p>{html.escape(repr(self))}</p>"
-        return bundle
 
 
 def start_spark(**settings: Any) -> SparkDesk:

@@ -10,15 +10,19 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
+from workbench.views.stills import Still
+
 _PLANNED_LITTLE = 8  # of so few tasks known, more are sure to come
 
 
-class ProgressView(widgets.HBox):
+class ProgressView(Still, widgets.HBox):
     """One piece of work.
 
     Args:
         what: what is being done, a few words.
     """
+
+    still_is_prose = True
 
     def __init__(self, what: str) -> None:
         self.what = what

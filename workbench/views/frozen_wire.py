@@ -7,7 +7,6 @@ seen with the next picture.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -22,6 +21,7 @@ from .held_frames import WAYS, HeldFrame, carries, fields, in_a_line
 from .static_html import asset
 from .stepper_doc import build
 from .stepper_widget import StepperWidget, window
+from .stills import Still
 
 MOST_FRAMES = 60
 """So many frames of a direction are listed; the rest are counted."""
@@ -172,7 +172,7 @@ def picture_text(picture: dict[str, Any]) -> str:
     return "\n".join([*lines, *([picture["said"]] if picture["said"] else [])])
 
 
-class FrozenWireDesk(widgets.VBox):
+class FrozenWireDesk(Still, widgets.VBox):
     """The gates, and on request the stepper over the trace so far.
 
     Args:
@@ -313,15 +313,6 @@ class FrozenWireDesk(widgets.VBox):
 
     def __repr__(self) -> str:
         return picture_text(self.widget.picture)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            # What stays on a page without a kernel.
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
-        return bundle
 
 
 def frozen_wire(server: Server) -> FrozenWireDesk:

@@ -20,10 +20,11 @@ from workbench.sim.explorer import Bounds, Exploration, explore
 from workbench.trace.words import count
 
 from .lattice import path_of
-from .lattice_view import LatticeView, status, with_texts
+from .lattice_view import LatticeView, status
 from .lattice_words import BAD, overrun, verdict, words
 from .stepper_doc import build
 from .stepper_widget import StepperWidget
+from .stills import Still
 
 # About two seconds of searching; time itself is a bound where a clock is given.
 BOUNDS = Bounds(states=200_000, seconds=5.0, octets=200_000_000)
@@ -31,7 +32,7 @@ LONGEST = 200  # moves that are played
 CHOOSE = "Choose a state: click in the picture, or use the lists and buttons below it."
 
 
-class LatticeDesk(widgets.VBox):
+class LatticeDesk(Still, widgets.VBox):
     """All schedules of one link, under one rule at a time.
 
     Args:
@@ -158,9 +159,6 @@ class LatticeDesk(widgets.VBox):
 
     def __repr__(self) -> str:
         return f"Rule {self.rule.value}. {words(self.found)}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
 
 
 def lattices(

@@ -12,6 +12,7 @@ from workbench.sim.explorer import Exploration
 
 from .lattice import LatticePicture, path_of
 from .lattice_words import BAD, bad_levels, state_words, summary, verdict, words
+from .stills import Still
 
 MOST_LISTED = 500  # states of one depth in the list
 OnSelect = Callable[[tuple[Any, ...]], None]
@@ -30,7 +31,7 @@ def button(description: str, tooltip: str) -> Any:
     return widgets.Button(description=description, tooltip=tooltip, layout={"width": "auto"})
 
 
-class LatticeView(widgets.VBox):
+class LatticeView(Still, widgets.VBox):
     """All states of one exploration, and ways to choose one.
 
     A state is chosen by a click in the picture, or from two lists, depth and state, or with
@@ -161,18 +162,6 @@ class LatticeView(widgets.VBox):
 
     def __repr__(self) -> str:
         return words(self.found)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_texts(super()._repr_mimebundle_(**kwargs), repr(self))
-
-
-def with_texts(bundle: Any, text: str) -> Any:
-    """A widget's bundle with what stays on a page without a kernel."""
-    data = bundle[0] if isinstance(bundle, tuple) else bundle
-    if data is not None:
-        data["text/plain"] = text
-        data["text/html"] = f"<pre>{html.escape(text)}</pre>"
-    return bundle
 
 
 def lattice(

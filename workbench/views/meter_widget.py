@@ -20,6 +20,7 @@ from .brake_chart import BrakeChart
 from .meter_doc import meter_doc, meter_words
 from .static_html import asset, script
 from .stepper_widget import StepperWidget, stepper
+from .stills import Still
 
 
 class BrakeMeter(anywidget.AnyWidget):
@@ -66,7 +67,7 @@ class BrakeMeter(anywidget.AnyWidget):
         return meter_words(self.doc, self.cursor if step is None else step, self.link)
 
 
-class MeterView(widgets.VBox):
+class MeterView(Still, widgets.VBox):
     """A stepper with a brake meter above it, and perhaps a chart above both.
 
     Args:
@@ -100,15 +101,6 @@ class MeterView(widgets.VBox):
 
     def __repr__(self) -> str:
         return self.still()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            # What stays on a page without a kernel.
-            data["text/plain"] = self.still()
-            data["text/html"] = f"<pre>{html.escape(self.still())}</pre>"
-        return bundle
 
 
 def brake_meter(

@@ -21,6 +21,7 @@ from .meter_widget import BrakeMeter
 from .panel_model import PanelModel
 from .share_view import ShareBox, ShareCodeError, share_code
 from .stepper_widget import StepperWidget
+from .stills import with_still
 
 _FRAME = "frame_id"
 _DIRECTION = "direction"
@@ -364,14 +365,7 @@ class Panel:
         return f"{self.meter.still(self.model.cursor)}\n\n{still}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = self.view._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            still = self.view.stepper._repr_mimebundle_()
-            texts = still[0] if isinstance(still, tuple) else still
-            for name in ("text/plain", "text/html"):
-                data[name] = texts[name]
-        return bundle
+        return with_still(self.view._repr_mimebundle_(**kwargs), self.still())
 
 
 def panel(

@@ -16,6 +16,7 @@ from .bokeh_widget import ChartWidget
 from .lamps_doc import lamps_doc, lamps_words
 from .static_html import asset, script
 from .stepper_widget import StepperWidget, stepper
+from .stills import Still
 from .topology import Topology
 
 
@@ -106,7 +107,7 @@ class QuorumBox(widgets.VBox):
         return "\n\n".join([*parts, self.lamps.still(step)])
 
 
-class QuorumView(widgets.VBox):
+class QuorumView(Still, widgets.VBox):
     """A stepper with topology and lamps above it; they have one cursor.
 
     Args:
@@ -125,15 +126,6 @@ class QuorumView(widgets.VBox):
 
     def __repr__(self) -> str:
         return self.still()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            # What stays on a page without a kernel.
-            data["text/plain"] = self.still()
-            data["text/html"] = f"<pre>{html.escape(self.still())}</pre>"
-        return bundle
 
 
 def quorum_view(

@@ -14,6 +14,8 @@ from workbench.scenarios.share import Restored, ShareCodeError
 from workbench.scenarios.share import open_code as restore
 from workbench.scenarios.share import share_code as code_of
 
+from .stills import Still
+
 LINE = 90  # characters of a code shown in one line
 
 
@@ -53,7 +55,7 @@ class ShareBox(widgets.HTML):
         self.layout.display = "none"
 
 
-class OpenedView(widgets.VBox):
+class OpenedView(Still, widgets.VBox):
     """What came of a share code: what it is, what is not as it was, and the desk with the run.
 
     Attributes:
@@ -92,14 +94,6 @@ class OpenedView(widgets.VBox):
 
     def __repr__(self) -> str:
         return self.still()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            data["text/plain"] = self.still()
-            data["text/html"] = f"<pre>{html.escape(self.still())}</pre>"
-        return bundle
 
 
 def share_code(desk: Any, cursor: int | None = None) -> str:

@@ -14,13 +14,13 @@ from workbench.trace.words import visible
 
 from .static_html import asset
 from .stepper_doc import build
-from .stills import html_still, text_still
+from .stills import Still, text_still
 
 # More rows than this are shown as a slice round the place of interest.
 MOST_ROWS = 20_000
 
 
-class StepperWidget(anywidget.AnyWidget):
+class StepperWidget(Still, anywidget.AnyWidget):
     """Steps through a StepperDoc in the browser; the kernel is not asked for a step.
 
     Attributes:
@@ -58,19 +58,13 @@ class StepperWidget(anywidget.AnyWidget):
         """What is shown now, as text."""
         return text_still(self.doc, self.cursor, self.selected_link)
 
+    def _still(self) -> str:
+        return self.still()
+
     def __repr__(self) -> str:
         return (
             f"StepperWidget({self.doc['title']!r}, step {self.cursor} of {len(self.doc['rows'])})"
         )
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        data["text/plain"] = self.still()
-        data["text/html"] = html_still(self.doc, self.cursor, self.selected_link)
-        return bundle
 
 
 def stepper(

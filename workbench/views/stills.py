@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,10 @@ from .stepper_doc import build
 
 # Lines of the transcript before and after the step.
 _AROUND = 6
+
+# What stands before a line's words: blanks, and in a transcript a mark and a number.
+_LEAD = re.compile(r"[ >]*(?:\d+  )?")
+_CAPTION = "A still, from when this cell was run. Run the cells, and it works again."
 
 
 def still(rows: Iterable[Row], at: int | None = None) -> str:
@@ -61,13 +66,53 @@ def text_still(doc: dict[str, Any], at: int | None = None, link: int | None = No
     return "\n".join(lines)
 
 
-def html_still(doc: dict[str, Any], at: int | None = None, link: int | None = None) -> str:
-    """The same as HTML; whatever the trace's strings hold is text in it."""
-    note = "A still: run the notebook to step through it."
+def html_still(text: str, *, prose: bool = False) -> str:
+    """A still as HTML; whatever the text holds is text in it.
+
+    Args:
+        text: what is shown, in lines.
+        prose: sentences, which need no columns.
+    """
+    lines = "".join(map(_line, text.splitlines()))
+    element = "div" if prose else "pre"
     return (
-        f'<figure style="margin:0"><pre style="white-space:pre-wrap">'
-        f"{html.escape(text_still(doc, at, link))}</pre><figcaption>{note}</figcaption></figure>"
+        '<figure style="margin:0;padding:2px 14px;border-left:3px solid #8a94a0">'
+        f'<figcaption style="font-style:italic;margin-bottom:6px">{_CAPTION}</figcaption>'
+        f'<{element} style="white-space:pre-wrap;word-break:normal;margin:0;line-height:1.5;'
+        f'max-width:{62 if prose else 100}em">{lines}</{element}></figure>'
     )
+
+
+def _line(text: str) -> str:
+    """A line that goes on, where the page is narrow, below the beginning of its words."""
+    indent = len(_LEAD.match(text)[0])  # type: ignore[index]
+    hanging = f";padding-left:{indent}ch;text-indent:-{indent}ch" if indent else ""
+    return f'<span style="display:block;min-height:1.5em{hanging}">{html.escape(text)}</span>'
+
+
+def with_still(bundle: Any, text: str, *, prose: bool = False) -> Any:
+    """A widget's bundle and with it what stays on a page without a kernel, as of `html_still`."""
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    if data is not None:
+        data["text/plain"] = text
+        data["text/html"] = html_still(text, prose=prose)
+    return bundle
+
+
+class Still:
+    """Beside a widget's class, in front of it: leaves what `repr` tells on a page without a kernel.
+
+    A saved notebook keeps stills only (`workbench.cli.lab_server`).
+    """
+
+    still_is_prose = False
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return with_still(bundle, self._still(), prose=self.still_is_prose)
+
+    def _still(self) -> str:
+        return repr(self)
 
 
 def _ledgers(link: dict[str, Any], reader: Reader) -> list[str]:

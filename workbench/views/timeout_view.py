@@ -10,6 +10,7 @@ import ipywidgets as widgets
 
 from .stepper_doc import build
 from .stepper_widget import StepperWidget
+from .stills import Still
 from .timeout_chart import Area, timeout_chart
 
 # The areas' edges are drawn through so many points; they have a bend.
@@ -52,7 +53,7 @@ class Reckoning(Protocol):
         """What the chart shows, in words."""
 
 
-class TimeoutView(widgets.VBox):
+class TimeoutView(Still, widgets.VBox):
     """Sliders, a chart of all endings, a line that tells this one, and a stepper over its run.
 
     Args:
@@ -139,15 +140,6 @@ class TimeoutView(widgets.VBox):
         timeout, trip = self._now()
         head = f"time-out {timeout:g} ms, round trip {trip:g} ms. {self.plan.told(self.run)}"
         return f"{head}\n\n{self.plan.table()}\n\n{self.stepper.still()}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
-        if data is not None:
-            # What stays on a page without a kernel.
-            data["text/plain"] = repr(self)
-            data["text/html"] = f"<pre>{html.escape(repr(self))}</pre>"
-        return bundle
 
 
 def _ms(time_us: int) -> float:

@@ -1,0 +1,27 @@
+"""A lesson's desks: `panel` and `open_code` as the views have them, with branches that stay."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from workbench.views import panel_widget, share_view
+
+from .kept_branches import keep
+
+
+@functools.wraps(panel_widget.panel)
+def panel(*arguments: Any, **more: Any) -> panel_widget.Panel:
+    """A desk that keeps its branches."""
+    desk = panel_widget.panel(*arguments, **more)
+    keep(desk.model)
+    return desk
+
+
+@functools.wraps(share_view.open_code)
+def open_code(*arguments: Any, **more: Any) -> share_view.OpenedView:
+    """A desk that keeps its branches, from a share code."""
+    opened = share_view.open_code(*arguments, **more)
+    if opened.panel is not None:
+        keep(opened.panel.model)
+    return opened

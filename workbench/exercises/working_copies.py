@@ -1,0 +1,119 @@
+"""A learner's own copies of the lessons: in `my/`, beside `notebooks/`, which stays as it is.
+
+Both folders lie side by side, so whatever a lesson names relatively is found from its copy as well:
+captures in `../data`, and the other lessons, which are copies too.
+
+A copy says in its metadata which text it was made from. Where the lesson has changed since, a copy
+in which nothing was written is made anew; one that the learner has written in keeps what it holds,
+under another name, and a new copy takes its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .progress_place import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, write_whole
+
+KEY = "amqp_flow_workbench"
+"""Name of our part of a copy's metadata."""
+EARLIER = "_earlier"
+MOST_EARLIER = 100
+
+
+def lessons_of(root: Path) -> list[Path]:
+    """The lessons' own files, the index first."""
+    return sorted((root / NOTEBOOKS).glob("[0-9][0-9]_*.ipynb"))
+
+
+def make_copies(root: Path, *, renew: bool = False) -> list[str]:
+    """Make the copies that are not there yet.
+
+    Args:
+        root: the folder that holds `notebooks/`.
+        renew: also replace those whose lesson has changed since. Not while one may be open.
+
+    Returns:
+        A line for each copy that was kept under another name.
+
+    Raises:
+        OSError: if nothing can be written there.
+    """
+    told = []
+    for lesson in lessons_of(root):
+        copy = root / FOLDER / lesson.name
+        if copy.exists() and not (renew and has_changed(lesson, copy)):
+            continue
+        if copy.exists() and _written_in(copy):
+            kept = _free_name(copy)
+            copy.rename(kept)
+            told.append(
+                f"{lesson.name} has changed since your copy was made: {FOLDER}/{copy.name} is the"
+                f" lesson as it is now, and yours is kept as {FOLDER}/{kept.name}"
+            )
+        copy.parent.mkdir(exist_ok=True)
+        write_whole(copy, _copied(lesson))
+    return told
+
+
+def has_changed(lesson: Path, copy: Path) -> bool:
+    """Whether a lesson is another than the one that a copy was made from."""
+    return _made_from(copy) != _digest(_notebook(lesson))
+
+
+def earlier_copies(root: Path, name: str) -> list[str]:
+    """Names of the copies of a lesson that had to make way for newer ones."""
+    stem = name.removesuffix(".ipynb")
+    return sorted(path.name for path in (root / FOLDER).glob(f"{stem}{EARLIER}*.ipynb"))
+
+
+def _copied(lesson: Path) -> str:
+    notebook = _notebook(lesson)
+    notebook["metadata"][KEY] = {"made_from": _digest(notebook)}
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _notebook(path: Path) -> dict[str, Any]:
+    loaded = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(loaded, dict) or not isinstance(loaded.get("metadata"), dict):
+        raise ValueError(f"{path}: no notebook")
+    return loaded
+
+
+def _digest(notebook: dict[str, Any]) -> str:
+    """What a notebook's author has written: its cells' texts, not what running them left there."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    return hashlib.sha256(json.dumps(cells).encode("utf-8")).hexdigest()
+
+
+def _made_from(copy: Path) -> str | None:
+    """The digest of the lesson from which a copy was made; None if it does not say."""
+    try:
+        digest = _notebook(copy)["metadata"][KEY]["made_from"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(digest)
+
+
+def _written_in(copy: Path) -> bool:
+    """Whether a copy's cells are not those that it was made with, or cannot be read."""
+    try:
+        return _digest(_notebook(copy)) != _made_from(copy)
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
+def _free_name(copy: Path) -> Path:
+    for number in range(1, MOST_EARLIER):
+        path = copy.with_stem(f"{copy.stem}{EARLIER}{'' if number == 1 else f'_{number}'}")
+        if not path.exists():
+            return path
+    raise OSError(f"{MOST_EARLIER} earlier copies of {copy.name} lie there already")
+
+
+__all__ = [
+    "FOLDER", "INDEX", "NOTEBOOKS", "beside_notebooks", "earlier_copies", "has_changed",
+    "lessons_of", "make_copies",
+]  # fmt: skip

@@ -1,0 +1,33 @@
+"""The notebook whose cell runs now, looked up, not imported: where there is one, IPython is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import PurePath
+from typing import Any
+
+SESSION = "JPY_SESSION_NAME"  # by which Jupyter's server tells a kernel its notebook
+
+
+def kernel_shell() -> Any:
+    """IPython's shell in a notebook's kernel; None anywhere else."""
+    module = sys.modules.get("IPython")
+    shell = None if module is None else module.get_ipython()
+    return shell if hasattr(shell, "kernel") else None
+
+
+def cell_id() -> str | None:
+    """The id of the cell that runs now; None where the front end does not tell."""
+    try:
+        told = kernel_shell().get_parent().get("metadata", {}).get("cellId")
+    except (AttributeError, LookupError):
+        return None
+    return str(told) if told else None
+
+
+def file_stem() -> str | None:
+    """The name of the notebook's file without its ending; None where nobody tells."""
+    shell = kernel_shell()
+    told = os.environ.get(SESSION) or getattr(shell, "user_ns", {}).get("__vsc_ipynb_file__")
+    return PurePath(told).stem if shell is not None and isinstance(told, str) else None

@@ -128,7 +128,7 @@ def test_binder_start_opens_the_index(tmp_path):
         command, capture_output=True, text=True, timeout=20, cwd=tmp_path, check=True
     ).stdout
     assert said.startswith("server --port=1 ")
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_index.ipynb" in said
+    assert "--LabApp.default_url=/lab/tree/my/00_index.ipynb" in said
     assert (REPO / "notebooks" / "00_index.ipynb").is_file()
 
 

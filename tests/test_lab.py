@@ -1,22 +1,25 @@
 """`workbench lab`, which `python3 wb.py lab` hands over to: a server that opens the index."""
 
+import shutil
 import sys
 import urllib.request
 
 import pytest
 
 from tests.browser.conftest import TOKEN, free_port, running
+from tests.conftest import REPO
 
 
 @pytest.fixture(scope="module")
 def lab(private_jupyter, tmp_path_factory):
-    """The address of a lab that was started in an empty folder, and what it has said."""
+    """The address of a lab that was started below a folder with the lessons, and what it said."""
     folder, port = tmp_path_factory.mktemp("lab"), free_port()
+    below = shutil.copytree(REPO / "notebooks", folder / "notebooks")
     command = [
         sys.executable, "-m", "workbench", "lab", "--no-browser", "--port", str(port),
         "--", f"--IdentityProvider.token={TOKEN}",
     ]  # fmt: skip
-    with running(command, port, folder / "log", folder, private_jupyter) as url:
+    with running(command, port, folder / "log", below, private_jupyter) as url:
         yield url, folder / "log"
 
 
@@ -25,7 +28,14 @@ def test_lab_opens_the_map_of_the_lessons(lab):
     url, _ = lab
     request = urllib.request.Request(url, headers={"Authorization": f"token {TOKEN}"})
     with urllib.request.urlopen(request, timeout=60) as page:
-        assert page.url.split("?")[0] == f"{url}/lab/tree/notebooks/00_index.ipynb"
+        assert page.url.split("?")[0] == f"{url}/lab/tree/my/00_index.ipynb"
+
+
+def test_lab_makes_a_copy_of_each_lesson(lab):
+    """Before the first page is asked for."""
+    folder = lab[1].parent
+    lessons = {path.name for path in (folder / "notebooks").iterdir()}
+    assert {path.name for path in (folder / "my").iterdir()} == lessons
 
 
 def test_lab_listens_on_this_machine_only(lab):

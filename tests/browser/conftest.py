@@ -88,9 +88,9 @@ class LabPage(Page):
     url: str = ""
     root: Path = Path()
 
-    def open(self, notebook: str) -> None:
-        """Open a lesson, by its name in notebooks/, and wait until its kernel is idle."""
-        path = quote(f"notebooks/{notebook}")
+    def open(self, notebook: str, folder: str = "notebooks") -> None:
+        """Open a lesson, by its name in a folder, and wait until its kernel is idle."""
+        path = quote(f"{folder}/{notebook}")
         # `reset` forgets the layout that an earlier test left in the workspace.
         self.page.goto(f"{self.url}/lab/tree/{path}?reset&token={TOKEN}")
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=STEP_MS)
@@ -127,6 +127,10 @@ class LabPage(Page):
         assert self.page.evaluate("() => window.__allRan") == "done"
         self.wait_idle()
         assert self.failed_cells() == {}
+
+    def save(self) -> None:
+        """Save the notebook in front."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
 
     def failed_cells(self) -> dict[str, str]:
         """Give the error of each cell that has one, by the cell's id."""
@@ -292,9 +296,10 @@ def new_page(browser):
 def lab_page(chromium, lab_url, lab_root, home, private_jupyter) -> Iterator[LabPage]:
     """JupyterLab in a browser page; the kernels it started are ended after the test.
 
-    The learner has answered nothing yet: what an earlier test kept is gone.
+    The learner has done nothing yet: what an earlier test kept is gone.
     """
-    (home / "progress.json").unlink(missing_ok=True)
+    for name in ("progress.json", "branches.json"):
+        (home / name).unlink(missing_ok=True)
     with new_page(chromium) as page:
         lab = LabPage(page=page, url=lab_url, root=lab_root)
         lab.watch()

@@ -32,14 +32,14 @@ def test_jupyterlab_opens_on_the_index(checkout):
     given = line()
     assert given[:3] == [sys.executable, "-m", "jupyterlab"]
     assert f"--ServerApp.root_dir={checkout}" in given
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_index.ipynb" in given
+    assert "--LabApp.default_url=/lab/tree/my/00_index.ipynb" in given
     assert "--no-browser" not in given
 
 
 @pytest.mark.parametrize("name", ["01_credit", "01_credit.ipynb", "notebooks/01_credit.ipynb"])
 def test_a_lesson_can_be_opened_by_name(checkout, name):
     """However it is written."""
-    assert "--LabApp.default_url=/lab/tree/notebooks/01_credit.ipynb" in line(name)
+    assert "--LabApp.default_url=/lab/tree/my/01_credit.ipynb" in line(name)
 
 
 def test_what_follows_two_dashes_goes_to_jupyterlab(checkout):
@@ -47,12 +47,12 @@ def test_what_follows_two_dashes_goes_to_jupyterlab(checkout):
     for lesson in ("00_index", "01_credit"):
         given = line(lesson, "--no-browser", "--", "--ServerApp.token=x")
         assert given[-1] == "--ServerApp.token=x"
-        assert f"--LabApp.default_url=/lab/tree/notebooks/{lesson}.ipynb" in given
+        assert f"--LabApp.default_url=/lab/tree/my/{lesson}.ipynb" in given
     given = line("--port", "9000", "--no-browser", "--", "--ServerApp.token=x")
     assert "--ServerApp.port=9000" in given
     assert "--no-browser" in given
     assert given[-1] == "--ServerApp.token=x"
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_index.ipynb" in given
+    assert "--LabApp.default_url=/lab/tree/my/00_index.ipynb" in given
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Every lesson runs from its first cell to its last in a fresh kernel, and says nothing wrong."""
 
 import os
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 import pytest
@@ -23,14 +25,17 @@ def execute(path: Path, **variables: str):
         **variables: of its kernel's environment, beside those of this process.
     """
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook,
-        timeout=CELL_TIMEOUT_S,
-        startup_timeout=TIMEOUT_S,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(path.parent)}},
-    )
-    client.execute(env={**os.environ, **variables})
+    with TemporaryDirectory() as root:  # the map makes working copies beside the lessons
+        folder = shutil.copytree(REPO / "notebooks", Path(root) / "notebooks")
+        (Path(root) / "data").symlink_to(REPO / "data")
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_TIMEOUT_S,
+            startup_timeout=TIMEOUT_S,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}},
+        )
+        client.execute(env={**os.environ, **variables})
     return notebook
 
 
@@ -60,6 +65,8 @@ def faults(notebook) -> list[str]:
                 found.append(f"{cell.id}: shows no widget, only {kinds}")
             elif not all(bundle.get("text/plain") for bundle in bundles):
                 found.append(f"{cell.id}: its widget leaves no text behind")
+            elif not all(bundle.get("text/html") for bundle in bundles if WIDGET in bundle):
+                found.append(f"{cell.id}: its widget leaves no still behind")
     return found
 
 
@@ -100,11 +107,16 @@ def test_what_goes_wrong_in_a_lesson_is_noticed(tmp_path):
             cell("import sys; print('lost', file=sys.stderr)", id="stderr"),
             cell("1 + 1", id="no-widget", metadata={"tags": ["widget"]}),
             cell("2 + 2", id="no-error", metadata={"tags": ["raises-exception"]}),
-            cell("import ipywidgets; ipywidgets.Button()", id="ok", metadata={"tags": ["widget"]}),
+            cell("import ipywidgets as w; w.Text()", id="no-still", metadata={"tags": ["widget"]}),
+            cell(
+                "from workbench import reset_lesson\nreset_lesson('01')",
+                id="ok",
+                metadata={"tags": ["widget"]},
+            ),
         ]
     )
     path = tmp_path / "faulty.ipynb"
     nbformat.write(notebook, path)
     assert [fault.split(":")[0] for fault in faults(execute(path))] == [
-        "stderr", "no-widget", "no-error",
+        "stderr", "no-widget", "no-error", "no-still",
     ]  # fmt: skip

@@ -7,7 +7,9 @@ import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
+
+from workbench.exercises.working_copies import FOLDER, lessons_of
 
 from .console import CommandError
 
@@ -15,6 +17,8 @@ NAME = "lab"
 HELP = "open the lessons in JupyterLab"
 TEXT = """\
 Open JupyterLab on the map of the lessons.
+
+You work on copies of your own, in my/: the lessons in notebooks/ stay as they are.
 
 The lessons are looked for in the current folder, in the folders above it, and in the checkout that
 this command belongs to. Everything stays on this machine: the server listens on loopback only.
@@ -26,6 +30,7 @@ this command belongs to. Everything stays on this machine: the server listens on
 """
 
 INDEX = "00_index"
+CONFIG_PATH = "JUPYTER_CONFIG_PATH"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Become JupyterLab."""
     line = command_line(arguments)
+    # The settings of the checkout, wherever the environment comes from.
+    settings = [str(notebooks().parent / "binder" / "jupyter"), os.environ.get(CONFIG_PATH, "")]
+    os.environ[CONFIG_PATH] = os.pathsep.join(filter(None, settings))
     sys.stdout.flush()
     if os.name == "nt":
         return subprocess.call(line)
@@ -59,13 +67,13 @@ def command_line(arguments: argparse.Namespace) -> list[str]:
     if arguments.port is not None and not 1 <= arguments.port <= 65535:
         raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", 2)
     folder = notebooks()
-    name = arguments.lesson.removesuffix(".ipynb").removeprefix("notebooks/")
-    known = sorted(path.stem for path in folder.glob("*.ipynb"))
+    name = PurePath(arguments.lesson).name.removesuffix(".ipynb")
+    known = [path.stem for path in lessons_of(folder.parent)]
     if name not in known:
         raise CommandError(f"no lesson {name!r}; there are: {', '.join(known)}", 2)
     line = [sys.executable, "-m", "jupyterlab"]
     line.append(f"--ServerApp.root_dir={folder.parent}")
-    line.append(f"--LabApp.default_url=/lab/tree/{folder.name}/{name}.ipynb")
+    line.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{name}.ipynb")
     if arguments.port is not None:
         line.append(f"--ServerApp.port={arguments.port}")
     if arguments.no_browser:

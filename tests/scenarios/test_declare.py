@@ -59,7 +59,8 @@ def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
         ({"n": 0}, "n is 0; legal: 1 to 4294967295 messages"),
         ({"initial_delivery_count": 2**32}, "initial_delivery_count is 4294967296; legal: 0 to"),
         ({"policy": "greedy"}, "policy is 'greedy'; legal: one of manual, one-at-a-time"),
-        ({"policy": 3}, "policy is 3, which is no text; legal: one of manual"),
+        ({"policy": True}, "policy is True, which is no text; legal: one of manual"),
+        ({"policy": 3}, "policy is '3'; legal: one of manual"),
         (
             {"messages": 100_000, "message_bytes": 1_048_576},
             "100000 messages of 1048576 octets are 104857600000 octets; legal together: up to",

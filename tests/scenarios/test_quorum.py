@@ -9,6 +9,7 @@ from workbench.scenarios.quorum_chaos import Chaos
 from workbench.scenarios.quorum_shelf import stepper_command
 from workbench.sim import VirtualClock
 from workbench.trace import files
+from workbench.trace.hash import trace_hash
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,15 @@ def test_what_cannot_be_is_refused_with_what_is_legal(five, before, name, argume
         act(played, name, **arguments)
 
 
-@pytest.mark.parametrize("replicas", ["0", "2", "4", "8"])
+def test_a_number_of_replicas_may_be_given_as_a_number():
+    """`5` and `"5"` are the same run: a learner writes the first."""
+    as_number = run("quorum", parameters={"replicas": 5})
+    as_text = run("quorum", parameters={"replicas": "5"})
+    assert as_number.parameters == as_text.parameters
+    assert trace_hash(as_number.rows) == trace_hash(as_text.rows)
+
+
+@pytest.mark.parametrize("replicas", ["0", "2", "4", "8", 2])
 def test_a_number_of_replicas_that_makes_no_sense_is_refused(replicas):
     """One line that names what is legal."""
     with pytest.raises(ParameterError, match="legal: one of 1, 3, 5, 7"):

@@ -88,13 +88,18 @@ class Parameter:
     def check(self, value: Any) -> Value:
         """The value, if it is legal.
 
+        A whole number stands for its digits where a text is wanted: `{"replicas": 5}`.
+
         Raises:
             ParameterError: if it is not; the text names the legal range.
         """
         if value is None and self.default is None and not (self.required or self.preset_field):
             return None
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and self.kind is Kind.TEXT:
+            value = str(value)
         fits = {
-            Kind.WHOLE: isinstance(value, int) and not isinstance(value, bool),
+            Kind.WHOLE: whole,
             Kind.YES_NO: isinstance(value, bool),
             Kind.TEXT: isinstance(value, str),
         }[self.kind]

@@ -234,6 +234,17 @@ def test_the_right_sender_passes_from_every_beginning():
     assert log.entries["02/sender"].right
 
 
+def test_a_sender_that_fails_later_leaves_the_half_worked_one_passed():
+    """Two exercises, two names in the log: each keeps what came of it."""
+    log = Progress()
+    assert race_check.half_worked_sender(right, **SIZE, log=log).right
+    assert not race_check.sender(greedy, **SIZE, log=log).right
+    assert {name: entry.right for name, entry in log.entries.items()} == {
+        "02/half-worked-sender": True,
+        "02/sender": False,
+    }
+
+
 def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
     """Five moves, and the two numbers that differ."""
     verdict = race_check.sender(greedy, **SIZE, log=Progress())

@@ -95,6 +95,20 @@ def test_code_is_short_and_prose_is_plenty(notebook):
     assert len(notebook.cells) - len(cells) > len(cells)
 
 
+def test_a_check_stands_in_one_cell_alone(notebook):
+    """A check keeps its outcome under one name: in two cells the later would hide the earlier."""
+    calls = [
+        (ast.unparse(node.func), cell.id)
+        for cell in code_cells(notebook)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("check.")
+    ]
+    cells: dict[str, set[str]] = {}
+    for name, cell_id in calls:
+        cells.setdefault(name, set()).add(cell_id)
+    assert {name: found for name, found in cells.items() if len(found) > 1} == {}
+
+
 def test_the_first_cell_imports_from_workbench_and_does_nothing_else(notebook):
     """A learner sees in one place what the lesson uses."""
     first = code_cells(notebook)[0]

@@ -80,16 +80,29 @@ def crossed(desk: Any) -> Verdict:
     return told(made[-1].name, True, text)
 
 
-@checks(
-    LESSON,
-    "sender",
-    hints=(
-        "What has the sender sent that the receiver did not know of when it wrote the flow?",
-        "The difference of two delivery-counts is what was in flight.",
-        "frame.delivery_count is how far the receiver had got; state.delivery_count is how far you"
-        " are. And the numbers wrap around: serial.diff(a, b) is the difference that knows it.",
-    ),
+SENDER_HINTS = (
+    "What has the sender sent that the receiver did not know of when it wrote the flow?",
+    "The difference of two delivery-counts is what was in flight.",
+    "frame.delivery_count is how far the receiver had got; state.delivery_count is how far you"
+    " are. And the numbers wrap around: serial.diff(a, b) is the difference that knows it.",
 )
+
+
+@checks(LESSON, "half-worked-sender", hints=SENDER_HINTS)
+def half_worked_sender(
+    on_flow: Callable[..., Any], *, messages: int, grants: Sequence[int]
+) -> Verdict:
+    """Is the sender that was given in part right in every order?
+
+    Args:
+        on_flow: the learner's function of the sender's state and the flow.
+        messages: that the sender has.
+        grants: link-credit of each flow; none may take back what an earlier one gave.
+    """
+    return _judged(on_flow, messages, grants, starts=(0,))
+
+
+@checks(LESSON, "sender", hints=SENDER_HINTS)
 def sender(
     on_flow: Callable[..., Any],
     *,
@@ -105,6 +118,13 @@ def sender(
         grants: link-credit of each flow; none may take back what an earlier one gave.
         starts: initial delivery-counts to try.
     """
+    return _judged(on_flow, messages, grants, starts)
+
+
+def _judged(
+    on_flow: Callable[..., Any], messages: int, grants: Sequence[int], starts: Sequence[int]
+) -> Verdict:
+    """What every order from every beginning says of a sender."""
     if _unanswered(on_flow):
         return not_yet(UNANSWERED)
     if not starts:
@@ -142,4 +162,4 @@ def _unanswered(on_flow: Callable[..., Any]) -> bool:
     return Ellipsis in code.co_consts or (empty and not jumps)
 
 
-__all__ = ["crossed", "crosses", "sender"]
+__all__ = ["crossed", "crosses", "half_worked_sender", "sender"]

@@ -11,7 +11,7 @@ NAMES = ["drain-brings", "drain-counts", "after-drain", "echo-brings"]
 @pytest.fixture(scope="module")
 def makers():
     """The questions of lesson 03 that lesson 04 may ask."""
-    return {one.name: one.make for one in recall.known("04") if one.lesson == "03"}
+    return {one.name: one.make for one in recall.known({"03"})}
 
 
 def test_lesson_03_makes_its_questions_known(makers):

@@ -11,7 +11,7 @@ NAMES = ["regrant", "stall-takes", "one-confirmed", "settled-takes", "changed-se
 @pytest.fixture(scope="module")
 def makers():
     """The questions of lesson 05 that lesson 06 may ask."""
-    return {one.name: one.make for one in recall.known("06") if one.lesson == "05"}
+    return {one.name: one.make for one in recall.known({"05"})}
 
 
 def test_lesson_05_makes_its_questions_known(makers):

@@ -19,7 +19,7 @@ NAMES = [
 @pytest.fixture(scope="module")
 def makers():
     """The questions of lesson 07 that lesson 08 may ask."""
-    return {one.name: one.make for one in recall.known("08") if one.lesson == "07"}
+    return {one.name: one.make for one in recall.known({"07"})}
 
 
 def test_lesson_07_makes_its_questions_known(makers):

@@ -19,6 +19,14 @@ def chosen(lesson: str, log: Progress) -> list[str]:
     return [f"{one.lesson}/{one.name}" for one, _ in recall.choose(lesson, log)]
 
 
+def taken(*lessons: str) -> Progress:
+    """The log of somebody who answered something in these lessons."""
+    log = Progress()
+    for lesson in lessons:
+        log.record(f"{lesson}/first-of-all", 1, True)
+    return log
+
+
 @pytest.fixture
 def small(monkeypatch):
     """Two lessons with six questions whose answer is the number of the form."""
@@ -40,19 +48,41 @@ def small(monkeypatch):
 # -- which questions ----------------------------------------------------------------------------
 
 
-def test_three_questions_are_asked_and_only_of_earlier_lessons(small):
-    """Lesson 02 asks about 01; lesson 03 about both; lesson 01 has nothing to ask about."""
+def test_three_questions_are_asked_of_lessons_that_were_taken(small):
+    """Lesson 02 asks about 01, lesson 03 about both, and of lesson 02 only if it was taken."""
+    assert len(set(chosen("02", taken("01")))) == 3
+    assert {name[:2] for name in chosen("03", taken("01", "02"))} == {"01", "02"}
+    assert {name[:2] for name in chosen("03", taken("01"))} == {"01"}
+    assert {name[:2] for name in chosen("11", taken("02"))} == {"02"}
+
+
+def test_nothing_is_asked_of_somebody_who_has_taken_nothing(small):
+    """What was asked again, and not in its own lesson, does not count as taken."""
     log = Progress()
-    assert len(chosen("02", log)) == len(set(chosen("02", log))) == 3
-    assert {name[:2] for name in chosen("02", log)} == {"01"}
-    assert {name[:2] for name in chosen("03", log)} == {"01", "02"}
-    assert chosen("01", log) == []
+    log.record("01/a", 1, False, recalled_in="02")
+    for lesson in ("01", "02", "03", "11"):
+        assert chosen(lesson, log) == []
+
+
+def test_a_lesson_asks_neither_of_itself_nor_of_those_that_build_on_it(small):
+    """Lesson 02 is taken once more: of lesson 02 nothing, of 01 three; 01 asks nothing of 02."""
+    assert {name[:2] for name in chosen("02", taken("01", "02"))} == {"01"}
+    assert chosen("01", taken("01", "02")) == []
+
+
+def test_what_a_lesson_builds_on_comes_before_what_else_was_taken(small):
+    """Lesson 04 builds on 01 and not on 02; a mistake in 02 comes back in it all the same."""
+    log = taken("01", "02")
+    assert {name[:2] for name in chosen("04", log)} == {"01"}
+    log.record("02/y", 1, False)
+    assert chosen("04", log)[0] == "02/y"
 
 
 def test_the_choice_is_the_same_each_time_and_differs_between_lessons(small):
     """No chance in it: a trainer can say what will be asked of somebody new."""
-    assert chosen("03", Progress()) == chosen("03", Progress())
-    asked = {name for lesson in ("03", "04", "05") for name in chosen(lesson, Progress())}
+    log = taken("01", "02")
+    assert chosen("03", log) == chosen("03", log)
+    asked = {name for lesson in ("03", "04", "05") for name in chosen(lesson, log)}
     assert len(asked) > 3
 
 
@@ -89,7 +119,7 @@ def test_answering_does_not_change_what_the_cell_asks(small):
 
 def test_the_next_lesson_asks_in_another_form(small):
     """The numbers of the last time are no help."""
-    log = Progress()
+    log = taken("01")
     forms = set()
     for lesson in ("02", "03", "04"):
         forms |= {form for one, form in recall.choose(lesson, log) if one.lesson == "01"}
@@ -101,7 +131,7 @@ def test_the_next_lesson_asks_in_another_form(small):
 
 def test_a_lesson_s_questions_are_found_without_importing_the_lesson():
     """In a fresh kernel: `recall` knows where they are."""
-    program = "from workbench.exercises import recall; print(len(recall.known('02')))"
+    program = "from workbench.exercises import recall; print(len(recall.known({'01'})))"
     told = subprocess.run(
         [sys.executable, "-c", program],
         cwd=REPO, capture_output=True, text=True, check=True, timeout=60,
@@ -110,7 +140,7 @@ def test_a_lesson_s_questions_are_found_without_importing_the_lesson():
 
 
 @pytest.mark.parametrize("form", [0, 1, 7, 19, 20, 400])
-@pytest.mark.parametrize("one", recall.known("02"), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", recall.known({"01"}), ids=lambda one: one.name)
 def test_any_form_of_a_question_of_lesson_01_can_be_answered(one, form):
     """The right answer is found right, every belief that is not right is told as wrong."""
     question = one.make(form)
@@ -126,14 +156,14 @@ def test_any_form_of_a_question_of_lesson_01_can_be_answered(one, form):
 
 def test_forms_differ_in_their_numbers():
     """Asked again, a question is not the one whose answer is remembered."""
-    for one in recall.known("02"):
+    for one in recall.known({"01"}):
         texts = {one.make(form).text for form in range(12)}
         assert len(texts) > 2, one.name
 
 
 def test_a_recalled_question_stands_alone():
     """No *now*, no stepper above it: its text says what is there."""
-    for one in recall.known("02"):
+    for one in recall.known({"01"}):
         assert not one.make(3).text.startswith("Now"), one.name
 
 
@@ -142,7 +172,7 @@ def test_a_recalled_question_stands_alone():
 
 def test_a_recall_is_kept_apart_from_the_lesson_s_own_answers(small):
     """The record says which lesson asked again, and how sure the learner was."""
-    log = Progress()
+    log = taken("01")
     view = RecallView("02", log)
     assert len(view.asked) == 3
     first = view.asked[0]
@@ -152,16 +182,16 @@ def test_a_recall_is_kept_apart_from_the_lesson_s_own_answers(small):
     first.commit.click()
     assert "Press Compare" in first.line.value
     first.compare.click()
-    (record,) = log.records
+    record = log.records[-1]
     assert (record.lesson, record.recalled_in, record.confidence) == ("01", "02", "sure")
     assert "You were sure here" in first.line.value
-    assert log.summary("01") == ""
+    assert log.summary("01") == "1 answered, 1 right, 1 sure and wrong"
 
 
 def test_a_page_without_a_kernel_keeps_the_questions(small):
-    """All three, as text."""
-    view = RecallView("02", Progress())
+    """All three, as text; and where there is nothing to ask, why."""
+    view = RecallView("02", taken("01"))
     bundle = view._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert data["text/plain"].count("Predict: 01/") == 3
-    assert "No earlier lesson" in repr(RecallView("01", Progress()))
+    assert "Nothing to recall yet" in repr(RecallView("02", Progress()))

@@ -11,7 +11,7 @@ NAMES = ["stops-at", "worked-out", "held", "consumers", "express"]
 @pytest.fixture(scope="module")
 def makers():
     """The questions of lesson 04 that lesson 05 may ask."""
-    return {one.name: one.make for one in recall.known("05") if one.lesson == "04"}
+    return {one.name: one.make for one in recall.known({"04"})}
 
 
 def test_lesson_04_makes_its_questions_known(makers):

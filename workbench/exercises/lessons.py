@@ -218,6 +218,12 @@ def lesson_numbered(number: str) -> Lesson:
     raise ValueError(f"no lesson {number!r}; there are: {listed}")
 
 
+def ground_of(number: str) -> frozenset[str]:
+    """Numbers of the lessons that a lesson builds on, directly or by way of another."""
+    direct = lesson_numbered(number).after
+    return frozenset(direct).union(*map(ground_of, direct))
+
+
 def is_ready(lesson: Lesson, folder: Path) -> bool:
     """Whether its notebook is there."""
     return (folder / lesson.file).is_file()

@@ -1,4 +1,4 @@
-"""Asking again: three questions of earlier lessons, in a fresh form, at the start of a lesson.
+"""Asking again: up to three questions of lessons that were taken, at the start of another one.
 
 A lesson makes its questions known to the later ones by `register`; how each is asked again, with
 other numbers, is up to the maker. Every answer is worked out by a small run of its own.
@@ -6,11 +6,12 @@ other numbers, is up to the maker. Every answer is worked out by a small run of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
+from .lessons import ground_of
 from .progress import Progress, Record, progress
 from .question import Question
 
@@ -71,11 +72,11 @@ def register(lesson: str, name: str) -> Callable[[Maker], Maker]:
     return keep
 
 
-def known(before: str) -> list[Recallable]:
-    """Every question of the lessons before one, in order of lesson and registration."""
+def known(lessons: Collection[str]) -> list[Recallable]:
+    """Every question of some lessons, in order of lesson and registration."""
     found: list[Recallable] = []
     for lesson, module in MODULES.items():
-        if lesson >= before:
+        if lesson not in lessons:
             continue
         if find_spec(f"{__package__}.{module}") is not None:
             import_module(f".{module}", __package__)
@@ -83,24 +84,35 @@ def known(before: str) -> list[Recallable]:
     return found
 
 
+def asked_about(lesson: str, log: Progress) -> frozenset[str]:
+    """The lessons of which a lesson asks again: those that were taken and do not build on it."""
+    taken = {record.lesson for record in log.records if record.recalled_in is None}
+    return frozenset(
+        one for one in taken & MODULES.keys() if one != lesson and lesson not in ground_of(one)
+    )
+
+
 def choose(lesson: str, log: Progress, number: int = QUESTIONS) -> list[tuple[Recallable, int]]:
     """The questions to ask again, each with the number of its form.
 
-    First those that were answered wrong by somebody who was sure, then the other wrong ones, then
-    the rest; among equals those come first that were asked again less often, and then the earlier
-    lessons take turns, the latest first, each with another question from lesson to lesson. What is
-    answered in this recall changes nothing about it, so that the cell can be run again.
+    Of lessons that were taken alone: a lesson is taken when something was answered in it. First
+    those that were answered wrong by somebody who was sure, then the other wrong ones, then the
+    rest, of which those of the lessons on which this one builds come first. Among equals those come
+    first that were asked again less often, and then the lessons take turns, the latest first, each
+    with another question from lesson to lesson. What is answered in this recall changes nothing
+    about it, so that the cell can be run again.
     """
     earlier = [one for one in log.records if one.recalled_in != lesson]
+    ground = ground_of(lesson)
     ranked = []
-    for of_lesson in _by_lesson(known(lesson)):
+    for of_lesson in _by_lesson(known(asked_about(lesson, log))):
         for place, one in enumerate(of_lesson):
             told = [record for record in earlier if (record.lesson, record.question) == _key(one)]
             again = sum(record.recalled_in is not None for record in told)
             turn = (place - int(lesson)) % len(of_lesson)
-            ranked.append((_urgency(told), again, turn, one))
-    ranked.sort(key=lambda found: found[:3])
-    return [(one, int(lesson) + again) for _, again, _, one in ranked[:number]]
+            ranked.append((_urgency(told), one.lesson not in ground, again, turn, one))
+    ranked.sort(key=lambda found: found[:-1])
+    return [(one, int(lesson) + again) for _, _, again, _, one in ranked[:number]]
 
 
 def _by_lesson(found: list[Recallable]) -> list[list[Recallable]]:

@@ -1,4 +1,4 @@
-"""The recall at the start of a lesson: a few questions of earlier lessons, one below the other."""
+"""The recall at the start of a lesson: a few questions of others, one below the other."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import html
 
 import ipywidgets as widgets
 
+from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from .lesson_pages import LessonCard
@@ -14,11 +15,13 @@ from .progress import Progress, progress
 from .question import Prediction
 from .recall import QUESTIONS, questions
 
-_NOTHING = "No earlier lesson has a question for this one."
+_NOTHING = (
+    "Nothing to recall yet: the questions come from lessons in which you have answered something."
+)
 
 
 class RecallView(Still, widgets.VBox):
-    """Questions of earlier lessons, in a fresh form.
+    """Questions of lessons that were taken, in a fresh form.
 
     Args:
         lesson: that asks, two digits.
@@ -46,7 +49,8 @@ class RecallView(Still, widgets.VBox):
             for question in questions(lesson, log=log, number=number)
         ]
         # One name for the group, so that a screen reader does not meet three boxes out of nowhere.
-        head = f"Recall: {len(self.asked)} questions before you begin." if self.asked else _NOTHING
+        asked = count(len(self.asked), "question")
+        head = f"Recall: {asked} before you begin." if self.asked else _NOTHING
         super().__init__(
             children=[
                 *([widgets.HTML(card._repr_html_())] if card is not None else []),
@@ -62,7 +66,7 @@ class RecallView(Still, widgets.VBox):
 
 
 def recall(lesson: str, card: LessonCard | None = None) -> RecallView:
-    """Three questions of earlier lessons; those that were answered wrong come back first.
+    """Up to three questions of lessons that were taken; those answered wrong come back first.
 
     Args:
         lesson: that begins, such as "02".

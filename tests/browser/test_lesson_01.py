@@ -47,7 +47,7 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     lesson.open("01_credit.ipynb")
     lesson.run_all()
 
-    # Predict: a wrong answer first, by keyboard alone, then the right one.
+    # Predict, by keyboard: there is nothing to compare before the step was looked at.
     asked = lesson.show_cell("grant-predict")
     field = asked.get_by_role("textbox", name="messages")
     field.wait_for()
@@ -55,12 +55,8 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     field.press("Enter")
     asked.get_by_text("You say 10").wait_for()
     asked.get_by_role("button", name="Compare").click()
-    asked.get_by_text("a flow opens the tap").wait_for()
-    shot(lesson, asked, pictures, "predict-wrong")
-    field.fill("3")
-    field.press("Enter")
-    asked.get_by_role("button", name="Compare").click()
-    asked.get_by_text("✔ Right.").wait_for()
+    asked.get_by_text("Look first: go to step").wait_for()
+    shot(lesson, asked, pictures, "predict-look-first")
 
     # Step by button: the receiver's ledger first, the sender's when the flow arrives.
     root = stepper(lesson, "grant-step")
@@ -85,6 +81,19 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     assert (value(root, "sender"), value(root, "receiver")) == ("0", "0")
     assert value(root, "sender", "delivery-count") == "3"
     shot(lesson, root, pictures, "end")
+
+    # Now a wrong answer is told as wrong, and then the right one as right.
+    asked = lesson.show_cell("grant-predict")
+    asked.get_by_role("button", name="Compare").click()
+    asked.get_by_text("a flow opens the tap").wait_for()
+    shot(lesson, asked, pictures, "predict-wrong")
+    field = asked.get_by_role("textbox", name="messages")
+    field.fill("3")
+    field.press("Enter")
+    asked.get_by_role("button", name="Compare").click()
+    asked.get_by_text("✔ Right.").wait_for()
+    root = stepper(lesson, "grant-step")
+    root.focus()
     for _ in range(3):
         lesson.page.keyboard.press("ArrowLeft")
     while where(root) > begin:

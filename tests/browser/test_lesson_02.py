@@ -72,7 +72,12 @@ def test_the_race_in_the_browser(lab_page, pictures):
     lesson.open(LESSON)
     lesson.run_all()
 
-    # A wrong credit names its belief, and the shortest schedule against it opens below.
+    # A wrong credit names its belief, and the shortest schedule against it opens below. Before
+    # that the desk has to be used: Compare waits for it.
+    desk = lesson.show_cell("race-desk")
+    desk.locator(".wbs").wait_for()
+    move(desk, "send flow")
+    desk.get_by_role("button", name="undo").click()
     asked = lesson.show_cell("race")
     field = asked.get_by_role("textbox", name="link-credit")
     field.wait_for()

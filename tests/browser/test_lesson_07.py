@@ -81,6 +81,8 @@ def test_predictions_tables_and_the_slider(lab_page, pictures):
     lesson.run_all()
     told = chosen(lesson, "slow-leader", "as soon as before")
     assert "Right" in told
+    stepper(lesson, "crash-step")
+    lesson.page.keyboard.press("End")
     told = chosen(lesson, "who-resends", "nobody: they are lost")
     assert "what is pending is lost" in told
     desk = lesson.show_cell("sync-desk")

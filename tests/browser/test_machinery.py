@@ -11,9 +11,15 @@ pytestmark = pytest.mark.browser
 CELLS = {
     "imports": (
         "from workbench import open_code, panel, progress_log, recall, reset_lesson, run\n"
+        "from workbench import stepper\n"
         "from workbench.exercises import credit_predict as predict"
     ),
     "ask": 'queue = run("credit", seed=1)\npredict.after_grant(queue, link_credit=3)',
+    # Moved to its end, so that what is asked can be compared at once.
+    "look": (
+        'granted = stepper(queue.act(queue.start_seq, "grant", link_credit=3))\n'
+        'granted.cursor = len(granted.doc["rows"])'
+    ),
     "again": 'recall("02")',
     "desk": "desk = panel(queue)\ndesk",
     "opened": "open_code(desk.view.code.text or 'WB1.')",

@@ -12,6 +12,8 @@ from workbench.exercises.question import (
     Solution,
     judge,
 )
+from workbench.scenarios import run
+from workbench.views.stepper_widget import stepper
 
 SOLUTION = Solution(
     answer=7,
@@ -130,6 +132,38 @@ def test_the_widget_commits_and_then_compares():
     assert entry.belief == "adds"
 
 
+def test_compare_waits_until_the_step_was_looked_at():
+    """It says which step; with another run's stepper, or a step before it, nothing is compared."""
+    played = run("credit").act(26, "grant", link_credit=3)
+    deciding = played.rows[30]
+    told = Solution(answer=7, reason="Seven came.", seen=deciding)
+    shown, log = view(solve=lambda: told)
+    shown.field.value = "7"
+    shown.commit.click()
+    shown.compare.click()
+    assert "Look first: go to step 31" in shown.line.value
+    other, widget = stepper(run("credit", parameters={"messages": 40})), stepper(played)
+    other.cursor = 5
+    widget.cursor = 30
+    shown.compare.click()
+    assert "Look first" in shown.line.value
+    assert log.entries == {}
+    widget.cursor = 31
+    shown.compare.click()
+    assert "✔ Right." in shown.line.value
+
+
+def test_what_is_asked_again_stands_alone_and_waits_for_no_step():
+    """A recall has no stepper."""
+    told = Solution(answer=7, reason="Seven came.", seen=run("credit").rows[-1])
+    asked = Prediction(question(lambda: told))
+    shown = PredictionView(asked, Progress(), recalled_in="02")
+    shown.field.value = "7"
+    shown.commit.click()
+    shown.compare.click()
+    assert "✔ Right." in shown.line.value
+
+
 def test_the_enter_key_commits():
     """Nobody needs a mouse: the field's own submit message is a press of Commit."""
     shown, _ = view()
@@ -197,13 +231,13 @@ def test_an_answer_to_another_question_of_that_name_is_not_put_back():
 
 def test_nothing_that_is_sent_to_the_browser_gives_the_answer_away():
     """Neither the widget's state nor its still holds the solution before Compare."""
-    shown, _ = view(solve=lambda: Solution(answer=4711, reason="It is 4711."))
+    shown, _ = view(solve=lambda: Solution(answer="only this", reason="It is only this."))
     boxes = [child for child in shown.children if hasattr(child, "children")]
     inner = [child for box in boxes for child in box.children]
     states = [child.get_state() for child in (shown, *shown.children, *inner)]
     assert shown.field in inner
-    assert "4711" not in str(states)
-    assert "4711" not in repr(shown)
+    assert "only this" not in str(states)
+    assert "only this" not in repr(shown)
 
 
 def test_a_page_without_a_kernel_keeps_question_and_verdict_as_text():

@@ -18,6 +18,7 @@ from workbench.scenarios.link_model import (
 )
 from workbench.sim.explorer import explore
 from workbench.views.panel_widget import Panel
+from workbench.views.stepper_widget import stepper
 
 ARTICLE = {"initial_delivery_count": 20, "first_credit": 3, "grants": "6"}
 
@@ -115,8 +116,15 @@ def test_the_sender_s_beliefs_open_the_shortest_bad_schedule(name, moves):
     assert found.believed > found.actual
 
 
+def looked_at(race):
+    """Move the desk once: Compare waits for that."""
+    desk = stepper(race)
+    desk.cursor -= 1
+
+
 def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
     """Commit, compare, show me; another answer puts it away again."""
+    looked_at(race)
     view = race_predict.crossing(race)
     view.view.field.value = "8"
     view.view.commit.click()
@@ -137,6 +145,7 @@ def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
 
 def test_a_belief_without_a_schedule_offers_nothing(race):
     """Some wrong answers are explained in words alone."""
+    looked_at(race)
     view = race_predict.crossing(race)
     view.view.field.value = "2"
     view.view.commit.click()

@@ -108,6 +108,7 @@ def tolerated(run: Run, publish: int) -> Question:
                     because="then an alarm could not protect the broker.",
                 ),
             ),
+            seen=over[0] if over else branch.rows[-1],
         )
 
     return Question(
@@ -153,6 +154,7 @@ def consumers(run: Run, link_credit: int) -> Question:
                     because="it changes nothing about credit: what was granted comes.",
                 ),
             ),
+            seen=run.rows[run.start_seq],
         )
 
     return Question(

@@ -59,6 +59,7 @@ def before_any_flow(run: Run) -> Question:
                     because="no message goes ahead of the first flow, not even one.",
                 ),
             ),
+            seen=run.rows[run.start_seq],
         )
 
     return Question(
@@ -100,6 +101,7 @@ def after_grant(run: Run, link_credit: int) -> Question:
                     because="that is a flow with link-credit 1; the number in it counts messages.",
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "transfer"),
         )
 
     return Question(
@@ -150,6 +152,7 @@ def granted_twice(run: Run, link_credit: int, publish: int) -> Question:
                     because="what is published does not matter once credit is used up.",
                 ),
             ),
+            seen=measure.frames(branch.rows, "flow", event=RECEIVED, from_peer=CLIENT)[-1],
         )
 
     return Question(
@@ -202,6 +205,7 @@ def after_stop(run: Run, at: int) -> Question:
                     because="a later flow lowers credit as well as it raises it.",
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "transfer", event=RECEIVED),
         )
 
     arrived = measure.messages(run.rows, event=RECEIVED, upto=at)
@@ -246,6 +250,7 @@ def after_acknowledging(run: Run) -> Question:
                     because="no credit comes of it, not even one.",
                 ),
             ),
+            seen=settled[-1],
         )
 
     return Question(
@@ -298,9 +303,9 @@ def proton_again(run: Run, count_each: int) -> Question:
     """What does a real Proton receiver send when `receiver.flow(n)` is called twice?"""
 
     def solve() -> Solution:
-        branch = run.act(run.start_seq, "flow", count=count_each)
-        flow = measure.seq_of(branch.rows, "flow", event="sent")
-        branch = branch.act(flow, "flow", count=count_each)
+        once = run.act(run.start_seq, "flow", count=count_each)
+        flow = measure.seq_of(once.rows, "flow", event="sent")
+        branch = once.act(flow, "flow", count=count_each)
         carried = measure.grants(branch.rows)
         return Solution(
             answer=carried[-1],
@@ -316,6 +321,7 @@ def proton_again(run: Run, count_each: int) -> Question:
                     because="that is what the frame means, not what this function does.",
                 ),
             ),
+            seen=once.rows[flow],
         )
 
     return Question(
@@ -353,6 +359,7 @@ def rabbit_flows(rows: Sequence[Row]) -> Question:
                     because=f"{' + '.join(map(str, carried))} is no sum on the wire.",
                 ),
             ),
+            seen=following[-1],
         )
 
     first, second = measure.step(pair[0].seq), measure.step(pair[-1].seq)

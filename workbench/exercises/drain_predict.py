@@ -109,6 +109,7 @@ def drain_brings(run: Run, link_credit: int) -> Question:
                     ),
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
         )
 
     return Question(
@@ -164,6 +165,7 @@ def drain_counts(run: Run, link_credit: int) -> Question:
                     because="delivery-count never goes back; it only wraps around.",
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
         )
 
     return Question(
@@ -255,6 +257,7 @@ def real_drain(rows: Sequence[Row]) -> Question:
                     because=f"it is counted on from the delivery-count in the flow, {base}.",
                 ),
             ),
+            seen=answer,
         )
 
     return Question(

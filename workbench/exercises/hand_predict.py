@@ -57,6 +57,7 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Question:
                     because="the flow with drain repeats the credit as it was; it adds none.",
                 ),
             ),
+            seen=played.rows[-1],
         )
 
     return Question(
@@ -101,6 +102,7 @@ def first_of_next(played: Run) -> Question:
                     because="those that had arrived were not settled either.",
                 ),
             ),
+            seen=played.rows[-1],
         )
 
     return Question(

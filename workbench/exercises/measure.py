@@ -92,6 +92,11 @@ def _peer(row: Row) -> str:
     return CLIENT if row.vantage.startswith(CLIENT) else row.vantage
 
 
+def last_frame(rows: Sequence[Row], kind: str, **which: Any) -> Row:
+    """The last row that `frames` finds; the last row of all if it finds none."""
+    return (frames(rows, kind, **which) or rows)[-1]
+
+
 def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECEIVED) -> int:
     """`seq` of the first, second, ... row of such a frame; for placing an act or a cursor.
 

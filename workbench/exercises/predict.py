@@ -13,6 +13,8 @@ from typing import Any, ParamSpec
 
 import ipywidgets as widgets
 
+from workbench.trace.schema import Row
+from workbench.views.looked import looked
 from workbench.views.stills import Still
 
 from .progress import CONFIDENCES, SURE, Progress, progress
@@ -137,7 +139,8 @@ class PredictionView(Still, widgets.VBox):
 
     def _compare(self) -> None:
         self.prediction.confidence = self.confidence.value
-        verdict = self.prediction.compare()
+        # What is asked again stands alone: there is nothing to step through.
+        verdict = self.prediction.compare(None if self._recalled_in else _looked_at)
         if verdict.right is not None:
             self._log.record(
                 self.prediction.question.name,
@@ -177,6 +180,10 @@ class PredictionView(Still, widgets.VBox):
 
     def __repr__(self) -> str:
         return str(self.prediction)
+
+
+def _looked_at(row: Row) -> bool:
+    return looked.at(str(row.run), row.seq)
 
 
 def _lesson(question: Question) -> str:

@@ -136,6 +136,7 @@ def stall_takes(run: Run, publish: int) -> Question:
                     because="then a queue that hangs would fill the broker's memory.",
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "transfer"),
         )
 
     return Question(
@@ -338,6 +339,7 @@ def both_ways(run: Run, link_credit: int) -> Question:
                     " are missing.",
                 ),
             ),
+            seen=measure.last_frame(branch.rows, "transfer"),
         )
 
     return Question(
@@ -419,6 +421,7 @@ def real_regrant(rows: Sequence[Row]) -> Question:
                     because="it does not wait so long.",
                 ),
             ),
+            seen=flows[1],
         )
 
     return Question(

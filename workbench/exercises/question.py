@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workbench.presets import UINT_MAX
+from workbench.trace.schema import Row
 from workbench.trace.words import MINUS
 
 Answer = int | str
@@ -21,6 +22,7 @@ Hint = str | Callable[[], str]
 LONGEST_NUMBER = 20  # digits; longer ones are not even read
 
 NOT_YET = "Commit an answer first; then the run can say how close it is."
+LOOK_FIRST = "Look first: go to step {step} in the stepper of this section, then press Compare."
 
 
 # 4,294,967,295 and 4_294_967_295 are numbers; 5,5 is none.
@@ -54,11 +56,14 @@ class Solution:
         answer: the value that the run shows.
         reason: why, in words, with the run's numbers.
         beliefs: known wrong ways to answer; one whose answer is right here is left out of sight.
+        seen: the row of a run, shown in a stepper of the lesson, at which the answer can be seen.
+            None where the lesson shows it elsewhere: in a table, in a chart, in a trace to come.
     """
 
     answer: Answer
     reason: str
     beliefs: tuple[Belief, ...] = ()
+    seen: Row | None = None
 
     def belief_of(self, answer: Answer) -> Belief | None:
         """The belief that leads to this wrong answer, if one is known."""
@@ -226,14 +231,22 @@ class Prediction:
         self.verdict = None
         return answer
 
-    def compare(self) -> Verdict:
-        """Work out what the run says and compare; before an answer is committed, ask for one."""
+    def compare(self, looked_at: Callable[[Row], bool] | None = None) -> Verdict:
+        """Work out what the run says and compare; before an answer is committed, ask for one.
+
+        Args:
+            looked_at: says whether a row was shown in a stepper; with it the comparison waits
+                until the row at which the answer can be seen was. None waits for nothing.
+        """
         if not self.answers:
             return Verdict(right=None, text=NOT_YET)
         try:
             solution = self.question.solve()
         except NotYetError as error:
             return Verdict(right=None, text=str(error))
+        seen = solution.seen
+        if looked_at is not None and seen is not None and not looked_at(seen):
+            return Verdict(right=None, text=LOOK_FIRST.format(step=seen.seq + 1))
         self.verdict = judge(self.answers[-1], solution)
         if self.on_verdict is not None:
             self.on_verdict(self, self.verdict)

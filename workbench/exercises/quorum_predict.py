@@ -98,6 +98,7 @@ def trigger(run: Run) -> Question:
                     because="then one slow or dead node would stop the queue.",
                 ),
             ),
+            seen=branch.rows[message.done[COMMITTED] - 1],
         )
 
     return Question(
@@ -209,6 +210,7 @@ def who_resends(run: Run, pending: int) -> Question:
                     because="whoever sent a command keeps it until the queue has answered.",
                 ),
             ),
+            seen=elected,
         )
 
     return Question(

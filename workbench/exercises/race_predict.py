@@ -65,6 +65,7 @@ def crossing(race: Run) -> Question:
                     because="a flow is never too late: it changes what the sender holds.",
                 ),
             ),
+            seen=race.rows[race.start_seq],
         )
 
     return Question(

@@ -107,6 +107,7 @@ def after_echo(run: Run, at: int) -> Question:
                     because="what was on the wire before the answer arrives before the answer.",
                 ),
             ),
+            seen=answer[-1],
         )
 
     arrived = measure.messages(run.rows, event=RECEIVED, upto=at)

@@ -82,6 +82,7 @@ def stops_at(run: Run, link_credit: int) -> Question:
                     because="a message may stop in its middle; frames of other links may pass it.",
                 ),
             ),
+            seen=sent[-1],
         )
 
     return Question(
@@ -104,6 +105,7 @@ def stops_at(run: Run, link_credit: int) -> Question:
 def more_credit(run: Run, link_credit: int) -> Question:
     """Does credit help a message that has stopped at a window?"""
     at = last(run)
+    began = run.parent or run  # the panel in which it can be tried begins there
     stopped = len(transfers(run.rows))
 
     def solve() -> Solution:
@@ -129,6 +131,7 @@ def more_credit(run: Run, link_credit: int) -> Question:
                     because="credit counts messages, and it is not what is missing here.",
                 ),
             ),
+            seen=began.rows[began.start_seq],
         )
 
     return Question(
@@ -174,6 +177,7 @@ def worked_out(run: Run, number: int, frames: int) -> Question:
                     because="a window is told anew each time; nothing is added to the old one.",
                 ),
             ),
+            seen=row,
         )
 
     sent = len([row for row in transfers(branch.rows) if row.seq < flow.seq])
@@ -322,6 +326,7 @@ def real_split(rows: Sequence[Row]) -> Question:
                     because="the window is a limit; the message ended before it.",
                 ),
             ),
+            seen=following[-1],
         )
 
     return Question(

@@ -12,6 +12,7 @@ from workbench.trace.fold import State, fold
 from workbench.trace.schema import Row
 from workbench.trace.words import visible
 
+from .looked import looked
 from .static_html import asset
 from .stepper_doc import build
 from .stills import Still, text_still
@@ -40,6 +41,16 @@ class StepperWidget(Still, anywidget.AnyWidget):
         super().__init__(
             doc=doc, cursor=cursor, selected_link=doc["link"] if link is None else link
         )
+        self._changing = False  # to another document
+        self.observe(self._moved, names="cursor")
+
+    def _moved(self, change: Any) -> None:
+        if not self._changing:
+            self._note(change["old"], change["new"])
+
+    def _note(self, *steps: int) -> None:
+        for step in steps:
+            looked.add(self.doc["run"], int(self.doc["first_seq"]) + step - 1)
 
     @property
     def seq(self) -> int:
@@ -49,10 +60,13 @@ class StepperWidget(Still, anywidget.AnyWidget):
     def show(self, doc: dict[str, Any], cursor: int) -> None:
         """Show another document at a step, in one message to the browser."""
         link = self.selected_link if self.selected_link < len(doc["links"]) else doc["link"]
+        self._note(self.cursor)
+        self._changing = True
         with self.hold_sync():
             self.selected_link = link
             self.cursor = cursor
             self.doc = doc
+        self._changing = False
 
     def still(self) -> str:
         """What is shown now, as text."""
@@ -87,11 +101,17 @@ def stepper(
         most: at most so many rows are shown, round the row to begin at; the note says so.
         windows: show session windows and further counters from the beginning.
     """
-    rows, begin, own_title, own_note = _opened(trace)
-    begin = at if at is not None else begin
+    rows, set_up, own_title, own_note = _opened(trace)
+    begin = at if at is not None else set_up
     part, start, cut = window(rows, begin, most)
     notes = [text for text in (note or own_note, cut) if text]
-    doc = build(part, start=start, title=title or own_title, note="; ".join(notes))
+    doc = build(
+        part,
+        start=start,
+        title=title or own_title,
+        note="; ".join(notes),
+        begin=begin if set_up is None else set_up,
+    )
     if windows:
         doc["more_open"] = True
     cursor = 0

@@ -1,0 +1,75 @@
+"""What a lesson asks before a step, it answers after that step and not before."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from workbench.exercises.predict import PredictionView
+from workbench.views.looked import Looked
+from workbench.views.stepper_widget import StepperWidget
+
+NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
+QUICK = ("01_credit", "02_race", "03_drain", "04_windows")
+LONG = ("05_publishers", "07_quorum")
+LESSONS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The predictions and the steppers that were made since, in order."""
+    found = {PredictionView: [], StepperWidget: []}
+
+    def noting(kind):
+        make = kind.__init__
+
+        def note(self, *args, **kwargs):
+            make(self, *args, **kwargs)
+            if not kwargs.get("recalled_in"):
+                found[kind].append(self)
+
+        return note
+
+    for kind in found:
+        monkeypatch.setattr(kind, "__init__", noting(kind))
+    return found
+
+
+def run_cells(name: str) -> None:
+    """Run the code cells of a lesson here, one after the other."""
+    names: dict[str, object] = {}
+    for cell in nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(compile(ast.parse(cell.source), cell.id, "exec"), names)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_compare_waits_for_the_step_and_the_lesson_s_stepper_shows_it(name, made, monkeypatch):
+    """Nothing is compared before the stepper was moved; at the step that it names, everything is.
+
+    So no answer is given away, and nobody waits for a step that no stepper of the lesson has.
+    """
+    monkeypatch.chdir(NOTEBOOKS)
+    seen = Looked()
+    monkeypatch.setattr("workbench.views.stepper_widget.looked", seen)
+    run_cells(name)
+    waiting = []
+    for view in made[PredictionView]:
+        question, asked = view.prediction.question, view.prediction
+        where = question.solve().seen
+        if where is None:
+            continue
+        asked.commit(question.choices[0] if question.choices else question.minimum)
+        told = asked.compare(lambda row: seen.at(row.run, row.seq))
+        assert (told.right, f"step {where.seq + 1} " in told.text) == (None, True), question.name
+        waiting.append((asked, where))
+    assert waiting
+    for asked, where in waiting:
+        for stepper in made[StepperWidget]:
+            step = where.seq + 1 - stepper.doc["first_seq"]
+            if stepper.doc["run"] == where.run and 0 < step <= len(stepper.doc["rows"]):
+                stepper.cursor = step - 1
+                stepper.cursor = step
+        told = asked.compare(lambda row: seen.at(row.run, row.seq))
+        assert told.right is not None, (asked.question.name, told.text)

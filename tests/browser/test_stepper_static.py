@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from workbench.views import static_html
 from workbench.views.static_html import export_html
+from workbench.views.stepper_doc import build
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +72,24 @@ def test_button_and_key_step_forward_and_back(opened):
     assert credit(page, "sender") == "–"
     page.keyboard.press("End")
     assert where(page).startswith("step 8 of 8")
+
+
+@pytest.mark.parametrize(("begin", "first"), [(3, 4), (7, 0)])
+def test_play_at_the_end_begins_where_the_set_up_ended(static_page, tmp_path, begin, first):
+    """The handshake is no part of what is looked at; where there is nothing else, it is played."""
+    path = tmp_path / "run.html"
+    path.write_text(static_html.page(build(_race().rows, begin=begin)), encoding="utf-8")
+    page = static_page.page
+    page.goto(path.as_uri())
+    page.wait_for_selector(".wbs")
+    # Rewound by the press itself; the first tick comes later, so the clock is stopped before it.
+    page.clock.install()
+    page.locator(".wbs").focus()
+    page.keyboard.press("End")
+    assert where(page).startswith("step 8 of 8")
+    page.keyboard.press("Space")
+    assert where(page).startswith(f"step {first} of 8")
+    static_page.assert_quiet()
 
 
 def test_the_sentence_is_spoken_and_the_formula_shown(opened):

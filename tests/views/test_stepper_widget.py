@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from workbench.scenarios import run
 from workbench.trace import fold
 from workbench.trace.importer import import_capture
+from workbench.views.panel_widget import panel
 from workbench.views.reader import Reader
+from workbench.views.stepper_doc import schema
 from workbench.views.stepper_widget import StepperWidget, stepper, window
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data/captures"
@@ -92,3 +96,18 @@ def test_it_shows_the_link_that_the_first_row_is_about():
         widget = stepper(rows, at=row.seq)
         shown = widget.doc["links"][widget.selected_link]
         assert (shown["name"], shown["connection"]) == (row.link, connection)
+
+
+def test_a_run_tells_where_its_set_up_ends():
+    """Play at the end goes back there: in a stepper, in a panel's branches, in a cut part."""
+    played = run("credit")
+    begin = played.start_seq + 1
+    granted = played.act(played.start_seq, "grant", link_credit=3)
+    assert stepper(granted, at=played.start_seq + 4).doc["begin"] == begin
+    assert stepper(granted, most=5, at=begin).doc["begin"] <= 5
+    desk = panel(played)
+    desk.model.act("grant", link_credit=3)
+    assert desk.view.stepper.doc["begin"] == begin
+    assert stepper(granted.rows, at=7).doc["begin"] == 8
+    assert "begin" not in stepper(granted.rows).doc
+    jsonschema.validate(desk.view.stepper.doc, schema())

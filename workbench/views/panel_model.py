@@ -65,7 +65,9 @@ class PanelModel(traitlets.HasTraits):
             note = run.note
             if len(self.picks()) > 1:
                 note = "; ".join(filter(None, (f"branch {self.here()}", note)))
-            self._docs[id(run)] = build(run.rows, title=run.scenario.title, note=note)
+            self._docs[id(run)] = build(
+                run.rows, title=run.scenario.title, note=note, begin=run.start_seq
+            )
         return self._docs[id(run)]
 
     @property

@@ -964,7 +964,9 @@ export class Stepper {
     clearTimeout(this.timer);
     this.timer = 0;
     if (on) {
-      if (this.step >= this.trace.length) this.go(0);
+      // From the end: where the set-up ended, not at the handshake, unless that is all there is.
+      const { begin = 0 } = this.trace.doc;
+      if (this.step >= this.trace.length) this.go(begin < this.trace.length ? begin : 0);
       const tick = () => {
         if (!this.el.isConnected || this.step >= this.trace.length) { this.play(false); return; }
         this.go(this.step + 1);

@@ -51,6 +51,7 @@ def build(
     note: str = "",
     explanations: Iterable[Explanation] | None = None,
     spans: bool = True,
+    begin: int | None = None,
 ) -> dict[str, Any]:
     """Make the document for a run or a slice of one.
 
@@ -62,6 +63,8 @@ def build(
         note: one sentence about the run's end or origin, shown under the title.
         explanations: one per row; worked out from the rows if not given.
         spans: whether to work out where each field lies in the octets.
+        begin: `seq` of the last row of the set-up: playing from the end begins there. None begins
+            at the start.
 
     Returns:
         A StepperDoc of version 1: numbers, strings, lists and dicts only.
@@ -73,7 +76,10 @@ def build(
     builder.begin(start)
     for row, explanation in zip(rows, explanations, strict=True):
         builder.add(row, explanation)
-    return builder.document(title=title, note=note)
+    doc = builder.document(title=title, note=note)
+    if begin is not None and rows:
+        doc["begin"] = max(0, min(len(rows), begin - rows[0].seq + 1))
+    return doc
 
 
 class _Builder:

@@ -128,7 +128,9 @@ class TimeoutView(Still, widgets.VBox):
     def _doc(self) -> dict[str, Any]:
         timeout, trip = self._now()
         note = f"time-out {timeout:g} ms, round trip {trip:g} ms"
-        return build(self.run.rows, title="Get one message or give up", note=note)
+        return build(
+            self.run.rows, title="Get one message or give up", note=note, begin=self.run.start_seq
+        )
 
     def _tell(self) -> None:
         self.line.value = (

@@ -113,7 +113,7 @@ def test_a_client_on_the_frozen_wire_by_keyboard(lab_page, pictures):
     lesson.show_cell("title")
     run_upto(lesson, "wire")
     root = wire(lesson)
-    assert "nobody is connected yet" in root.inner_text()
+    assert "Nobody is connected yet" in root.inner_text()
     lesson.show_cell("first-note")
     run_upto(lesson, "before-attach")
     assert "runs in the background" in lesson.show_cell("client").inner_text()

@@ -136,6 +136,29 @@ def test_heartbeats_pass_the_gate_so_that_a_patient_client_stays(broker, raw_cli
     assert broker.connections() == ["c1"]
 
 
+def test_a_client_whose_broker_s_open_is_held_is_not_blamed_for_silence(raw_client):
+    """It cannot know of an idle time-out that nobody has told it [2.4.5]."""
+    with serve(limits=Limits(idle_s=0.1)) as broker:
+        broker.freeze_new()
+        client = raw_client(broker)
+        client.end.start()
+        client.flush()
+        client.pump(lambda: broker.connections() == ["c1"])
+        wire = broker.wire("c1")
+        while wire.wait_held(1)[0].kind != "open" or wire.held()[0].direction == "c2b":
+            wire.step()
+            client.pump(lambda: bool(wire.held()))
+        wire.free_run("c2b")
+        # On the broker's own clock, so that its deadline comes first, however busy the machine is.
+        later = threading.Event()
+        broker.ask(lambda: broker.listener.loop.call_later(0.5, later.set))
+        assert later.wait(TIMEOUT_S)
+        assert broker.connections() == ["c1"]
+        assert [frame.kind for frame in wire.held()] == ["open"]
+        wire.free_run()
+        client.pump(lambda: client.amqp.opened)
+
+
 def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
     """With `freeze_new` even the protocol header waits, and goes on by hand."""
     broker.freeze_new()

@@ -121,7 +121,7 @@ def test_a_breakpoint_is_typed_as_it_is_said(desk, client):
 def test_nobody_a_newcomer_and_one_who_has_gone(server):
     """The latest connection is shown until somebody chooses; a gone one's frames stay."""
     desk = frozen_wire(server)
-    assert "Nobody is connected." in repr(desk)
+    assert "Nobody is connected yet." in repr(desk)
     assert press(desk, "step") == "Nobody is connected yet."
     with RawClient(server) as one, RawClient(server) as two:
         one.open()
@@ -139,6 +139,11 @@ def test_nobody_a_newcomer_and_one_who_has_gone(server):
         press(desk, "run")
         until(lambda: desk.widget.picture["connection"] == "c2")
         assert desk.widget.picture["said"] == "c1 is over; this is c2."
+    # After somebody it is never *yet*: neither in the line nor beside the choice.
+    over = "c2 is over; nobody else is connected."
+    until(lambda: desk.widget.picture["words"] == over)
+    assert press(desk, "step") == over
+    assert over in repr(desk)
     desk.close()
 
 

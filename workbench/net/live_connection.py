@@ -244,8 +244,10 @@ class LiveConnection(asyncio.BufferedProtocol):
 
     def _deadline(self) -> None:
         self._idle_at_us = None
-        if self.broker_end.amqp.opened and not self.wire.free(Direction.CLIENT_TO_BROKER):
-            # Whoever holds the client's frames cannot blame it for silence.
+        may_speak = self.end.told_open and self.wire.free(Direction.CLIENT_TO_BROKER)
+        if self.broker_end.amqp.opened and not may_speak:
+            # Whoever holds the client's frames, or the open that names the idle time-out, cannot
+            # blame the client for silence.
             self.broker_end.amqp.apply(Frame(0))
         events = self.broker_end.amqp.on_deadline(self._clock.now_us)
         if events:

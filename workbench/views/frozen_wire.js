@@ -142,7 +142,7 @@ class FrozenWire {
     this.choice.disabled = names.length === 0;
     if (picture.connection) this.choice.value = picture.connection;
     this.who.textContent = !picture.running ? "stopped" : picture.connection
-      ? `${picture.words}${picture.gone ? "; its socket is closed" : ""}` : "nobody is connected yet";
+      ? `${picture.words}${picture.gone ? "; its socket is closed" : ""}` : picture.words;
     this.fresh.checked = picture.freezes_new;
     this.fresh.disabled = !picture.running;
     const waiting = picture.gates.reduce((sum, gate) => sum + gate.waiting, 0), closed = picture.gates.filter((gate) => gate.closed).length;

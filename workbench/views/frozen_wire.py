@@ -102,7 +102,16 @@ def frame_picture(frame: HeldFrame) -> dict[str, Any]:
     }
 
 
-def picture_of(server: Server, connection: str | None, said: str, failed: bool) -> dict[str, Any]:
+NOBODY_YET = "Nobody is connected yet."
+
+
+def picture_of(
+    server: Server,
+    connection: str | None,
+    said: str,
+    failed: bool,
+    nobody: str = NOBODY_YET,
+) -> dict[str, Any]:
     """Everything that is shown, as plain values.
 
     Args:
@@ -110,6 +119,7 @@ def picture_of(server: Server, connection: str | None, said: str, failed: bool) 
         connection: the one that is shown, or None.
         said: what came of the latest act, in words.
         failed: whether it was refused.
+        nobody: what to say where no connection is shown.
     """
     running = server.running
     names = server.connections() if running else []
@@ -133,7 +143,7 @@ def picture_of(server: Server, connection: str | None, said: str, failed: bool) 
         "running": running,
         "connections": names,
         "connection": connection if wire is not None else None,
-        "words": "" if wire is None else wire.words,
+        "words": nobody if wire is None else wire.words,
         "gone": bool(wire and wire.gone),
         "freezes_new": running and server.freezes_new,
         "gates": gates,
@@ -150,7 +160,7 @@ def picture_text(picture: dict[str, Any]) -> str:
     state = "" if picture["running"] else " (stopped)"
     lines = [f"Frozen wire of {picture['url']}{state}"]
     if picture["connection"] is None:
-        return "\n".join([*lines, "Nobody is connected."])
+        return "\n".join([*lines, picture["words"]])
     gone = "; the client is gone" if picture["gone"] else ""
     lines.append(f"{picture['connection']}: {picture['words']}{gone}")
     for gate in picture["gates"]:
@@ -189,6 +199,7 @@ class FrozenWireDesk(Still, widgets.VBox):
         self.connection: str | None = None
         self.stepper: StepperWidget | None = None
         self._said, self._failed = "", False
+        self._nobody = NOBODY_YET
         self._rows = 0  # in the stepper
         self.widget = FrozenWireWidget()
         self.place = widgets.VBox()
@@ -203,7 +214,9 @@ class FrozenWireDesk(Still, widgets.VBox):
         """Show what is so now."""
         try:
             self._choose_one()
-            picture = picture_of(self.server, self.connection, self._said, self._failed)
+            picture = picture_of(
+                self.server, self.connection, self._said, self._failed, self._nobody
+            )
         except Exception:
             if self.server.running:
                 raise
@@ -219,8 +232,9 @@ class FrozenWireDesk(Still, widgets.VBox):
             return
         over, self.connection = self.connection, names[-1] if names else None
         if over is not None:
-            now = "nobody else is connected" if not names else f"this is {self.connection}"
-            self._said, self._failed = f"{over} is over; {now}.", False
+            self._nobody = f"{over} is over; nobody else is connected."
+            now = f"{over} is over; this is {self.connection}."
+            self._said, self._failed = now if names else self._nobody, False
 
     def _follow(self, rows: int) -> None:
         """A stepper that stands at the end stays there, as long as the trace is short."""
@@ -259,7 +273,7 @@ class FrozenWireDesk(Still, widgets.VBox):
             self._open()
             return f"The trace so far, {count(self._rows, 'row')}, is open below."
         if self.connection is None:
-            return "Nobody is connected yet."
+            return self._nobody
         wire = self.server.wire(self.connection)
         if name == "step":
             return self._step(wire, int(message.get("frames", 1)), way)

@@ -2,18 +2,22 @@
 
 import contextlib
 import time
+from pathlib import Path
 
+import nbformat
 import pytest
 
 from tests.patience import TIMEOUT_S, until
 from workbench.exercises import client_check, client_predict
 from workbench.exercises.client_runs import fill, heartbeats
+from workbench.exercises.lessons import lesson_numbered
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
 from workbench.live import serve
 from workbench.net.background import background
 from workbench.sim import WireError
 
+NOTEBOOK = Path(__file__).resolve().parent.parent.parent / "notebooks/11_own_client.ipynb"
 CREDIT = 4
 
 
@@ -66,6 +70,36 @@ def step_to(wire, kind, way="c2b"):
         wire.step()
         time.sleep(0.002)
     return held[0]
+
+
+def test_the_lesson_s_client_is_as_patient_as_its_reader(server, monkeypatch):
+    """Held in its handshake it waits as long as the lesson takes, and longer.
+
+    Before the opens have crossed nobody may send an empty frame [2.4.1], so a client that asks for
+    a heartbeat gives up there while a person reads.
+    """
+    utils = pytest.importorskip("proton.utils", reason="needs python-qpid-proton")
+    connections = []
+    connecting = utils.BlockingConnection
+
+    def noted(*args, **kwargs):
+        connections.append(connecting(*args, **kwargs))
+        return connections[-1]
+
+    monkeypatch.setattr(utils, "BlockingConnection", noted)
+    lesson = nbformat.read(NOTEBOOK, as_version=4)
+    names = {"background": background, "server": server}
+    for cell in lesson.cells:
+        if cell.id in ("connect", "client"):
+            exec(cell.source, names)
+    until(server.connections)
+    wire = server.wire("c1")
+    told = step_to(wire, "open").item.performative
+    assert told.idle_time_out is None
+    wire.free_run()
+    until(lambda: names["job"].done)
+    assert names["job"].error is None
+    assert connections[0].timeout >= 60 * lesson_numbered("11").minutes
 
 
 def answer(question):

@@ -8,6 +8,7 @@ from statistics import median
 import nbformat
 import pytest
 
+import workbench
 from workbench.exercises.lessons import lesson_numbered
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -118,6 +119,29 @@ def test_the_first_cell_imports_from_workbench_and_does_nothing_else(notebook):
         else:
             assert isinstance(statement, ast.Import), first.source
             assert all(alias.name.split(".")[0] == "workbench" for alias in statement.names)
+
+
+def test_what_the_prose_tells_to_run_can_be_run(notebook):
+    """Whoever types a call that a text names finds the function imported, or made in a cell."""
+    told = {
+        name
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for name in re.findall(r"`[^`\n]*?\b(\w+)\(", cell.source)
+    }
+    names = {
+        name
+        for cell in code_cells(notebook)
+        for node in ast.walk(ast.parse(cell.source))
+        for name in (
+            [alias.asname or alias.name for alias in node.names]
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            else [node.name]
+            if isinstance(node, ast.FunctionDef)
+            else []
+        )
+    }
+    assert told & set(workbench.__all__) <= names
 
 
 def test_no_cell_installs_waits_or_reaches_out(notebook):

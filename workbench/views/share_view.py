@@ -6,7 +6,9 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
+import traitlets
 
 from workbench.scenarios.branches import grown
 from workbench.scenarios.run import Run
@@ -14,45 +16,34 @@ from workbench.scenarios.share import Restored, ShareCodeError
 from workbench.scenarios.share import open_code as restore
 from workbench.scenarios.share import share_code as code_of
 
+from .static_html import script
 from .stills import Still
 
-LINE = 90  # characters of a code shown in one line
 
 
-class ShareBox(widgets.HTML):
-    """Shows a share code in a field that can be selected and copied, or nothing."""
+class ShareBox(anywidget.AnyWidget):
+    """Shows a share code in a field, with a button that copies it, or nothing.
 
-    def __init__(self) -> None:
-        super().__init__(layout={"display": "none"})
-        self.text = ""
+    Attributes:
+        shown: `text`, the code; `own`, names of functions of the learner's own that are not in it.
+    """
+
+    _esm = script("share.js")
+
+    shown = traitlets.Dict({"text": "", "own": []}).tag(sync=True)
+
+    @property
+    def text(self) -> str:
+        """The code that is shown; empty if none is."""
+        return str(self.shown["text"])
 
     def show(self, code: str, own: Sequence[str] = ()) -> None:
-        """Show a code.
-
-        Args:
-            code: the share code.
-            own: names of functions of the learner's own that are not in it.
-        """
-        self.text = code
-        lines = -(-len(code) // LINE)
-        missing = (
-            f"<div>Your own code ({html.escape(', '.join(own))}) is not in it: send it along.</div>"
-            if own
-            else ""
-        )
-        self.value = (
-            '<div style="line-height:1.5">Share code: click into it, <kbd>Ctrl</kbd>+<kbd>A</kbd>,'
-            ' <kbd>Ctrl</kbd>+<kbd>C</kbd>. Who gets it runs <code>open_code("…")</code>.</div>'
-            f'<textarea readonly aria-label="share code" rows="{lines}" cols="{LINE}" '
-            'spellcheck="false" style="max-width:100%;font-family:monospace;word-break:break-all">'
-            f"{html.escape(code)}</textarea>{missing}"
-        )
-        self.layout.display = None
+        """Show a code, and say which functions of the learner's own are not in it."""
+        self.shown = {"text": code, "own": list(own)}
 
     def clear(self) -> None:
         """Show nothing: what is looked at is not what the code says any more."""
-        self.text = self.value = ""
-        self.layout.display = "none"
+        self.shown = {"text": "", "own": []}
 
 
 class OpenedView(Still, widgets.VBox):

@@ -3,6 +3,7 @@
 import pytest
 
 from workbench import presets
+from workbench.exercises import measure
 from workbench.exercises.compare import Result, compare_rules
 
 SPEC = presets.get("spec")
@@ -19,10 +20,33 @@ def test_the_rules_come_out_in_their_order_at_any_latency(latency_us: int, n: in
     """One at a time < N then wait < N topped up at half, produced by the run."""
     by_rule = results(latency_us=latency_us, n=n, messages=150)
     one, wait = by_rule["one-at-a-time"], by_rule["batch-then-wait"]
-    half, article = by_rule["top-up-at-half"], by_rule["article-200-100"]
-    assert one.rate < wait.rate < half.rate
+    assert one.rate < wait.rate < by_rule["top-up-at-half"].rate
     assert {rule.messages for rule in by_rule.values()} == {150}
-    assert article.rate >= half.rate or n > SPEC.top_up_credit
+
+
+@pytest.mark.parametrize("n", [20, 200])
+def test_rules_are_compared_with_the_same_number(n: int) -> None:
+    """None of them grants more than N at once: what differs is when they grant."""
+    compared = compare_rules(latency_us=1000, n=n, messages=400)
+    most = {rule: max(measure.grants(run.rows)) for rule, run in compared.runs.items()}
+    assert most == {"one-at-a-time": 1, "batch-then-wait": n, "top-up-at-half": n}
+
+
+def test_the_article_s_rule_is_top_up_at_half_with_its_number() -> None:
+    """200 and 100: the same flows at the same times."""
+    rules = ("top-up-at-half", "article-200-100")
+    half, article = (
+        compare_rules(latency_us=1000, n=200, messages=1000, rules=[rule]).results[0]
+        for rule in rules
+    )
+    assert half.time_us == article.time_us
+
+
+def test_the_number_does_more_than_the_rule_and_the_rule_still_something() -> None:
+    """As lesson 01 says: waiting with 200 beats topping up with 20, and loses to it with 200."""
+    few, many = (results(latency_us=1000, n=n, messages=400) for n in (20, 200))
+    wait, half = "batch-then-wait", "top-up-at-half"
+    assert few[wait].rate < few[half].rate < many[wait].rate < many[half].rate
 
 
 def test_an_odd_n_has_no_half_and_loses_the_remainder() -> None:

@@ -1,4 +1,4 @@
-"""The same queue under every top-up rule: runs, their throughput, and a table of both."""
+"""The same queue under each top-up rule: runs, their throughput, and a table of both."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from workbench.presets import Preset
-from workbench.scenarios.credit import MANUAL, POLICIES
+from workbench.scenarios.credit import ARTICLE, MANUAL, POLICIES
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 
 from . import measure
 
-RULES = tuple(policy for policy in POLICIES if policy != MANUAL)
+RULES = tuple(policy for policy in POLICIES if policy not in (MANUAL, ARTICLE))
+"""The rules that grant as many as they are told to: the article's has a number of its own, and with
+that number it is another rule of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +130,7 @@ def compare_rules(
     preset: Preset | str = "spec",
     rules: Sequence[str] = RULES,
 ) -> Comparison:
-    """Let every top-up rule fetch the same messages over the same wire.
+    """Let each top-up rule fetch the same messages over the same wire.
 
     Args:
         latency_us: how long a frame is under way in each direction; the preset's if None.

@@ -7,7 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.exercises import recall, spark_check, spark_dips, spark_predict, spark_ways
+from workbench.exercises import (
+    measure,
+    recall,
+    spark_check,
+    spark_dips,
+    spark_predict,
+    spark_traces,
+    spark_ways,
+)
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
@@ -153,14 +161,19 @@ def test_without_java_a_query_has_to_wait(no_java):
 # -- answers on the page
 
 
-def test_a_table_has_ten_rows_and_says_how_many_more():
-    """Numbers for `open`, units in the head, and no brake where it is to be named."""
-    answer = said("stalls", hidden=("brake",))
-    page = str(answer).splitlines()
+def test_a_table_has_ten_rows_and_says_how_many_more(no_java):
+    """Of all stalls, not of those alone that came out of Spark.
+
+    Numbers for `open`, units in the head, and no brake where it is to be named.
+    """
+    desk = SparkDesk()
+    stalls = desk.ask("stalls", SimpleNamespace(name="shift", path=RECORDED), without=["brake"])
+    page = str(stalls).splitlines()
     assert "brake" not in page[0]
     assert page[1].startswith("1 ")
-    assert page[-1] == "... and 190 more rows"
-    assert "<table" in answer._repr_html_()
+    more = sum(row["stalls"] for row in recorded("shift", "brakes")) - len(page[1:-1])
+    assert page[-1] == f"... and {more:,} more rows"
+    assert "<table" in stalls._repr_html_()
     assert "brake" in str(said("stalls")).splitlines()[0]
 
 
@@ -219,6 +232,9 @@ def test_the_three_dips_are_told_apart_by_the_stalls():
     widest = max(dips, key=lambda name: dips[name].seconds)
     assert nobody.answer.startswith(f"in {widest}")
     assert held[widest] < 100_000
+    # The same number as in the table that the learner has before them.
+    first = asked["stalls"].row(1)
+    assert f"{measure.milliseconds(first['end_us'] - first['start_us']):,.0f} ms" in longest.reason
     for solution in (longest, nobody):
         wrong = [belief for belief in solution.beliefs if belief.answer != solution.answer]
         assert wrong
@@ -344,10 +360,20 @@ def test_the_small_trace_has_links_with_several_stalls_and_several_brakes():
     assert len({run for run, _, _ in lost}) > 4
 
 
-def test_a_trace_without_shops_is_refused():
-    """One at least."""
-    with pytest.raises(ValueError, match="one shop at least"):
-        big_trace(shops=0)
+def test_a_large_trace_has_as_many_frames_as_are_asked_for(monkeypatch, parts):
+    """As many shops as that takes, and no more; less than one frame is refused."""
+    written = []
+    monkeypatch.setattr(spark_traces, "shift_parts", lambda *_: list(parts))
+    monkeypatch.setattr(
+        spark_traces, "write_copies", lambda path, made: written.append(made) or path.touch() or 0
+    )
+    million = big_trace(frames=1_000_000)
+    head, (line,) = million.table.head, million.table.lines
+    shop = spark_traces._frames(parts[0].rows)
+    assert 1_000_000 <= int(line[head.index("frames")].replace(",", "")) < 1_000_000 + shop
+    assert int(line[head.index("clients")]) == sum(len(part.runs) for part in written[0])
+    with pytest.raises(ValueError, match="legal: 1 or more"):
+        big_trace(frames=0)
 
 
 def test_what_the_table_of_captures_says_is_in_them():

@@ -66,18 +66,25 @@ def test_a_burst_does_not_flatten_the_dips():
     assert [word for word in words if "1,800" in word]
 
 
-def test_brakes_stand_on_each_other_and_have_hatches_of_their_own():
-    """What two brakes hold in one window is shown as a sum; nothing rests on colour alone."""
+def test_each_brake_has_a_lane_as_high_as_its_most_and_a_hatch_of_its_own():
+    """One link beside sixty is as high as the sixty; nothing rests on colour alone."""
     rows = [
         {"window_start_us": 0, "brake": "link-credit", "links": 1},
-        {"window_start_us": HALF, "brake": "alarm", "links": 4},
+        {"window_start_us": HALF, "brake": "alarm", "links": 60},
         {"window_start_us": HALF, "brake": "link-credit", "links": 1},
+        {"window_start_us": 2 * HALF, "brake": "alarm", "links": 30},
     ]
     chart = held_chart(rows, window_us=HALF, end_us=3 * HALF)
     assert points(chart) == len(rows)
     bars = {bar.name: bar for bar in chart.renderers}
-    credit = bars["link-credit"].data_source.data
-    assert list(zip(credit["bottom"], credit["top"], strict=True)) == [(0, 1), (4, 5)]
+    spans = {}
+    for brake, bar in bars.items():
+        data = bar.data_source.data
+        pairs = zip(data["bottom"], data["top"], strict=True)
+        spans[brake] = [round(top - bottom, 6) for bottom, top in pairs]
+    assert spans == {"link-credit": [0.9, 0.9], "alarm": [0.9, 0.45]}
+    told = set(chart.yaxis[0].major_label_overrides.values())
+    assert told == {"link-credit, up to 1", "alarm, up to 60"}
     assert len({bar.glyph.hatch_pattern for bar in bars.values()}) == len(bars)
 
 

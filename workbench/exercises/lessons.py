@@ -158,7 +158,7 @@ LESSONS: tuple[Lesson, ...] = (
     _lesson(
         "10",
         "million",
-        "Find the stall in a million frames",
+        "Find the stall in a large trace",
         "questions to large captures with Spark; the answer opens in the stepper",
         30,
         after=(

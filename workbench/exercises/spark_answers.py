@@ -35,15 +35,17 @@ class Answer:
 
     Attributes:
         question: its name.
-        rows: all of them.
+        rows: what came out of Spark; of stalls the longest.
         path: the trace; a row of a stall opens in it.
         hidden: columns that the table leaves out.
+        more: rows that the question has beyond these.
     """
 
     question: str
     rows: Rows
     path: Path = field(repr=False)
     hidden: tuple[str, ...] = ()
+    more: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,7 +69,7 @@ class Answer:
     @property
     def tail(self) -> str:
         """What the table leaves out."""
-        more = len(self.rows) - ROWS_SHOWN
+        more = len(self.rows) + self.more - ROWS_SHOWN
         return f"... and {more:,} more rows" if more > 0 else ""
 
     def open(self, number: int = 1, *, around: int = 200) -> Any:

@@ -27,7 +27,7 @@ Lost = dict[tuple[str, str, str], int]
     LESSON,
     "brake",
     hints=(
-        "The lamp of a brake stands beside the sender's ledger; look at the step at which the stall"
+        "“held by”, in the sender's ledger, names the brake; look at the step at which the stall"
         " begins, and at what `unsettled` and `unconfirmed` say.",
         "Two brakes may be on at once. The credit is 0 at the end; but who withholds it, and for"
         " what? The first brake in the order of the specification's words is the one that counts.",
@@ -61,7 +61,9 @@ def brake(answer: Any, stalls: Answer) -> Verdict:
         if belief
         else f"{word} is on when {WORDS[word]}."
     )
-    return told(word, False, f"{because} Open the row again and read the lamps.", belief)
+    return told(
+        word, False, f"{because} Open the row again and read what the sender is held by.", belief
+    )
 
 
 # -- write a query

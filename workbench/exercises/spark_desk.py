@@ -63,6 +63,8 @@ OF_STALLS: Mapping[str, Query] = {
 }
 """Questions that are asked of the table of stalls, and that is worked out once for each trace."""
 QUESTIONS = ("rates", *OF_STALLS)
+LONGEST = "stalls"
+"""The question of which not all rows come out of Spark."""
 
 
 class SparkDesk(Still, widgets.VBox):
@@ -156,16 +158,22 @@ class SparkDesk(Still, widgets.VBox):
         if isinstance(question, str) and question not in QUESTIONS:
             raise ValueError(f"no question {question!r}; there are: {', '.join(QUESTIONS)}")
         name = question if isinstance(question, str) else question.__name__
+        stalls = 0
         if self.session() is None:
             rows = recorded(trace.name, name)
+            if name == LONGEST:
+                stalls = sum(row["stalls"] for row in recorded(trace.name, "brakes"))
             note = NOTE.format(why=self.why_not.partition(":")[0])
             with shown(ProgressView(f"{name} of the trace")) as view:
                 view.note(f"recorded. {note}")
         else:
             with shown(ProgressView(f"{name} of the trace")) as view:
                 rows = self.rows(question, trace.path, view.spark)
+                if name == LONGEST:
+                    stalls = self.stalls(trace.path).count()
                 view.done(f"{view.text}, {len(rows):,} row{'' if len(rows) == 1 else 's'}")
-        return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without))
+        more = max(0, stalls - len(rows))
+        return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)
 
     def rows(
         self, question: str | Query, path: Path, tell: Callable[[Any], None] | None = None

@@ -26,15 +26,15 @@ def _overlap(dip: Dip, row: Any) -> int:
 
 
 def held_in(found: Sequence[Dip], stalls: Answer) -> dict[str, int]:
-    """For each dip the longest that a sender was held in it, microseconds.
+    """For each dip the longest stall that belongs to it, microseconds, from its begin to its end.
 
-    A stall that is there all the time belongs to no dip: only those count that are no shorter in
-    it than outside of it.
+    A stall that is there all the time belongs to no dip: only those do that are no shorter in it
+    than outside of it.
     """
     longest = {}
     for dip in found:
         inside = [(_overlap(dip, row), row["end_us"] - row["start_us"]) for row in stalls.rows]
-        longest[dip.name] = max((part for part, whole in inside if 2 * part >= whole), default=0)
+        longest[dip.name] = max((whole for part, whole in inside if 2 * part >= whole), default=0)
     return longest
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.folds.stalls import Stall, stalls
 from workbench.scenarios.big_trace import episodes
-from workbench.scenarios.shift import Plan, shift_parts
+from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
 from workbench.trace.importer import import_capture
@@ -152,26 +152,28 @@ def plan() -> Plan:
     return Plan()
 
 
-def big_trace(shops: int | None = None) -> LessonTrace:
+def big_trace(frames: int | None = None) -> LessonTrace:
     """The large trace; it is played and written now, and a bar tells how far that is.
 
     Args:
-        shops: how many shops there are, 1 or more; with more of them the trace is larger.
+        frames: how many it has at least; there are as many shops as that takes. As many as suit a
+            small machine if None.
 
     Raises:
-        ValueError: there are none.
+        ValueError: less than one frame.
     """
-    wanted = plan() if shops is None else Plan(shops=shops)
-    if wanted.shops < 1:
-        raise ValueError("a trace needs one shop at least")
+    if frames is not None and frames < 1:
+        raise ValueError(f"a trace of {frames} frames is none; legal: 1 or more")
     with shown(ProgressView("The runs are played")) as view:
-        parts = shift_parts(wanted, view.step)
+        parts = shift_parts(plan(), view.step)
+        if frames is not None:
+            parts[0] = _as_many(parts, frames)
         view.step(1, 1, "written")
-        path = folder() / f"shift-{wanted.shops}.parquet"
+        clients = sum(len(part.runs) for part in parts)
+        path = folder() / f"shift-{clients}.parquet"
         rows = write_copies(path, parts)
-    frames = sum(_frames(part.rows) * len(part.runs) for part in parts)
     return LessonTrace(
-        name="shift" if shops is None else f"shift-{wanted.shops}",
+        name="shift" if frames is None else f"shift-{clients}",
         path=path,
         rows=rows,
         parts=tuple(parts),
@@ -180,8 +182,8 @@ def big_trace(shops: int | None = None) -> LessonTrace:
             head=("clients", "frames", "rows", "MB on disk", "seconds of the broker's time"),
             lines=[
                 (
-                    str(sum(len(part.runs) for part in parts)),
-                    f"{frames:,}",
+                    str(clients),
+                    f"{sum(_frames(part.rows) * len(part.runs) for part in parts):,}",
                     f"{rows:,}",
                     f"{path.stat().st_size / 1_000_000:.1f}",
                     f"{max(part.rows[-1].t_us for part in parts) / 1_000_000:.0f}",
@@ -189,6 +191,13 @@ def big_trace(shops: int | None = None) -> LessonTrace:
             ],
         ),
     )
+
+
+def _as_many(parts: Sequence[Part], frames: int) -> Part:
+    """The shops, so many of them that the whole trace has that many frames."""
+    shops, *others = parts
+    missing = frames - sum(_frames(part.rows) * len(part.runs) for part in others)
+    return replace(shops, runs=shop_names(max(1, -(-missing // _frames(shops.rows)))))
 
 
 def _frames(rows: Iterable[Row]) -> int:

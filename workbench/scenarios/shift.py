@@ -21,7 +21,7 @@ from workbench.trace.schema import Row
 
 from .run import Run, run
 
-__all__ = ["Plan", "shift_parts", "write_shift"]
+__all__ = ["Plan", "shift_parts", "shop_names", "write_shift"]
 
 Act = tuple[str, dict[str, Any]]
 Tell = Callable[[int, int, str], None]
@@ -65,17 +65,22 @@ def shift_parts(plan: Plan = Plan(), tell: Tell | None = None) -> list[Part]:
         tell: told before each run.
     """
     say = tell or _silent
-    makers: list[tuple[str, Callable[[], Run], list[str]]] = [
-        ("shops", lambda: _shop(plan), [f"shop-{n:02}" for n in range(1, plan.shops + 1)]),
-        ("orders", lambda: _orders(plan), ["orders"]),
-        ("archive", lambda: _archive(plan), ["archive"]),
+    makers: list[tuple[str, Callable[[], Run], tuple[str, ...]]] = [
+        ("shops", lambda: _shop(plan), shop_names(plan.shops)),
+        ("orders", lambda: _orders(plan), ("orders",)),
+        ("archive", lambda: _archive(plan), ("archive",)),
     ]
     parts = []
     for place, (what, make, names) in enumerate(makers):
         say(place, len(makers), what)
-        parts.append(Part(rows=_rows(make()), runs=tuple(names)))
+        parts.append(Part(rows=_rows(make()), runs=names))
     say(len(makers), len(makers), "")
     return parts
+
+
+def shop_names(shops: int) -> tuple[str, ...]:
+    """The names of the copies of the first part, which are clients of the same kind."""
+    return tuple(f"shop-{number:02}" for number in range(1, shops + 1))
 
 
 def write_shift(

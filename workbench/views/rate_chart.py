@@ -24,6 +24,8 @@ MOST_POINTS = 5_000
 DIP = 0.97
 """A window below this share of the usual rate is in a dip."""
 LEAST_WINDOWS = 2
+LANE = 0.9
+"""So much of its lane a brake takes where it holds the most links; the rest is the gap above."""
 BURST = 2.0
 """The chart ends at so many times the usual rate; what is above has its number written to it."""
 US_PER_S = 1_000_000
@@ -209,7 +211,9 @@ def held_chart(
     width: int = 900,
     height: int = 220,
 ) -> Any:
-    """How many links each brake held, window by window; brakes stand on each other.
+    """How many links each brake held, window by window; each brake has a lane of its own.
+
+    A lane is as high as the most links that its brake held: one link among sixty can be seen.
 
     Args:
         rows: `window_start_us`, `brake` and `links`, as `analysis.overview.held` answers.
@@ -220,36 +224,36 @@ def held_chart(
         height: in pixels.
 
     Returns:
-        A Bokeh figure: seconds, links. Each brake has a colour and a hatch of its own.
+        A Bokeh figure: seconds, and a lane for each brake with a colour and a hatch of its own; the
+        brake that comes first is at the top.
 
     Raises:
         ValueError: there are too many windows to draw.
     """
     found = sorted(rows, key=lambda row: (row["window_start_us"], row["brake"]))
     _checked(len(found))
-    chart = _figure(title, "links", width, height)
-    below: dict[int, int] = {}
-    columns: dict[str, dict[str, list[float]]] = {}
+    chart = _figure(title, "", width, height)
+    lanes: dict[str, list[Mapping[str, Any]]] = {}
     for row in found:
-        start, links = row["window_start_us"], row["links"]
-        base = below.get(start, 0)
-        below[start] = base + links
-        column = columns.setdefault(
-            row["brake"], {"left": [], "right": [], "bottom": [], "top": [], "links": []}
-        )
-        column["left"].append(start / US_PER_S)
-        column["right"].append((start + window_us) / US_PER_S)
-        column["bottom"].append(base)
-        column["top"].append(base + links)
-        column["links"].append(links)
-    for brake, column in columns.items():
+        lanes.setdefault(row["brake"], []).append(row)
+    labels: dict[float, str] = {}
+    for place, (brake, held) in enumerate(reversed(lanes.items())):
+        most = max(row["links"] for row in held)
+        labels[place + LANE / 2] = f"{brake}, up to {most:,}"
         style = theme.BRAKE_STYLES[brake]
+        source = {
+            "left": [row["window_start_us"] / US_PER_S for row in held],
+            "right": [(row["window_start_us"] + window_us) / US_PER_S for row in held],
+            "bottom": [place] * len(held),
+            "top": [place + LANE * row["links"] / most for row in held],
+            "links": [row["links"] for row in held],
+        }
         bars = chart.quad(
             left="left",
             right="right",
             bottom="bottom",
             top="top",
-            source=ColumnDataSource(column, name=brake),
+            source=ColumnDataSource(source, name=brake),
             fill_color=style.colour,
             fill_alpha=0.45,
             line_alpha=0,
@@ -257,16 +261,14 @@ def held_chart(
             hatch_color=theme.BLACK,
             hatch_alpha=0.35,
             hatch_scale=8,
-            legend_label=f"held: {brake}",
             name=brake,
         )
         tips = [("held by", brake), ("from", "@left{0.0} s to @right{0.0} s"), ("links", "@links")]
         chart.add_tools(HoverTool(renderers=[bars], tooltips=tips))
+    chart.yaxis.ticker = list(labels)
+    chart.yaxis.major_label_overrides = labels
+    chart.ygrid.visible = False
     chart.x_range.start, chart.x_range.end = 0, end_us / US_PER_S
-    if chart.legend:
-        chart.add_layout(chart.legend[0], "right")
-        chart.legend.label_text_font_size = "12px"
-        chart.legend.border_line_alpha = 0
     return chart
 
 

@@ -156,20 +156,28 @@ def test_b6_a19_only_the_publishers_of_the_slow_queue_are_slowed():
     assert slow["fast"] == pytest.approx(quick["fast"], rel=0.1)
 
 
-def test_b12_b14_an_alarm_stops_publishers_whatever_the_queue():
-    """The window closes; when the alarm is over everything is confirmed."""
+def test_b12_an_alarm_stops_the_publishers_of_every_connection_and_queue():
+    """Each window closes, whatever kind the queue is; afterwards all is sent and confirmed."""
     rig = Rig(RMQ43)
-    rig.broker.declare("q", QUORUM, replicas=1)
-    _, session = rig.raw()
-    sender = rig.sender(session)
+    rig.broker.declare("quorum", QUORUM, replicas=1)
+    rig.broker.declare("classic")
+    senders = {
+        queue: ScriptedSender(rig.clock, address=queue, name=queue, link_name=queue)
+        for queue in ("quorum", "classic")
+    }
+    for number, sender in enumerate(senders.values(), start=1):
+        rig.connect(sender, f"c{number}")
+    rig.rest()
     rig.broker.set_alarm()
     rig.rest()
-    assert not sender.can_send
+    for sender in senders.values():
+        sender.publish([data(b"m")] * 3)
+    rig.rest()
+    assert [rig.queue(name).ready for name in senders] == [0, 0]
     rig.broker.clear_alarm()
     rig.rest()
-    sender.send(data(b"m"))
-    rig.rest()
-    assert rig.queue().ready == 1
+    assert [sender.outcomes.get("accepted") for sender in senders.values()] == [3, 3]
+    assert [rig.queue(name).ready for name in senders] == [3, 3]
 
 
 @pytest.mark.parametrize("replicas", [1, 3, 5])

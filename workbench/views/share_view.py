@@ -20,7 +20,6 @@ from .static_html import script
 from .stills import Still
 
 
-
 class ShareBox(anywidget.AnyWidget):
     """Shows a share code in a field, with a button that copies it, or nothing.
 

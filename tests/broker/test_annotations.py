@@ -1,5 +1,7 @@
 """What RabbitMQ tells in every message: through which exchange it came, and with which key."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,16 +32,20 @@ BODIES = st.sampled_from([AmqpValue(None), AmqpValue("x"), Data(b"y" * 300)])
 
 @given(st.tuples(*(st.none() | one for one in SECTIONS)), BODIES)
 @settings(derandomize=True, max_examples=200, deadline=None)
-def test_a_routed_message_tells_its_exchange_and_key_and_keeps_everything_else(sections, body):
-    """The two annotations are right whoever wrote them before; no other section changes."""
+def test_a_routed_message_tells_its_exchange_and_key_and_keeps_the_bare_message(sections, body):
+    """The annotations are right whoever wrote them before, delivery annotations are gone."""
     before = [section for section in sections if section is not None] + [body]
     after = decode_message(routed(encode_message(before), 0, "", "cap_c"))
     own = next((one.value for one in before if isinstance(one, MessageAnnotations)), {})
     found = [one for one in after if isinstance(one, MessageAnnotations)]
     assert [one.value for one in found] == [{**own, **ADDED}]
 
+    came = next((one for one in before if isinstance(one, Header)), Header(durable=False))
+    assert after[0] == replace(came, first_acquirer=True, delivery_count=0)
+    front = (Header, DeliveryAnnotations, MessageAnnotations)
+
     def rest(of):
-        return [one for one in of if not isinstance(one, MessageAnnotations)]
+        return encode_message([one for one in of if not isinstance(one, front)])
 
     assert rest(after) == rest(before)
     assert [type(one) for one in after] == sorted(

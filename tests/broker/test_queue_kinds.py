@@ -284,24 +284,6 @@ def test_what_leaves_unwanted_is_dead_lettered_with_its_reason(preset) -> None:
     assert rig.queue().left == {"dead_lettered": 5}
 
 
-@BOTH
-@pytest.mark.parametrize("state", [Released(), Modified(), Modified(delivery_failed=True)])
-def test_a_classic_queue_tells_a_second_delivery_by_first_acquirer_alone(preset, state) -> None:
-    """RabbitMQ's classic queue keeps no count of failures [rabbit_classic_queue.erl:settle]."""
-    rig = rig_of(preset)
-    _, session = rig.raw()
-    send(rig, rig.sender(session), "0", durable=True)
-    link = rig.receiver(session)
-    link.grant(2)
-    rig.rest()
-    assert section(link, Header).first_acquirer is not False
-    link.settle(next(iter(link.unsettled)), state=state)
-    rig.rest()
-    assert got(link) == ["0"]
-    header = section(link, Header)
-    assert (header.first_acquirer, header.delivery_count or 0, header.durable) == (False, 0, True)
-
-
 def test_the_specifications_queue_counts_what_failed() -> None:
     """3.4.5: delivery-failed moves the header's delivery-count on, and annotations are merged."""
     rig = rig_of(SPEC)

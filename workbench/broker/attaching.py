@@ -130,8 +130,29 @@ class Attaching:
         return f"{self._owner.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
 
 
-def leads_to(host: LinkHost, queue: QueueProcess) -> bool:
-    """Whether a link ends when that queue is deleted."""
+def ended_by(hosts: Hosts, queue: QueueProcess) -> list[tuple[Link, LinkHost]]:
+    """The links that end because a queue is deleted.
+
+    A session that neither consumes from the queue nor has sent it a message is not told: its
+    publishers stay, and what they send then finds no queue (`rabbit_amqp_session.erl`,
+    `handle_stashed_eol`).
+    """
+    known = set()
+    for link, host in hosts.items():
+        if isinstance(host, ConsumerLink):
+            knows = host.queue is queue
+        else:
+            knows = isinstance(host, PublisherLink) and host.destination.gone(queue)
+        if knows:
+            known.add(link.session)
+    return [
+        (link, host)
+        for link, host in hosts.items()
+        if link.session in known and _leads_to(host, queue)
+    ]
+
+
+def _leads_to(host: LinkHost, queue: QueueProcess) -> bool:
     if isinstance(host, ConsumerLink):
         return host.queue is queue
     return isinstance(host, PublisherLink) and host.destination.ends_with(queue)

@@ -39,7 +39,7 @@ from workbench.amqp.states import ConnectionState
 from workbench.presets import RABBITMQ, Preset
 from workbench.sim import Actor, Tap, VirtualClock, Wire
 
-from .attaching import Attaching, leads_to
+from .attaching import Attaching, ended_by
 from .conduct import Conduct, RabbitConduct
 from .confirms import Confirms
 from .connection_notes import ConnectionNotes
@@ -403,10 +403,8 @@ class BrokerConnection(ConnectionNotes):
             self._broker.nodes.consumer_left(host.queue)
 
     def queue_deleted(self, queue: QueueProcess) -> None:
-        """A queue is no more: every link to it ends."""
-        for link, host in list(self._hosts.items()):
-            if not leads_to(host, queue):
-                continue
+        """A queue is no more: the links to it end."""
+        for link, host in ended_by(self._hosts, queue):
             if isinstance(host, PublisherLink):
                 host.flush()
             if link.attached:

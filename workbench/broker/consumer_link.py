@@ -146,10 +146,14 @@ class ConsumerLink:
         link, message = self.link, effect.message
         link.available = self._ready + 1  # sending takes one off
         delivery = link.send(
-            redelivered(message), settled=effect.settled, message_format=message.message_format
+            self.sent_as(message), settled=effect.settled, message_format=message.message_format
         )
         if not effect.settled:
             self._messages[delivery.delivery_id] = message.message_id
+
+    def sent_as(self, message: Stored) -> bytes:
+        """The octets to send for a message."""
+        return redelivered(message)
 
     def limits_size(self) -> bool:
         """Whether the receiver's attach has a max-message-size."""
@@ -160,11 +164,11 @@ class ConsumerLink:
         """Whether the receiver's max-message-size is below what would be sent [2.7.3]."""
         peer = self.link.remote_attach
         limit = None if peer is None else peer.max_message_size
-        return bool(limit) and len(redelivered(message)) > (limit or 0)
+        return bool(limit) and len(self.sent_as(message)) > (limit or 0)
 
     def refuse(self, message: Stored) -> None:
         """The receiver takes no message that large: the link cannot go on; the message stays."""
-        size, peer = len(redelivered(message)), self.link.remote_attach
+        size, peer = len(self.sent_as(message)), self.link.remote_attach
         limit = None if peer is None else peer.max_message_size
         self.link.close(
             Error(

@@ -14,12 +14,13 @@ from typing import Any
 
 from workbench.amqp.errors import DecodeError
 from workbench.amqp.messaging import decode_message
-from workbench.amqp.values import Array, Symbol, Timestamp, ULong
+from workbench.amqp.values import Array, Symbol, Timestamp, UInt, ULong
 from workbench.queues import DeadLettered, Origin
 from workbench.sim import Tap, VirtualClock
 
+from .annotations import EXCHANGE, ROUTING_KEY, dead_letter
 from .nodes import Nodes
-from .payload import dead_letter, headers_in
+from .payload import headers_in, time_to_live_ms
 from .routing import RoutingError
 
 REJECTED = "rejected"
@@ -34,7 +35,8 @@ class Death:
         reason: `expired`, `maxlen`, `rejected` or `delivery_limit`.
         count: how often.
         exchange, routing_keys: how it had come to the queue.
-        first_us, last_us: the first and the last time.
+        first_us, last_us: the first and the last time, since 1970 where the clock knows.
+        ttl_ms: of its own header, when it died the first time.
     """
 
     queue: str
@@ -44,6 +46,7 @@ class Death:
     routing_keys: tuple[str, ...]
     first_us: int
     last_us: int
+    ttl_ms: int | None = None
 
 
 def recorded(deaths: Sequence[Death], new: Death) -> tuple[Death, ...]:
@@ -89,7 +92,9 @@ def history(deaths: Sequence[Death]) -> dict[object, object]:
 
 
 def _told(death: Death) -> dict[object, object]:
+    ttl: dict[object, object] = {} if death.ttl_ms is None else {Symbol("ttl"): UInt(death.ttl_ms)}
     return {
+        **ttl,
         Symbol("queue"): death.queue,
         Symbol("reason"): Symbol(death.reason),
         Symbol("count"): ULong(death.count),
@@ -117,7 +122,7 @@ class DeadLetters:
     def publish(self, queue: str, letter: DeadLettered) -> None:
         """Send a message that has died in a queue where the queue wants it."""
         message = letter.message
-        now_us = self._clock.now_us
+        now_us = self._clock.epoch_us + self._clock.now_us
         deaths = recorded(
             message.origin.deaths,
             Death(
@@ -127,9 +132,12 @@ class DeadLetters:
                 routing_keys=message.origin.routing_keys,
                 first_us=now_us,
                 last_us=now_us,
+                ttl_ms=time_to_live_ms(message.payload, message.message_format),
             ),
         )
-        payload = dead_letter(message, history(deaths))
+        routing_keys = letter.routing_keys or ("",)
+        told: dict[object, object] = {ROUTING_KEY: routing_keys[0], EXCHANGE: letter.exchange}
+        payload = dead_letter(message, {**told, **history(deaths)})
 
         def headers() -> Mapping[str, Any]:
             try:
@@ -142,7 +150,12 @@ class DeadLetters:
         except RoutingError:
             self._dropped(queue, "no-exchange")
             return
-        origin = Origin(exchange=letter.exchange, routing_keys=letter.routing_keys, deaths=deaths)
+        origin = Origin(
+            exchange=letter.exchange,
+            routing_keys=letter.routing_keys,
+            deaths=deaths,
+            delivery_count=message.delivery_count,
+        )
         if not targets:
             self._dropped(queue, "unroutable")
         for target in targets:

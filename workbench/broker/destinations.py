@@ -51,7 +51,10 @@ class Destination(Protocol):
         """
 
     def ends_with(self, queue: QueueProcess) -> bool:
-        """Whether the link ends when that queue is deleted."""
+        """Whether the link ends when that queue is deleted, and its session knows the queue."""
+
+    def gone(self, queue: QueueProcess) -> bool:
+        """A queue is deleted: whether the session knows it by this link."""
 
 
 class UndeliverableError(Exception):
@@ -90,14 +93,78 @@ class QueueDestination:
         """With its own."""
         return queue is self._queue
 
+    def gone(self, queue: QueueProcess) -> bool:
+        """Its own is always known."""
+        return queue is self._queue
 
-class ExchangeDestination:
+
+class _Routed:
+    """Publishes through exchanges, as RabbitMQ does.
+
+    RabbitMQ's session watches a queue from the first message on that it sends there.
+
+    Args:
+        nodes: of the broker.
+        durable: what a message without a header is.
+    """
+
+    def __init__(self, nodes: Nodes, durable: bool) -> None:
+        self._nodes = nodes
+        self._durable = durable
+        self._reached: set[QueueProcess] = set()
+
+    def gone(self, queue: QueueProcess) -> bool:
+        """Whether a message has gone there."""
+        known = queue in self._reached
+        self._reached.discard(queue)
+        return known
+
+    def _publish(
+        self, exchange: str, key: str | None, message: _Message, done: Settled, *, by_message: bool
+    ) -> None:
+        nodes = self._nodes
+        if key is None:
+            key = message.properties.subject or ""
+        keys = (key, *message.more_keys())
+        headers: Callable[[], Mapping[str, Any]] = message.headers
+        try:
+            queues = nodes.route(exchange, keys, headers)
+            if nodes.exchange(exchange).internal:
+                raise UndeliverableError(
+                    Error(
+                        condition=ErrorCondition.UNAUTHORIZED_ACCESS,
+                        description=f"forbidden to publish to internal exchange {exchange!r}",
+                    ),
+                    by_message=by_message,
+                    forbidden=True,
+                )
+        except RoutingError as error:
+            raise UndeliverableError(
+                Error(condition=ErrorCondition.NOT_FOUND, description=str(error)),
+                by_message=by_message,
+            ) from None
+        origin = Origin(exchange=exchange, routing_keys=keys)
+        payload = message.payload
+        if queues:
+            payload = routed(payload, message.message_format, exchange, key, durable=self._durable)
+            self._reached.update(queues)
+        nodes.publish(queues, payload, message.message_format, origin, done)
+
+
+class ExchangeDestination(_Routed):
     """An exchange, with the routing key of the address or of the message's subject."""
 
-    def __init__(self, nodes: Nodes, where: Where, queue: QueueProcess | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        where: Where,
+        queue: QueueProcess | None = None,
+        *,
+        durable: bool = False,
+    ) -> None:
+        super().__init__(nodes, durable)
         assert where.exchange is not None
         self.name = where.queue or where.exchange
-        self._nodes = nodes
         self._exchange = where.exchange
         self._key: str | None = where.routing_key
         if where.version == 1 and not where.routing_key:
@@ -116,31 +183,33 @@ class ExchangeDestination:
         if payload is self._came and not delivery.message_format:
             queue = self._nodes.queues.get(key)  # type: ignore[arg-type]
             if queue is not None:
+                self._reached.add(queue)
                 self._nodes.publish_to_one(queue, self._goes, 0, self._origin, done)
                 return
         if self._straight and key is not None and payload.find(_CC) < 0:
             queue = self._nodes.queues.get(key)
             if queue is not None:
                 message_format = delivery.message_format or 0
-                goes = routed(payload, message_format, DEFAULT, key)
+                goes = routed(payload, message_format, DEFAULT, key, durable=self._durable)
                 if not message_format:
                     self._came, self._goes = payload, goes
+                self._reached.add(queue)
                 self._nodes.publish_to_one(queue, goes, message_format, self._origin, done)
                 return
-        _publish(self._nodes, self._exchange, self._key, _Message(delivery), done, by_message=False)
+        self._publish(self._exchange, self._key, _Message(delivery), done, by_message=False)
 
     def ends_with(self, queue: QueueProcess) -> bool:
         """With the queue that the address names, if it names one."""
         return queue is self._queue
 
 
-class AnonymousDestination:
+class AnonymousDestination(_Routed):
     """Whatever the message's `to` says [AMQP Anonymous Terminus for Message Routing 1.0]."""
 
     name = "anonymous"
 
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
+    def __init__(self, nodes: Nodes, *, durable: bool = False) -> None:
+        super().__init__(nodes, durable)
 
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """To the address in the message's properties."""
@@ -153,7 +222,7 @@ class AnonymousDestination:
         except AddressError as error:
             raise _undeliverable(f"bad 'to' address string: {error}") from None
         assert where.exchange is not None
-        _publish(self._nodes, where.exchange, where.routing_key, message, done, by_message=True)
+        self._publish(where.exchange, where.routing_key, message, done, by_message=True)
 
     def ends_with(self, queue: QueueProcess) -> bool:
         """With none."""
@@ -195,36 +264,6 @@ class _Message:
         value = found.value if found is not None and isinstance(found.value, dict) else {}
         keys = value.get(CC)
         return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
-
-
-def _publish(
-    nodes: Nodes, exchange: str, key: str | None, message: _Message, done: Settled, by_message: bool
-) -> None:
-    if key is None:
-        key = message.properties.subject or ""
-    keys = (key, *message.more_keys())
-    headers: Callable[[], Mapping[str, Any]] = message.headers
-    try:
-        queues = nodes.route(exchange, keys, headers)
-        if nodes.exchange(exchange).internal:
-            raise UndeliverableError(
-                Error(
-                    condition=ErrorCondition.UNAUTHORIZED_ACCESS,
-                    description=f"forbidden to publish to internal exchange {exchange!r}",
-                ),
-                by_message=by_message,
-                forbidden=True,
-            )
-    except RoutingError as error:
-        raise UndeliverableError(
-            Error(condition=ErrorCondition.NOT_FOUND, description=str(error)),
-            by_message=by_message,
-        ) from None
-    origin = Origin(exchange=exchange, routing_keys=keys)
-    payload = message.payload
-    if queues:
-        payload = routed(payload, message.message_format, exchange, key)
-    nodes.publish(queues, payload, message.message_format, origin, done)
 
 
 def _undeliverable(text: str) -> UndeliverableError:

@@ -1,9 +1,10 @@
-"""What a broker reads of a message, the header's ttl, and what it may change in it."""
+"""What a broker reads of a message, and what the specification lets it change in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from workbench.amqp.errors import DecodeError
@@ -19,23 +20,36 @@ from workbench.amqp.messaging import (
 from workbench.queues import Stored
 
 HEADER_BEGINS = b"\x00\x53\x70"
-EMPTY_LIST, SHORT_LIST = 0x45, 0xC0  # format codes; after the latter come size and count
-SHORTEST = 6  # descriptor, format code, size, count
-TTL_PLACE = 3
+SHORT_LIST, LONG_LIST = 0xC0, 0xD0  # format codes; a size comes after them
+SHORTEST = 5
+KEPT = 1_024
+
+
+def header_in(payload: bytes, message_format: int = 0) -> Header | None:
+    """The message's header [3.2.1]; None if it has none, or cannot be read."""
+    if message_format != 0 or not payload.startswith(HEADER_BEGINS) or len(payload) < SHORTEST:
+        return None
+    kind = payload[3]
+    if kind == SHORT_LIST:
+        return _header(payload[: SHORTEST + payload[4]])
+    if kind == LONG_LIST:
+        return _header(payload[: 8 + int.from_bytes(payload[4:8], "big")])
+    return _header(payload[:4])
 
 
 def time_to_live_ms(payload: bytes, message_format: int = 0) -> int | None:
     """The header's ttl [3.2.1]; None if it has none, or cannot be read."""
-    if message_format != 0 or not payload.startswith(HEADER_BEGINS) or len(payload) < SHORTEST:
-        return None
-    # Most headers end before the ttl, the third field: no need to read them.
-    if payload[3] == EMPTY_LIST or (payload[3] == SHORT_LIST and payload[5] < TTL_PLACE):
-        return None
+    header = header_in(payload, message_format)
+    return None if header is None else header.ttl
+
+
+@lru_cache(maxsize=KEPT)
+def _header(octets: bytes) -> Header | None:
     try:
-        header, _ = decode_section(payload)
+        header, _ = decode_section(octets)
     except DecodeError:
         return None
-    return header.ttl if isinstance(header, Header) else None
+    return header if isinstance(header, Header) else None
 
 
 def headers_in(sections: Iterable[Section]) -> Mapping[str, Any]:
@@ -67,19 +81,6 @@ def redelivered(message: Stored) -> bytes:
     if message.annotations:
         sections = _with_annotations(sections, dict(message.annotations))
     return encode_message(sections)
-
-
-def dead_letter(message: Stored, annotations: dict[object, object]) -> bytes:
-    """The payload to publish again: annotated, and without its own ttl, lest it expires again."""
-    if message.message_format != 0:
-        return message.payload
-    try:
-        sections = decode_message(message.payload)
-    except DecodeError:
-        return message.payload
-    if sections and isinstance(sections[0], Header) and sections[0].ttl is not None:
-        sections[0] = replace(sections[0], ttl=None)
-    return encode_message(_with_annotations(sections, {**message.annotations, **annotations}))
 
 
 def _with_header(sections: list[Section], again: bool, failed: int) -> list[Section]:

@@ -216,10 +216,15 @@ class QueueProcess(QueueNotes):
         assert isinstance(reply, Credited)
         return reply
 
-    def detach(self, name: str) -> int:
-        """Detach a consumer; returns how many of its messages went back into the queue."""
+    def detach(self, name: str, *, failed: bool = False) -> int:
+        """Detach a consumer; returns how many of its messages went back into the queue.
+
+        Args:
+            name: of the consumer.
+            failed: that counts as a failed attempt to deliver them.
+        """
         del self._consumers[name]
-        reply = self._command(DetachConsumer(consumer=name))
+        reply = self._command(DetachConsumer(consumer=name, delivery_failed=failed))
         assert isinstance(reply, Count)
         return reply.count
 

@@ -228,13 +228,13 @@ class QuorumProcess(QueueProcess):
         )
         return Credited(delivery_count=delivery_count, link_credit=0, available=self.queue.ready)
 
-    def detach(self, name: str) -> int:
+    def detach(self, name: str, *, failed: bool = False) -> int:
         """Detach a consumer; returns how many messages it holds, as far as is known here."""
         del self._links[name]
         self.port.forget(name)
         machine: QuorumFifo = self.queue
         held = len(machine.unsettled_ids(name)) if name in machine.consumers() else 0
-        self.port.send(DetachConsumer(consumer=name))
+        self.port.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
         return held
 

@@ -18,17 +18,17 @@ from workbench.amqp.delivery import OutgoingDelivery
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.flow import SenderLinkFlow, link_credit_snd
 from workbench.amqp.link import Link
-from workbench.amqp.messaging import Modified
+from workbench.amqp.messaging import Modified, Rejected
 from workbench.amqp.performatives import Flow
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
 from workbench.presets import Preset
-from workbench.queues import Command, Credit, Credited, Deliver, Drained, Reject, Release, Stored
+from workbench.queues import Command, Credit, Credited, Deliver, Drained, Modify, Reject, Stored
 from workbench.queues.arguments import QUORUM
 
+from .annotations import delivered, plain
 from .consumer_link import ConsumerLink
-from .payload import redelivered
 from .queue_process import QueueProcess
 from .session_out import SessionOut
 
@@ -91,9 +91,12 @@ class RabbitConsumerLink(ConsumerLink):
         self._out = out
         self._batch = preset.max_queue_credit
         self._largest = preset.largest_grant
+        self._kind = queue.arguments.queue_type
+        self._quorum = self._kind == QUORUM
+        self._counts_failures = preset.counts_failures
+        self._durable = preset.durable_unless_said
         # A quorum queue tells it also where every consumer is active (capture rmq43_c).
-        quorum = queue.arguments.queue_type == "quorum"
-        self._tells_activity = preset.tells_activity and (queue.queue.single_active or quorum)
+        self._tells_activity = preset.tells_activity and (queue.queue.single_active or self._quorum)
         self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
@@ -119,7 +122,11 @@ class RabbitConsumerLink(ConsumerLink):
         """The link is gone: what waits in the session goes back with what was not settled."""
         self._out.forget(self)
         self._buffered = 0
-        return super().detach()
+        self._messages.clear()
+        # A quorum queue takes the end of a session for a failure, a classic one every detach.
+        over = not self.link.session.can_emit()
+        failed = over if self._quorum else self._counts_failures
+        return self.queue.detach(self.name, failed=failed)
 
     # -- what the client says -------------------------------------------------------------------
 
@@ -211,6 +218,15 @@ class RabbitConsumerLink(ConsumerLink):
         if self.link.attached:
             self.link.available = count + self._buffered
 
+    def sent_as(self, message: Stored) -> bytes:
+        """The octets to send for a message: RabbitMQ's header and annotations, and the rest."""
+        return delivered(
+            message,
+            self._kind,
+            tells_acquired=self._counts_failures,
+            durable=self._durable,
+        )
+
     # -- when its turn in the line has come -----------------------------------------------------
 
     def send(self, effect: Deliver) -> OutgoingDelivery:
@@ -220,7 +236,7 @@ class RabbitConsumerLink(ConsumerLink):
         self._delivery_number += 1
         self.link.available = self._ready + self._buffered
         delivery = self.link.send(
-            redelivered(message),
+            self.sent_as(message),
             settled=effect.settled,
             delivery_tag=tag,
             message_format=message.message_format,
@@ -308,12 +324,16 @@ class RabbitConsumerLink(ConsumerLink):
     # -- outcomes -------------------------------------------------------------------------------
 
     def _command(self, messages: tuple[int, ...], state: object) -> Command:
-        if isinstance(state, Modified) and state.undeliverable_here:
-            return Reject(consumer=self.name, message_ids=messages)
-        if isinstance(state, Modified) and self.queue.arguments.queue_type != QUORUM:
-            # Neither failures nor annotations are kept (`rabbit_classic_queue.erl:settle`).
-            return Release(consumer=self.name, message_ids=messages)
-        return super()._command(messages, state)
+        name, counts = self.name, self._quorum or self._counts_failures
+        if isinstance(state, Rejected):
+            return Reject(consumer=name, message_ids=messages, delivery_failed=counts)
+        if not isinstance(state, Modified):
+            return super()._command(messages, state)
+        failed = counts and bool(state.delivery_failed)
+        # A classic queue keeps no annotations (`rabbit_amqqueue_process.erl:handle_cast`).
+        told = plain(state.message_annotations) if self._quorum else {}
+        kind = Reject if state.undeliverable_here else Modify
+        return kind(consumer=name, message_ids=messages, delivery_failed=failed, annotations=told)
 
     def overview(self) -> dict[str, Any]:
         """Flat picture: the link's own, and both credit loops."""

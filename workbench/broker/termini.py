@@ -119,6 +119,7 @@ class RabbitTermini:
     def __init__(self, nodes: Nodes, preset: Preset, connection: str) -> None:
         self._nodes = nodes
         self._version_1 = preset.addresses_v1
+        self._durable = preset.durable_unless_said
         self._makes_dynamic = preset.refuses_links  # both came after 4.0
         self._connection = connection
 
@@ -155,11 +156,11 @@ class RabbitTermini:
         if isinstance(terminus, Target) and terminus.dynamic:
             made = self._dynamic(link, terminus)
             where = Where(exchange=DEFAULT_EXCHANGE, routing_key=made.name, queue=made.name)
-            return ExchangeDestination(self._nodes, where, made)
+            return ExchangeDestination(self._nodes, where, made, durable=self._durable)
         if not isinstance(terminus, Target):
             raise CrashError("the attach has no target; legal: a target, if without an address")
         if terminus.address is None:
-            return AnonymousDestination(self._nodes)
+            return AnonymousDestination(self._nodes, durable=self._durable)
         where = self._parsed(target, terminus.address)
         queue = None if where.queue is None else self._queue_of(where)
         assert where.exchange is not None
@@ -169,7 +170,7 @@ class RabbitTermini:
                 ErrorCondition.UNAUTHORIZED_ACCESS,
                 f"forbidden to publish to internal exchange {where.exchange!r} in vhost '/'",
             )
-        return ExchangeDestination(self._nodes, where, queue)
+        return ExchangeDestination(self._nodes, where, queue, durable=self._durable)
 
     def _parsed(self, read: Callable[..., Where], address: object) -> Where:
         try:

@@ -8,6 +8,7 @@ used from its event loop's thread alone.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,9 @@ class LoopClock:
     Args:
         loop: whose time it is, and which runs what is scheduled.
         on_error: told of an exception that a scheduled call lets escape; the clock goes on.
+
+    Attributes:
+        epoch_us: when it was made, in microseconds since 1970.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class LoopClock:
     ) -> None:
         self._loop = loop
         self._origin = loop.time()
+        self.epoch_us = time.time_ns() // 1000
         self._react: deque[LoopTimer] = deque()
         self._normal: deque[LoopTimer] = deque()
         self._turn_due = False

@@ -136,6 +136,10 @@ class RabbitMq40(RabbitMq43):
     quorum_limit_counts: str = other(
         "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
     )
+    counts_failures: bool = other(
+        "counts_failures", False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"
+    )
+    durable_unless_said: bool = other("durable_unless_said", True, "mc_amqp.erl:get_property, 4.0")
     addresses_v1: bool = other(
         "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
     )

@@ -204,6 +204,20 @@ class Preset:
         source="rabbit_fifo.erl:return_one, 4.3",
         doc="which returns count towards the delivery limit of a quorum queue",
     )
+    # -- messages ---------------------------------------------------------------------------
+    counts_failures: bool = _number(
+        True,
+        unit="yes or no",
+        source="rabbit_variable_queue.erl, rabbit_fifo_client.erl, 4.3",
+        doc="a RabbitMQ classic queue counts failed deliveries, and a quorum queue tells how often"
+        " a message was handed out beside how often that failed",
+    )
+    durable_unless_said: bool = _number(
+        False,
+        unit="yes or no",
+        source="spec 3.2.1: durable is false by default",
+        doc="RabbitMQ tells a message as durable whose header does not say",
+    )
     # -- links to publishers ----------------------------------------------------------------
     publisher_credit: int = _number(
         100,

@@ -10,7 +10,7 @@ a virtual clock, a task behind a socket) carries the effects out. Credit is coun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -34,11 +34,13 @@ class Origin:
         exchange: that it was published to; `""` is the default exchange.
         routing_keys: that it was published with; a dead letter keeps them.
         deaths: what whoever routes dead letters wants to remember of earlier ones.
+        delivery_count: attempts to deliver it that failed before it died.
     """
 
     exchange: str = ""
     routing_keys: tuple[str, ...] = ()
     deaths: tuple[Any, ...] = ()
+    delivery_count: int = 0
 
 
 NOWHERE = Origin()
@@ -85,6 +87,17 @@ class Stored:
             t_us=self.t_us,
             expires_us=self.expires_us,
         )
+
+    def failed(self) -> Stored:
+        """The message after one more attempt to deliver it that failed."""
+        return replace(self, delivery_count=self.delivery_count + 1)
+
+    def rejected(self, command: Reject) -> Stored:
+        """The message as it leaves a queue whose consumer has rejected it."""
+        message = self.failed() if command.delivery_failed else self
+        if not command.annotations:
+            return message
+        return replace(message, annotations={**message.annotations, **command.annotations})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,10 +188,17 @@ class Settle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reject:
-    """Rejected: the messages are invalid and leave the queue."""
+    """Rejected: the messages are invalid and leave the queue.
+
+    Attributes:
+        delivery_failed: that counts as a failed attempt, which a dead letter tells.
+        annotations: that a modified outcome asked to merge [3.4.5], if it was one.
+    """
 
     consumer: str
     message_ids: tuple[int, ...]
+    delivery_failed: bool = False
+    annotations: Mapping[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +222,14 @@ class Modify:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetachConsumer:
-    """The consumer is gone; what it had not settled goes back to its place."""
+    """The consumer is gone; what it had not settled goes back to its place.
+
+    Attributes:
+        delivery_failed: that counts as a failed attempt to deliver it.
+    """
 
     consumer: str
+    delivery_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

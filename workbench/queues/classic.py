@@ -244,6 +244,7 @@ class ClassicQueue:
             message_id=self._enqueued,
             payload=command.payload,
             message_format=command.message_format,
+            delivery_count=command.origin.delivery_count,
             origin=command.origin,
             t_us=now_us,
             expires_us=self._limits.expires_us(now_us, command.ttl_ms),
@@ -287,7 +288,16 @@ class ClassicQueue:
             return False
         number = self._enqueued
         message = _stored(
-            number, payload, message_format, 0, 0, _NO_ANNOTATIONS, _NOBODY, origin, now_us, None
+            number,
+            payload,
+            message_format,
+            origin.delivery_count,
+            0,
+            _NO_ANNOTATIONS,
+            _NOBODY,
+            origin,
+            now_us,
+            None,
         )
         message.__class__ = Stored
         self._ready.append(message)
@@ -344,7 +354,7 @@ class ClassicQueue:
             self._limits.left["settled"] += len(messages)
             return Count(count=len(messages)), []
         return Count(count=len(messages)), [
-            self._limits.leave(message, REJECTED) for message in messages
+            self._limits.leave(message.rejected(command), REJECTED) for message in messages
         ]
 
     def _give_back(self, command: Release | Modify) -> tuple[Reply, list[Effect]]:
@@ -359,7 +369,7 @@ class ClassicQueue:
         count = len(consumer.unsettled)
         self._unsettled -= count
         for message in consumer.unsettled.values():
-            self._ready.put_back(message)
+            self._ready.put_back(message.failed() if command.delivery_failed else message)
         if not len(self._consumers):
             self._unused_since = now_us
         effects: list[Effect] = [Requeued(consumer=consumer.name, count=count)] if count else []

@@ -213,8 +213,8 @@ class QuorumFifo:
                 reply = self._credit(logged, command, effects)
             case Checkout() as command:
                 reply = self._checkout(logged.client, command, effects)
-            case DetachConsumer(consumer=name):
-                reply = self._detach(name, effects, failed=False)
+            case DetachConsumer(consumer=name, delivery_failed=failed):
+                reply = self._detach(name, effects, failed=failed)
             case ClientDown():
                 for consumer in self._line:
                     if consumer.client == logged.client:
@@ -285,7 +285,9 @@ class QuorumFifo:
         messages = self._from(command.consumer, command.message_ids)
         self.terminal += len(messages)
         if isinstance(command, Reject):
-            effects += [Dropped(message=message, reason=REJECTED) for message in messages]
+            effects += [
+                Dropped(message=message.rejected(command), reason=REJECTED) for message in messages
+            ]
         self._settled(command.consumer, len(messages), effects)
         return Count(count=len(messages))
 
@@ -306,7 +308,7 @@ class QuorumFifo:
     def _return(self, message: Stored, failed: bool, effects: list[QuorumEffect]) -> None:
         """A message comes back, unless it has done so too often."""
         if failed:
-            message = replace(message, delivery_count=message.delivery_count + 1)
+            message = message.failed()
         if self._limits.bears(message):
             self._ready.put_back(message)
         else:

@@ -72,6 +72,7 @@ def _stored(fresh: _Fresh) -> Stored:
         message_id=message_id,
         payload=command.payload,
         message_format=command.message_format,
+        delivery_count=command.origin.delivery_count,
         origin=command.origin,
         expires_us=expires_us,
     )

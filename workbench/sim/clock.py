@@ -61,7 +61,10 @@ class VirtualClock:
 
     Attributes:
         now_us: microseconds since the start of the run.
+        epoch_us: when that was, in microseconds since 1970: virtual time begins there.
     """
+
+    epoch_us = 0
 
     def __init__(self) -> None:
         self.now_us = 0

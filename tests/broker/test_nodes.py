@@ -19,6 +19,7 @@ from workbench.amqp.messaging import (
 )
 from workbench.amqp.performatives import Attach, Detach, Disposition, End
 from workbench.amqp.values import Symbol
+from workbench.queues import QueueArguments
 
 from .rig import Rig
 
@@ -319,3 +320,42 @@ def test_a_deleted_queue_detaches_its_links_with_resource_deleted(preset) -> Non
     assert not receiver.attached and not sender.attached and bystander.attached
     assert client.frames(End) == []
     assert rig.broker.declare("q").queue.ready == 0
+
+
+@pytest.mark.parametrize("queue_type", ["classic", "quorum", "stream"])
+@pytest.mark.parametrize(
+    ("first", "detached"),
+    [
+        (None, False),
+        ("by this link", True),
+        ("by another link", True),
+        ("through an exchange", True),
+        ("on another session", False),
+        ("a consumer", True),
+    ],
+)
+def test_a_deleted_queue_detaches_a_publisher_whose_session_knows_it(
+    queue_type, first, detached
+) -> None:
+    """By a message that went there, or a consumer; who stays publishes to no queue: released."""
+    rig = rig_of(RMQ43, "other")
+    rig.broker.declare("q", QueueArguments(queue_type=queue_type))
+    rig.broker.nodes.bind("amq.fanout", "q")
+    client, session = rig.raw()
+    sender = rig.sender(session, "/queues/q")
+    if first == "a consumer":
+        rig.receiver(session, "/queues/q")
+    elif first is not None:
+        other = client.amqp.begin() if first == "on another session" else session
+        rig.rest()
+        target = "/exchanges/amq.fanout" if "exchange" in first else "/queues/q"
+        by = sender if first == "by this link" else rig.sender(other, target, name="o")
+        by.send(message())
+    rig.rest()
+    rig.broker.delete("q")
+    rig.rest()
+    assert sender.attached is not detached
+    if not detached:
+        sender.send(message())
+        rig.rest()
+        assert outcomes(client)[-1] == Released()

@@ -23,7 +23,7 @@ from workbench.amqp.messaging import (
     encode_message,
 )
 from workbench.amqp.performatives import Attach, Detach, Disposition, End, Flow
-from workbench.amqp.values import Described, Symbol, Timestamp
+from workbench.amqp.values import Described, Int, Long, Symbol, Timestamp, UByte, ULong
 from workbench.broker.annotations import routed
 from workbench.queues import QueueArguments
 
@@ -303,13 +303,16 @@ def test_the_specifications_queue_counts_what_failed() -> None:
 
 
 @BOTH
-def test_the_consumer_with_the_higher_priority_is_served_until_its_credit_is_gone(preset) -> None:
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_the_consumer_with_the_higher_priority_is_served_until_its_credit_is_gone(
+    preset, kind
+) -> None:
     """`rabbitmq:priority` among the attach's properties; without it a consumer has 0."""
-    rig = rig_of(preset)
+    rig = rig_of(preset, kind)
     _, session = rig.raw()
     plain = rig.receiver(session, name="plain")
-    high = rig.receiver(session, name="high", properties={Symbol("rabbitmq:priority"): 5})
-    low = rig.receiver(session, name="low", properties={Symbol("rabbitmq:priority"): -5})
+    high = rig.receiver(session, name="high", properties={Symbol("rabbitmq:priority"): Int(5)})
+    low = rig.receiver(session, name="low", properties={Symbol("rabbitmq:priority"): Int(-5)})
     for link in (low, plain, high):
         link.grant(2)
     rig.rest()
@@ -318,14 +321,43 @@ def test_the_consumer_with_the_higher_priority_is_served_until_its_credit_is_gon
 
 
 @BOTH
-def test_a_priority_that_is_no_integer_is_not_heeded(preset) -> None:
-    """RabbitMQ reads integers alone; the link is served as any other."""
+@pytest.mark.parametrize("value", ["high", 5, Long(5), UByte(5), ULong(5), True, None])
+def test_a_priority_that_is_no_int_is_not_heeded(preset, value) -> None:
+    """RabbitMQ reads the type int alone; the link is served in its turn as any other."""
     rig = rig_of(preset)
     _, session = rig.raw()
-    link = rig.receiver(session, properties={Symbol("rabbitmq:priority"): "high"})
-    link.grant(1)
+    first = rig.receiver(session, name="first")
+    other = rig.receiver(session, name="other", properties={Symbol("rabbitmq:priority"): value})
+    first.grant(1)
+    other.grant(1)
+    rig.rest()
     send(rig, rig.sender(session), "0")
-    assert got(link) == ["0"]
+    assert (got(first), got(other)) == (["0"], [])
+
+
+@pytest.mark.parametrize(
+    ("preset", "kind", "order"),
+    [
+        (RMQ43, "quorum", "9 7 5 4 - 3 0"),
+        (RMQ40, "quorum", "5 7 0 9 4 - 3"),  # two of high priority before an earlier one
+        (RMQ43, "classic", "0 4 5 - 3 7 9"),
+    ],
+)
+def test_a_quorum_queue_hands_out_the_highest_priority_first(preset, kind, order) -> None:
+    """4.3 heeds each priority, 4.0 favours those above 4; a classic queue without priorities none.
+
+    A message without a priority counts as one of 4.
+    """
+    rig = rig_of(preset, kind)
+    _, session = rig.raw()
+    sender = rig.sender(session)
+    for priority in ("0", "4", "5", None, "3", "7", "9"):
+        header = {} if priority is None else {"priority": int(priority)}
+        send(rig, sender, priority or "-", **header)
+    link = rig.receiver(session)
+    link.grant(9)
+    rig.rest()
+    assert " ".join(got(link)) == order
 
 
 # -- streams --------------------------------------------------------------------------------

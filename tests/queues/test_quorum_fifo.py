@@ -323,6 +323,87 @@ def test_a_higher_priority_takes_over_when_the_active_one_has_settled():
     assert payloads(effects) == [b"b"]
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (Settle(consumer="x", message_ids=(0,)), True),
+        (Reject(consumer="x", message_ids=(0,)), True),
+        (Modify(consumer="x", message_ids=(0,), undeliverable_here=True), True),
+        (Release(consumer="x", message_ids=(0,)), False),
+        (Modify(consumer="x", message_ids=(0,)), False),
+    ],
+)
+def test_who_makes_way_is_told_if_it_settles_and_not_if_it_gives_back(command, told):
+    """In `rabbit_fifo.erl` it is `complete_and_checkout` that tells, `return` does not."""
+    driver = Driver(single_active=True)
+    driver.publish(b"a", b"b")
+    driver.consume("x", credit=1)
+    driver.consume("y", priority=1)
+    effects = driver.apply(command)[1]
+    assert Active("c", "y", driver.queue.ready) in effects
+    assert (Active("c", "x", 0, active=False) in effects) is told
+    assert driver.queue.active == "y"
+
+
+def test_who_makes_way_at_once_is_told_behind_the_one_that_takes_over():
+    """It holds nothing when one of a higher priority attaches."""
+    driver = Driver(single_active=True)
+    driver.publish(b"a")
+    driver.consume("x")
+    effects = driver.consume("y", priority=1)
+    assert effects == [Active("c", "y", 1), Active("c", "x", 0, active=False)]
+    answer = driver.credit("x", 3)[-1].credited
+    assert (answer.active, answer.available) == (False, 0)
+    answer = driver.credit("y", 0)[-1].credited
+    assert (answer.active, answer.available) == (True, 1)
+
+
+def test_a_consumer_that_need_not_make_way_any_more_goes_on():
+    """The one with a higher priority has left before the active one had settled."""
+    driver = Driver(single_active=True)
+    driver.publish(b"a", b"b")
+    driver.consume("x", credit=1)
+    driver.consume("y", priority=1)
+    driver.apply(DetachConsumer(consumer="y"))
+    assert payloads(driver.credit("x", 1, at=1)) == []
+    assert payloads(driver.apply(Settle(consumer="x", message_ids=(0,)))[1]) == [b"b"]
+
+
+def test_of_those_who_wait_the_one_with_more_credit_is_next():
+    """Among equal priorities; with equal credit it is who attached first."""
+    driver = Driver(single_active=True)
+    for name, credit in (("x", 1), ("a", 2), ("b", 5), ("c", 5)):
+        driver.consume(name, credit=credit)
+    assert Active("c", "b", 0) in driver.apply(DetachConsumer(consumer="x"))[1]
+
+
+def test_a_consumer_with_a_higher_priority_is_served_while_it_has_credit():
+    """Equals in turn; who gets credit joins behind his equals."""
+    driver = Driver()
+    for name, credit, priority in (("x", 2, 0), ("low", 9, -1), ("y", 2, 0), ("high", 2, 7)):
+        driver.consume(name, credit=credit, priority=priority)
+    effects = driver.publish(*(b"%d" % number for number in range(7)))
+    got = [one.deliver.consumer for one in effects if isinstance(one, Handed)]
+    assert got == ["high", "high", "x", "y", "x", "y", "low"]
+
+
+def test_what_is_too_old_goes_from_the_head_of_every_priority():
+    """When the first of all is, the highest priority first; 4.0 looks at the first alone."""
+    for two, left in ((False, [b"young"]), (True, [b"young", b"old 0"])):
+        driver = Driver(two_priorities=two)
+        for payload, priority, ttl_ms in (
+            (b"old 9", 9, 1),
+            (b"young", 9, None),
+            (b"old 0", 0, 1),
+        ):
+            driver.apply(Enqueue(payload=payload, priority=priority, ttl_ms=ttl_ms), "p")
+        effects = driver.apply(Expire(), t_us=2000)[1]
+        assert [one.payload for one in driver.queue.ready_messages()] == left
+        gone = [one.message.payload for one in effects]
+        assert gone == ([b"old 9"] if two else [b"old 9", b"old 0"])
+        assert driver.queue.ready_octets == sum(map(len, left))
+
+
 def test_an_inactive_consumer_that_drains_gives_all_its_credit_back():
     """There is nothing for it, so the answer is at once."""
     driver = Driver(single_active=True)

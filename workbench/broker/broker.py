@@ -188,7 +188,11 @@ class Broker:
         group = cluster.declare(
             name,
             replicas=replicas,
-            terms=terms_of(arguments, self.preset.quorum_limit_counts),
+            terms=terms_of(
+                arguments,
+                self.preset.quorum_limit_counts,
+                two_priorities=self.preset.quorum_two_priorities,
+            ),
             command_us=self.preset.quorum_command_us,
         )
         return QuorumProcess(

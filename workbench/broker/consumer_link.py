@@ -187,7 +187,7 @@ class ConsumerLink:
     def credit_replied(self, reply: Credited) -> None:
         """Nothing to do: the queue obeys at once, and its answer is at hand."""
 
-    def activated(self) -> None:
+    def activated(self, active: bool = True) -> None:
         """Nothing to do: the specification has no word for it."""
 
     def available(self, count: int) -> None:

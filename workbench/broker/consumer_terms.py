@@ -13,7 +13,7 @@ from typing import Any
 from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import Error, Source
-from workbench.amqp.values import Described, MapPairs, Symbol, Timestamp
+from workbench.amqp.values import Described, Int, MapPairs, Symbol, Timestamp
 from workbench.queues import QueueArguments, Start
 from workbench.queues.arguments import MS_OF_UNIT, STREAM
 
@@ -44,11 +44,11 @@ def fault_in(source: object, arguments: QueueArguments) -> Error | None:
 
 
 def priority_of(link: Link) -> int:
-    """The consumer's priority; 0 if it names none, or no integer."""
+    """The consumer's priority; 0 if it names none. An int is heeded alone, no long, no ubyte."""
     peer = link.remote_attach
     properties = peer.properties if peer is not None and peer.properties else None
     found = properties.get(Symbol(PRIORITY)) if isinstance(properties, dict) else None
-    return int(found) if isinstance(found, int) and not isinstance(found, bool) else 0
+    return int(found) if isinstance(found, Int) else 0
 
 
 def offset_spec(source: object) -> Any:

@@ -37,8 +37,8 @@ class Consumer(Protocol):
     def credit_replied(self, reply: Credited) -> None:
         """The answer to a `request`: what it asked for has been handed out as far as it goes."""
 
-    def activated(self) -> None:
-        """It is the queue's single active consumer from now on."""
+    def activated(self, active: bool = True) -> None:
+        """It is the queue's single active consumer from now on, or no longer."""
 
     def available(self, count: int) -> None:
         """So many messages are ready now."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.amqp.messaging import Header
 from workbench.queues import (
     Command,
     Count,
@@ -47,7 +48,7 @@ from workbench.queues.quorum_fifo import QuorumFifo
 from workbench.queues.quorum_terms import FAILED, QuorumTerms
 from workbench.sim import NoTap, Tap, VirtualClock
 
-from .payload import time_to_live_ms
+from .payload import header_in
 from .queue_mail import Consumer
 from .queue_process import MESSAGE_OCTETS, QueueProcess
 from .queue_timer import QueueTimer
@@ -57,10 +58,13 @@ if TYPE_CHECKING:
     from .quorum_group import QuorumGroup
 
 NO_LIMIT = -1
+NO_HEADER = Header()
 DEFAULT_DELIVERY_LIMIT = 20  # rabbit_fifo.hrl: DEFAULT_DELIVERY_LIMIT
 
 
-def terms_of(arguments: QueueArguments, limit_counts: str = FAILED) -> QuorumTerms:
+def terms_of(
+    arguments: QueueArguments, limit_counts: str = FAILED, *, two_priorities: bool = False
+) -> QuorumTerms:
     """What a declaration's arguments mean to a quorum queue."""
     limit = arguments.delivery_limit
     return QuorumTerms(
@@ -71,6 +75,7 @@ def terms_of(arguments: QueueArguments, limit_counts: str = FAILED) -> QuorumTer
         overflow=arguments.overflow,
         delivery_limit=DEFAULT_DELIVERY_LIMIT if limit is None else None if limit < 0 else limit,
         limit_counts=limit_counts,
+        two_priorities=two_priorities,
     )
 
 
@@ -186,19 +191,30 @@ class QuorumProcess(QueueProcess):
                 confirmed()
             return
         came = origin or Origin(routing_keys=(self.name,))
+        header = header_in(payload, message_format) or NO_HEADER
         # A dead letter does not die of the same age twice.
-        ttl_ms = None if came.deaths else time_to_live_ms(payload, message_format)
+        ttl_ms = None if came.deaths else header.ttl
         seq = self.port.client.sent + 1
         self._told[seq] = (confirmed, rejected)
         self._logged_octets += len(payload)
         self.port.send(
-            Enqueue(payload=payload, message_format=message_format, ttl_ms=ttl_ms, origin=came)
+            Enqueue(
+                payload=payload,
+                message_format=message_format,
+                ttl_ms=ttl_ms,
+                priority=header.priority,
+                origin=came,
+            )
         )
 
     def fill(self, payloads: Sequence[bytes]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
         self.group.fill(
-            [Enqueue(payload=payload, ttl_ms=time_to_live_ms(payload)) for payload in payloads]
+            [
+                Enqueue(payload=payload, ttl_ms=header.ttl, priority=header.priority)
+                for payload in payloads
+                for header in [header_in(payload) or NO_HEADER]
+            ]
         )
         self._logged_octets += sum(map(len, payloads))
         self._tell_available()
@@ -335,10 +351,10 @@ class QuorumProcess(QueueProcess):
             case Answered(consumer=name, credited=credited) if name in self._links:
                 self._links[name].waiting.append(credited)
                 self._flush(name)
-            case Active(consumer=name, available=available) if name in self._links:
-                self._log("activate", kind=name)
+            case Active(consumer=name, available=available, active=active) if name in self._links:
+                self._log("activate" if active else "deactivate", kind=name)
                 self._links[name].consumer.available(available)
-                self._links[name].consumer.activated()
+                self._links[name].consumer.activated(active)
             case Full(full=full):
                 self._full = full
             case Dropped(reason=reason):

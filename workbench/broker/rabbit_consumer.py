@@ -95,8 +95,9 @@ class RabbitConsumerLink(ConsumerLink):
         self._quorum = self._kind == QUORUM
         self._counts_failures = preset.counts_failures
         self._durable = preset.durable_unless_said
-        # A quorum queue tells it also where every consumer is active (capture rmq43_c).
-        self._tells_activity = preset.tells_activity and (queue.queue.single_active or self._quorum)
+        # A quorum queue alone tells it, and to every consumer (capture rmq43_c).
+        self._tells_activity = preset.tells_activity and self._quorum
+        self._echoes_late = not preset.tells_activity
         self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
@@ -206,11 +207,16 @@ class RabbitConsumerLink(ConsumerLink):
         """The queue has answered; what it handed out before is in the line already."""
         self._out.push(self, lambda: self._answered(reply))
 
-    def activated(self) -> None:
-        """It is the single active consumer from now on; 4.3 tells it."""
+    def activated(self, active: bool = True) -> None:
+        """It is the single active consumer from now on, or no longer; 4.3 tells it."""
         if self._tells_activity:
             available = self._ready  # as the queue has told it last
-            self._out.push(self, lambda: self._tell_activity(available))
+
+            def told() -> None:
+                if self._active_told is not active:
+                    self._tell(available, active=active)
+
+            self._out.push(self, told)
 
     def available(self, count: int) -> None:
         """Messages ready in the queue, and those in the session."""
@@ -255,12 +261,10 @@ class RabbitConsumerLink(ConsumerLink):
     def _answered(self, reply: Credited) -> None:
         """The queue's answer: end of a request, or of one batch of it."""
         counters = self.link.counters
-        if self._tells_activity and self._active_told is None and not self._echo:
-            self._tell_activity(reply.available)
         if self._drain:
             self._drain_answered(reply)
         elif self._aside is not None:
-            if self._echo:
+            if self._echo and self._echoes_late:  # 4.3 forgets an echo that was overtaken
                 self._tell(reply.available)
             self._take_up()
         elif reply.link_credit == 0 and counters.link_credit > 0:
@@ -268,8 +272,9 @@ class RabbitConsumerLink(ConsumerLink):
         else:
             self._in_flight = False
             self._loop.link_credit = reply.link_credit
-            if self._echo:
-                self._tell(reply.available)
+            changed = self._tells_activity and reply.active is not self._active_told
+            if self._echo or changed:
+                self._tell(reply.available, active=reply.active)
 
     def _drain_answered(self, reply: Credited) -> None:
         """Drain goes on batch by batch, whatever the client has said meanwhile."""
@@ -281,7 +286,7 @@ class RabbitConsumerLink(ConsumerLink):
         self._loop.delivery_count = reply.delivery_count
         self._loop.link_credit = 0
         counters.advance()
-        self._tell(reply.available, drain=True)
+        self._tell(reply.available, drain=True, active=reply.active)
         if self._aside is not None:
             self._take_up()
 
@@ -292,24 +297,20 @@ class RabbitConsumerLink(ConsumerLink):
         self._in_flight = self._heeded = False
         self._begin(frame)
 
-    def _tell_activity(self, available: int) -> None:
-        """Whether this is the active consumer: told when it changes, and with the first answer."""
-        if self._active_told is not self._active:
-            self._tell(available)
+    def _tell(self, available: int, *, drain: bool = False, active: bool | None = None) -> None:
+        """Tell the client this end's counters; the only flows there are on such a link.
 
-    @property
-    def _active(self) -> bool:
-        queue = self.queue.queue
-        return not queue.single_active or queue.active == self.name
-
-    def _tell(self, available: int, *, drain: bool = False) -> None:
-        """Tell the client this end's counters; the only flows there are on such a link."""
+        Args:
+            available: messages ready in the queue.
+            drain: this ends a drain.
+            active: whether messages are for this consumer; told if the client was told otherwise.
+        """
         counters = self.link.counters
         unless = False if self._writes_defaults else None
         properties = None
-        if self._tells_activity and self._active_told is not self._active:
-            self._active_told = self._active
-            properties = {Symbol(ACTIVE): self._active}
+        if self._tells_activity and active is not None and self._active_told is not active:
+            self._active_told = active
+            properties = {Symbol(ACTIVE): active}
         self.link.session.emit_flow(
             self.link,
             handle=self.link.handle,

@@ -136,6 +136,9 @@ class RabbitMq40(RabbitMq43):
     quorum_limit_counts: str = other(
         "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
     )
+    quorum_two_priorities: bool = other(
+        "quorum_two_priorities", True, "rabbit_fifo_q.erl, 4.0 to 4.2"
+    )
     counts_failures: bool = other(
         "counts_failures", False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"
     )

@@ -204,6 +204,12 @@ class Preset:
         source="rabbit_fifo.erl:return_one, 4.3",
         doc="which returns count towards the delivery limit of a quorum queue",
     )
+    quorum_two_priorities: bool = _number(
+        False,
+        unit="yes or no",
+        source="rabbit_fifo_pq.erl, 4.3: 32 priorities",
+        doc="a quorum queue knows two priorities of messages: above 4, and the others",
+    )
     # -- messages ---------------------------------------------------------------------------
     counts_failures: bool = _number(
         True,

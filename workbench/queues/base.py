@@ -126,6 +126,7 @@ class Enqueue:
 
     Attributes:
         ttl_ms: how long the message may wait by its own header [3.2.1]; None: as the queue says.
+        priority: of its header [3.2.1]; a quorum queue alone heeds it.
         unable: consumers that cannot take a message now, as in `Dispatch`; what others can take at
             once neither expires nor finds no room.
         origin: how it came to the queue; kept with the message.
@@ -135,6 +136,7 @@ class Enqueue:
     message_format: int = 0
     publish: Any = None
     ttl_ms: int | None = None
+    priority: int | None = None
     origin: Origin = NOWHERE
     unable: frozenset[str] = frozenset()
 
@@ -268,12 +270,17 @@ Command = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credited:
-    """Answer to `Credit` and `Checkout`: the consumer's counters and how much is ready."""
+    """Answer to `Credit` and `Checkout`: the consumer's counters and how much is ready.
+
+    Attributes:
+        active: whether messages are for this consumer; None: this kind of queue does not tell.
+    """
 
     delivery_count: int
     link_credit: int
     available: int
     drain: bool = False
+    active: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

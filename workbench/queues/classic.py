@@ -417,7 +417,7 @@ class ClassicQueue:
         return Credited(
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
-            available=self.available_to(consumer.name),
+            available=self.ready,  # RabbitMQ's answer: also to who waits behind the active one
             drain=consumer.drain,
         )
 

@@ -15,16 +15,14 @@ from .base import Checkout, Command, Credited, Deliver, Dropped, Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumCheckout(Checkout):
-    """Attach a consumer.
+    """Attach a consumer; on a queue with a single active one a higher priority takes over.
 
     Attributes:
         prefetch: simple-prefetch: so many messages may be unsettled, and each settlement gives
             credit back; None: credited, by `Credit` alone, as an AMQP 1.0 link.
-        priority: on a queue with a single active consumer a higher one takes over.
     """
 
     prefetch: int | None = None
-    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +112,17 @@ class Answered(NamedTuple):
 
 
 class Active(NamedTuple):
-    """On a queue with a single active consumer this one is it from now on.
+    """On a queue with a single active consumer this one is it from now on, or no longer.
 
     Attributes:
-        available: messages ready then, before it was handed any.
+        available: messages ready for it then, before it was handed any.
+        active: it is; False: it has made way for one of a higher priority.
     """
 
     client: str
     consumer: str
     available: int
+    active: bool = True
 
 
 class Full(NamedTuple):

@@ -68,20 +68,24 @@ def next_active(
 ) -> tuple[QuorumConsumer | None, list[QuorumConsumer]]:
     """Who is to be the single active consumer, and whose `quiescing` has changed.
 
-    The highest priority wins, then who attached first. An active consumer is not cut off: it is
-    quiescing until it has settled what it holds (`rabbit_fifo.erl`, since RabbitMQ 4.0).
+    Of those who wait the highest priority wins, then the most credit, then who attached first. An
+    active consumer is not cut off: it is quiescing until it holds nothing any more, and waits then
+    (`rabbit_fifo.erl:activate_next_consumer`, `sort_waiting`, since RabbitMQ 4.0).
     """
-    if not consumers:
-        return None, []
-    best = max(consumers.values(), key=lambda consumer: consumer.priority)  # the first of equals
     now = consumers.get(active) if active is not None else None
-    if now is None or now is best:
-        return best, []
+    made_way = now is not None and now.quiescing and not now.unsettled
+    changed = []
+    if now is not None and made_way:
+        now.quiescing = False
+        changed = [now]
+    waiting = [one for one in consumers.values() if made_way or one is not now]
+    best = max(waiting, key=lambda one: (one.priority, one.link_credit), default=None)
+    if now is None or made_way or best is None:
+        return best or now, changed
     if best.priority <= now.priority:
         return now, []
     if now.unsettled:
         changed = [] if now.quiescing else [now]
         now.quiescing = True
         return now, changed
-    now.quiescing = False
     return best, [now]

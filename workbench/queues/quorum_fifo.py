@@ -8,7 +8,8 @@ Rules, checked by a property test after every command (`rabbit_fifo.erl` is the 
 2. A client's commands are obeyed once each, in the order of their numbers. One that comes a second
    time, because its answer was lost, is only answered. (RabbitMQ numbers messages so, and no other
    command: purge and credit, sent again, would not be the same as sent once.)
-3. What comes back is handed out before what was never handed out, in the order it came back.
+3. What comes back is handed out before what was never handed out, in the order it came back; of
+   the others the highest priority goes first. Of the consumers with credit, too.
 4. A consumer gets no more than its credit. Deliveries that credit brings go out with the same
    command, then the answer; so consumer credit costs an entry in the log, hence an fsync.
 5. More returns than the delivery limit drop a message; which returns count depends on the version.
@@ -88,7 +89,9 @@ class QuorumFifo:
         self.enqueued = 0
         self.terminal = 0
         self.now_us = 0
-        self._ready = QuorumReady(in_order=rules.returns_in_order)
+        self._ready = QuorumReady(
+            in_order=rules.returns_in_order, two_priorities=self.terms.two_priorities
+        )
         self._limits = QuorumLimits(self.terms, self._ready)
         self._line = QuorumLine(single_active=self.terms.single_active)
         self._next_seq: dict[str, int] = {}
@@ -127,12 +130,12 @@ class QuorumFifo:
         return self._unsettled
 
     def available_to(self, consumer: str) -> int:
-        """Ready messages that a consumer could get: none if it waits behind the active one."""
-        return self.ready if self._line.may_have(consumer) else 0
+        """Messages ready, as far as they are for this consumer: none if it waits behind another."""
+        return self.ready if self._line.is_active(consumer) else 0
 
     def has_for(self, consumer: str) -> bool:
         """Whether a message is ready that this consumer could get."""
-        return self.available_to(consumer) > 0
+        return self.ready > 0 and self._line.may_have(consumer)
 
     def consumers(self) -> tuple[str, ...]:
         """Names of the attached consumers, in order of attaching."""
@@ -251,7 +254,7 @@ class QuorumFifo:
                 settled=command.settled,
                 delivery_count=command.delivery_count,
                 prefetch=prefetch,
-                priority=command.priority if isinstance(command, QuorumCheckout) else 0,
+                priority=command.priority,
                 link_credit=prefetch or 0,
             )
             effects += self._line.attach(consumer, self.ready)
@@ -302,7 +305,8 @@ class QuorumFifo:
                 added = command.annotations if isinstance(command, Modify) else {}
                 kept = {**message.annotations, **added} if added else message.annotations
                 self._return(replace(message, annotations=kept), failed, effects)
-        self._settled(command.consumer, len(messages), effects)
+        # RabbitMQ's `return` tells nobody that he has made way, its `complete` does.
+        self._settled(command.consumer, len(messages), effects, told=undeliverable)
         return Count(count=len(messages))
 
     def _return(self, message: Stored, failed: bool, effects: list[QuorumEffect]) -> None:
@@ -314,7 +318,9 @@ class QuorumFifo:
         else:
             self._gone([Dropped(message=message, reason=DELIVERY_LIMIT)], effects)
 
-    def _settled(self, name: str, count: int, effects: list[QuorumEffect]) -> None:
+    def _settled(
+        self, name: str, count: int, effects: list[QuorumEffect], *, told: bool = True
+    ) -> None:
         """After a settlement: credit of a prefetching consumer comes back, others may be served."""
         consumer = self._line.get(name)
         if consumer is not None:
@@ -322,7 +328,7 @@ class QuorumFifo:
                 consumer.link_credit += count
                 self._line.place(consumer)
             if consumer.quiescing and not consumer.unsettled:
-                effects += self._line.activate(self.ready)
+                effects += self._line.activate(self.ready, told=told)
         self._serve(effects)
 
     def _detach(self, name: str, effects: list[QuorumEffect], *, failed: bool) -> QuorumReply:
@@ -393,4 +399,5 @@ class QuorumFifo:
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
             available=self.available_to(consumer.name),
+            active=self._line.is_active(consumer.name),
         )

@@ -44,11 +44,9 @@ class QuorumLimits:
         return now_us + max(SHORTEST_MS, min(given)) * US_PER_MS
 
     def expired(self, now_us: int) -> list[Dropped]:
-        """What is too old goes, from the head: behind a younger message an old one stays."""
-        gone: list[Dropped] = []
-        while (at_us := self._ready.head_expires_us()) is not None and at_us <= now_us:
-            gone.append(Dropped(message=self._ready.take(), reason=EXPIRED))
-        return gone
+        """What is too old goes, from the heads: behind a younger message an old one stays."""
+        late = self._ready.take_expired(now_us)
+        return [Dropped(message=message, reason=EXPIRED) for message in late]
 
     def overflow(self) -> list[QuorumEffect]:
         """Too much is ready: the oldest go, or publishers are told to stop, or to go on."""

@@ -68,26 +68,47 @@ class QuorumLine:
         may = consumer.link_credit > 0 and self.may_have(consumer.name)
         if may and not consumer.waits:
             consumer.waits = True
-            self.turn.append(consumer.name)
+            self._line_up(consumer)
         elif consumer.waits and not may:
             consumer.waits = False
             self.turn.remove(consumer.name)
 
-    def may_have(self, consumer: str) -> bool:
-        """Whether messages are for this consumer at all."""
-        if not self.single_active:
-            return True
-        return consumer == self.active and not self._known[consumer].quiescing
+    def _line_up(self, consumer: QuorumConsumer) -> None:
+        """Behind those of its priority and of higher ones."""
+        turn, known, priority = self.turn, self._known, consumer.priority
+        at = len(turn)
+        while at and known[turn[at - 1]].priority < priority:
+            at -= 1
+        turn.insert(at, consumer.name)
 
-    def activate(self, ready: int) -> list[QuorumEffect]:
-        """Choose the single active consumer: one with a higher priority takes over."""
+    def is_active(self, consumer: str) -> bool:
+        """Whether it is no consumer that waits for another one."""
+        return not self.single_active or consumer == self.active
+
+    def may_have(self, consumer: str) -> bool:
+        """Whether messages are for this consumer, and it takes new ones."""
+        return self.is_active(consumer) and not self._known[consumer].quiescing
+
+    def activate(self, ready: int, *, told: bool = True) -> list[QuorumEffect]:
+        """Choose the single active consumer: one with a higher priority takes over.
+
+        Args:
+            ready: so many messages are.
+            told: one that makes way after it was quiescing is told.
+        """
         if not self.single_active:
             return []
+        before = self._known.get(self.active) if self.active is not None else None
+        quiescing = before is not None and before.quiescing
         chosen, changed = next_active(self._known, self.active)
+        effects: list[QuorumEffect] = []
+        if chosen is not None and (chosen is not before or (changed and not chosen.quiescing)):
+            self.active = chosen.name
+            self.place(chosen)
+            if chosen is not before:
+                effects.append(Active(chosen.client, chosen.name, ready))
         for consumer in changed:
-            self.place(consumer)  # it is quiescing now: nothing new for it
-        if chosen is None or chosen.name == self.active:
-            return []
-        self.active = chosen.name
-        self.place(chosen)
-        return [Active(chosen.client, chosen.name, ready)]
+            self.place(consumer)  # nothing new for it
+            if consumer is not chosen and (told or not quiescing):
+                effects.append(Active(consumer.client, consumer.name, 0, active=False))
+        return effects

@@ -22,6 +22,8 @@ class QuorumTerms:
         overflow: beyond it the oldest goes (`drop-head`), or publishers are refused
             (`reject-publish`), who are let again when no more than 80 % is there.
         delivery_limit: so many returns are borne; None: any number.
+        two_priorities: messages above the usual priority and the others (RabbitMQ 4.0); each of 32
+            is heeded otherwise (4.3).
         limit_counts: which returns: `acquired`, each (RabbitMQ 4.0 to 4.2), or `failed`, only
             modified with delivery-failed and lost consumers (4.3).
     """
@@ -32,6 +34,7 @@ class QuorumTerms:
     message_ttl_ms: int | None = None
     overflow: str = DROP_HEAD
     delivery_limit: int | None = 20
+    two_priorities: bool = False
     limit_counts: str = FAILED
 
     def __post_init__(self) -> None:

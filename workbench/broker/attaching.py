@@ -19,7 +19,7 @@ from workbench.presets import RABBITMQ
 
 from .conduct import Conduct
 from .consumer_link import ConsumerLink
-from .consumer_terms import fault_in, filter_in_force
+from .consumer_terms import read_filters
 from .destinations import Destination
 from .hosts import Hosts, LinkHost
 from .link_pairs import LinkPairs
@@ -82,7 +82,9 @@ class Attaching:
 
     def _consumer(self, link: SenderLink) -> None:
         queue = self._termini.consumed(link)
-        fault = fault_in(link.source, queue.arguments)
+        kind = queue.arguments.queue_type
+        filters = read_filters(link.source, kind, self._preset)
+        fault = filters.fault(kind, self._preset)
         if fault is not None:
             self._conduct.refused(link, fault)
             return
@@ -90,10 +92,8 @@ class Attaching:
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         link.available = 0 if queue.queue.active is not None else queue.queue.ready
         self._note_made(link, queue.name)
-        terms = self._conduct.source_terms(link, queue.name)
-        in_force = filter_in_force(link.source, queue.arguments)
-        if in_force is not None:
-            terms["source"] = replace(terms["source"], filter=in_force)
+        terms = self._conduct.source_terms(link, queue)
+        terms["source"] = replace(terms["source"], filter=filters.in_force)
         link.accept(
             handle=self._conduct.handle(link),
             initial_delivery_count=self._preset.initial_delivery_count,
@@ -101,7 +101,7 @@ class Attaching:
         )
         link.counters.rule = self._broker.credit_rule
         self._hosts[link] = host
-        host.attach(settled)
+        host.attach(settled, filters, self._broker.clock.epoch_us)
 
     def _publisher(self, link: ReceiverLink, destination: Destination) -> None:
         self._note_made(link, destination.name)
@@ -110,7 +110,7 @@ class Attaching:
             handle=self._conduct.handle(link),
             max_message_size=self._preset.max_message_size or None,
             credit_overrun=CreditOverrun.DETACH,
-            **self._conduct.target_terms(link, destination.name),
+            **self._conduct.target_terms(link, destination),
         )
         host = self._owner.publisher(link, destination)
         self._hosts[link] = host

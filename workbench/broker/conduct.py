@@ -39,9 +39,11 @@ from workbench.amqp.session import Session
 from workbench.amqp.states import LinkState
 from workbench.amqp.values import Array, Symbol
 from workbench.presets import Preset
+from workbench.queues.arguments import STREAM
 
 from .addresses import queue_name
 from .consumer_link import ConsumerLink
+from .destinations import Destination
 from .management_link import Responses
 from .message_sections import fault_of_message
 from .nodes import Nodes
@@ -57,6 +59,8 @@ from .rabbit_faults import (
 from .rabbit_hearing import Heard, heard
 from .session_out import SessionOut
 from .termini import OUTCOMES, TEMPORARY, PlainTermini, RabbitTermini, Termini
+
+FILTERS = ("AMQP_FILTEX_PROP_V1_0", "AMQP_FILTEX_SQL_V1_0")
 
 
 def dynamic_terms(queue: str) -> dict[str, Any]:
@@ -127,7 +131,7 @@ class Conduct:
         """What finds the node that a link is attached to."""
         return PlainTermini(nodes, self.preset, queue_name)
 
-    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
+    def target_terms(self, link: ReceiverLink, destination: Destination) -> dict[str, Any]:
         """What the answer to a publisher's attach says."""
         return {}
 
@@ -135,7 +139,7 @@ class Conduct:
         """The line in which what the broker sends on a session waits."""
         raise NotImplementedError
 
-    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
+    def source_terms(self, link: SenderLink, queue: QueueProcess) -> dict[str, Any]:
         """What the answer to a consumer's attach says."""
         source = link.source
         assert isinstance(source, Source)
@@ -238,27 +242,37 @@ class RabbitConduct(Conduct):
         """RabbitMQ's addresses."""
         return RabbitTermini(nodes, self.preset, connection)
 
-    def target_terms(self, link: ReceiverLink, name: str) -> dict[str, Any]:
+    def target_terms(self, link: ReceiverLink, destination: Destination) -> dict[str, Any]:
         """A receiver of RabbitMQ settles first, whatever was asked for."""
         target = link.target
         assert isinstance(target, Target)
         if target.dynamic:
-            target = replace(target, **dynamic_terms(name))
-        return {"rcv_settle_mode": ReceiverSettleMode.FIRST, "target": target}
+            target = replace(target, **dynamic_terms(destination.name))
+        return {
+            "rcv_settle_mode": ReceiverSettleMode.FIRST,
+            "target": target,
+            "offered_capabilities": self._capabilities(destination.queue),
+        }
 
-    def source_terms(self, link: SenderLink, queue: str) -> dict[str, Any]:
+    def _capabilities(self, queue: QueueProcess | None) -> tuple[str, ...] | None:
+        """What links of a stream can do, whichever way they go."""
+        streams = queue is not None and queue.arguments.queue_type == STREAM
+        return FILTERS if streams and self.preset.property_filters else None
+
+    def source_terms(self, link: SenderLink, queue: QueueProcess) -> dict[str, Any]:
         """Unsettled unless settled was asked for; the client's source, and no target."""
         source, peer = link.source, link.remote_attach
         assert isinstance(source, Source)
         assert peer is not None
         settled = peer.snd_settle_mode is SenderSettleMode.SETTLED
-        mode = Symbol("move") if self.preset.writes_defaults else source.distribution_mode
+        mode = source.distribution_mode
+        if self.preset.writes_defaults:
+            mode = Symbol("copy" if queue.arguments.queue_type == STREAM else "move")
         if source.dynamic:
-            source = replace(source, **dynamic_terms(queue))
+            source = replace(source, **dynamic_terms(queue.name))
         return {
             "source": replace(
                 source,
-                filter=None,
                 default_outcome=Released(),
                 outcomes=OUTCOMES,
                 distribution_mode=mode,
@@ -266,6 +280,7 @@ class RabbitConduct(Conduct):
             "target": None,
             "snd_settle_mode": SenderSettleMode.SETTLED if settled else SenderSettleMode.UNSETTLED,
             "max_message_size": peer.max_message_size,
+            "offered_capabilities": self._capabilities(queue),
         }
 
     def consumer(

@@ -28,8 +28,9 @@ from workbench.queues import (
     Settle,
     Stored,
 )
+from workbench.queues.arguments import STREAM
 
-from .consumer_terms import priority_of, start_of
+from .consumer_terms import Filters, priority_of
 from .payload import redelivered
 from .queue_process import QueueProcess
 
@@ -71,15 +72,23 @@ class ConsumerLink:
         self._ready = 0
         self._flow_sent = False  # since the last flow of the receiver came
 
-    def attach(self, settled: bool) -> None:
-        """Begin to consume; nothing comes before the receiver grants credit."""
+    def attach(self, settled: bool, filters: Filters, epoch_us: int) -> None:
+        """Begin to consume; nothing comes before the receiver grants credit.
+
+        Args:
+            settled: messages are settled as they leave.
+            filters: of the source.
+            epoch_us: when the run's clock began, since 1970.
+        """
+        streams = self.queue.arguments.queue_type == STREAM
         self.queue.attach(
             self.name,
             self,
             delivery_count=self.link.delivery_count,
             settled=settled,
             priority=priority_of(self.link),
-            start=start_of(self.link.source, self.queue.arguments),
+            start=filters.start(epoch_us) if streams else None,
+            selection=filters.selection() if streams else None,
         )
         self.available(self.queue.queue.available_to(self.name))
 

@@ -43,6 +43,10 @@ class Destination(Protocol):
 
     name: str
 
+    @property
+    def queue(self) -> QueueProcess | None:
+        """The queue that the link's address names; None: it names none."""
+
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """Pass a message on; `done` is told its outcome.
 
@@ -78,11 +82,11 @@ class QueueDestination:
 
     def __init__(self, queue: QueueProcess) -> None:
         self.name = queue.name
-        self._queue = queue
+        self.queue = queue
 
     def publish(self, delivery: IncomingDelivery, done: Settled) -> None:
         """Into the queue."""
-        self._queue.publish(
+        self.queue.publish(
             delivery.payload,
             delivery.message_format or 0,
             confirmed=lambda: done(ACCEPTED),
@@ -91,11 +95,11 @@ class QueueDestination:
 
     def ends_with(self, queue: QueueProcess) -> bool:
         """With its own."""
-        return queue is self._queue
+        return queue is self.queue
 
     def gone(self, queue: QueueProcess) -> bool:
         """Its own is always known."""
-        return queue is self._queue
+        return queue is self.queue
 
 
 class _Routed:
@@ -169,7 +173,7 @@ class ExchangeDestination(_Routed):
         self._key: str | None = where.routing_key
         if where.version == 1 and not where.routing_key:
             self._key = None  # the subject
-        self._queue = queue
+        self.queue = queue
         # The default exchange with a key of the address leads to one queue, the same each time.
         self._straight = self._exchange == DEFAULT and bool(self._key)
         # Who publishes the same octets again, straight to a queue, need not have them read again.
@@ -200,13 +204,14 @@ class ExchangeDestination(_Routed):
 
     def ends_with(self, queue: QueueProcess) -> bool:
         """With the queue that the address names, if it names one."""
-        return queue is self._queue
+        return queue is self.queue
 
 
 class AnonymousDestination(_Routed):
     """Whatever the message's `to` says [AMQP Anonymous Terminus for Message Routing 1.0]."""
 
     name = "anonymous"
+    queue = None
 
     def __init__(self, nodes: Nodes, *, durable: bool = False) -> None:
         super().__init__(nodes, durable)

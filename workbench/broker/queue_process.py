@@ -43,6 +43,7 @@ from workbench.queues import (
     Release,
     Reply,
     Requeued,
+    Selection,
     Start,
     Touch,
 )
@@ -191,6 +192,7 @@ class QueueProcess(QueueNotes):
         settled: bool,
         priority: int = 0,
         start: Start | None = None,
+        selection: Selection | None = None,
     ) -> Credited:
         """Attach a consumer that counts from `delivery_count`; it has no credit yet.
 
@@ -201,6 +203,7 @@ class QueueProcess(QueueNotes):
             settled: its messages are settled as they leave.
             priority: higher ones are served first.
             start: where to begin in a stream.
+            selection: what of a stream it wants.
         """
         # It is known before the queue is told: what comes of the command may concern it.
         self._consumers[name] = consumer
@@ -211,6 +214,7 @@ class QueueProcess(QueueNotes):
                 settled=settled,
                 priority=priority,
                 start=start,
+                selection=selection,
             )
         )
         assert isinstance(reply, Credited)

@@ -232,6 +232,7 @@ class QuorumProcess(QueueProcess):
         settled: bool,
         priority: int = 0,
         start: object = None,
+        selection: object = None,
     ) -> Credited:
         """Attach a consumer; the queue knows of it when the command is applied."""
         self._links[name] = _Link(consumer)

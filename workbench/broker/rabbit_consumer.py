@@ -23,16 +23,17 @@ from workbench.amqp.performatives import Flow
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.amqp.values import Symbol
-from workbench.presets import Preset
+from workbench.presets import UINT_MAX, Preset
 from workbench.queues import Command, Credit, Credited, Deliver, Drained, Modify, Reject, Stored
-from workbench.queues.arguments import QUORUM
+from workbench.queues.arguments import CLASSIC, QUORUM
 
 from .annotations import delivered, plain
 from .consumer_link import ConsumerLink
+from .consumer_terms import Filters
 from .queue_process import QueueProcess
 from .session_out import SessionOut
 
-TAG_SIZE = 4
+TAG_SIZE, LONG_TAG_SIZE = 4, 8
 ACTIVE = "rabbitmq:active"
 
 CreditRule = Callable[[int, int, int, int], int]
@@ -101,7 +102,6 @@ class RabbitConsumerLink(ConsumerLink):
         self._active_told: bool | None = None
         self._writes_defaults = preset.writes_defaults
         self._rule = rule or spec_rule
-        self._delivery_number = 0
         self._buffered = 0  # messages in the session's line
         self._loop = SenderLinkFlow()  # the loop to the queue
         self._in_flight = False  # a request to the queue has not been answered
@@ -112,12 +112,12 @@ class RabbitConsumerLink(ConsumerLink):
         link.overruns = True
         link.counters.rule = self._credit_after
 
-    def attach(self, settled: bool) -> None:
+    def attach(self, settled: bool, filters: Filters, epoch_us: int) -> None:
         """Begin to consume; nothing comes before the receiver grants credit."""
         self._loop = SenderLinkFlow.starting_at(self.link.delivery_count)
         # The endpoint makes new counters with its attach.
         self.link.counters.rule = self._credit_after
-        super().attach(settled)
+        super().attach(settled, filters, epoch_us)
 
     def detach(self) -> int:
         """The link is gone: what waits in the session goes back with what was not settled."""
@@ -238,19 +238,24 @@ class RabbitConsumerLink(ConsumerLink):
     def send(self, effect: Deliver) -> OutgoingDelivery:
         """Begin the delivery."""
         message = effect.message
-        tag = b"" if effect.settled else self._delivery_number.to_bytes(TAG_SIZE, "big")
-        self._delivery_number += 1
         self.link.available = self._ready + self._buffered
         delivery = self.link.send(
             self.sent_as(message),
             settled=effect.settled,
-            delivery_tag=tag,
+            delivery_tag=self._tag(effect),
             message_format=message.message_format,
         )
         self._buffered -= 1
         if not effect.settled:
             self._messages[delivery.delivery_id] = message.message_id
         return delivery
+
+    def _tag(self, effect: Deliver) -> bytes:
+        """The queue's number for the message: where it came, or where it is in a stream."""
+        if effect.settled and self._kind == CLASSIC:
+            return b""
+        number = effect.message.message_id
+        return number.to_bytes(TAG_SIZE if number <= UINT_MAX else LONG_TAG_SIZE, "big")
 
     def sent(self) -> None:
         """A message has left: the next batch, if it was the last of this one."""

@@ -96,6 +96,14 @@ class RabbitMq43(Preset):
     tells_activity: bool = other(
         "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
     )
+    property_filters: bool = other(
+        "property_filters", True, "rabbit_amqp_filter_prop.erl, since 4.1"
+    )
+    filter_set_bug: bool = other(
+        "filter_set_bug",
+        False,
+        "RabbitMQ deprecated_features.permit.amqp_filter_set_bug: off in 4.3",
+    )
     auto_declare: bool = other(
         "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
     )
@@ -138,6 +146,12 @@ class RabbitMq40(RabbitMq43):
     )
     quorum_two_priorities: bool = other(
         "quorum_two_priorities", True, "rabbit_fifo_q.erl, 4.0 to 4.2"
+    )
+    property_filters: bool = other(
+        "property_filters", False, "rabbit_amqp_session.erl:filter_to_consumer_args, 4.0"
+    )
+    filter_set_bug: bool = other(
+        "filter_set_bug", True, "rabbit_amqp_session.erl:keyfind_unpack_described, 4.0"
     )
     counts_failures: bool = other(
         "counts_failures", False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"

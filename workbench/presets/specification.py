@@ -210,6 +210,19 @@ class Preset:
         source="rabbit_fifo_pq.erl, 4.3: 32 priorities",
         doc="a quorum queue knows two priorities of messages: above 4, and the others",
     )
+    # -- filters ----------------------------------------------------------------------------
+    property_filters: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; AMQP Filter Expressions 1.0 is a specification of its own",
+        doc="a stream's consumers may filter by properties of messages",
+    )
+    filter_set_bug: bool = _number(
+        True,
+        unit="yes or no",
+        source="ours; RabbitMQ deprecated_features.permit.amqp_filter_set_bug",
+        doc="a stream's filters may be given without a descriptor, against 3.5.8",
+    )
     # -- messages ---------------------------------------------------------------------------
     counts_failures: bool = _number(
         True,

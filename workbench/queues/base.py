@@ -9,7 +9,7 @@ a virtual clock, a task behind a socket) carries the effects out. Credit is coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,6 +117,19 @@ class Start:
     age_us: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which messages of a stream a consumer wants; None: whatever there is.
+
+    Attributes:
+        passes: whether a message is read at all.
+        matches: whether one that is read is handed out.
+    """
+
+    passes: Callable[[Stored], bool] | None = None
+    matches: Callable[[Stored], bool] | None = None
+
+
 # -- commands -------------------------------------------------------------------------------
 
 
@@ -150,6 +163,7 @@ class Checkout:
         settled: True if deliveries are settled as they leave (at most once).
         priority: consumers with a higher one are served first, as long as they have credit.
         start: where to begin in a stream; other queues begin with what is ready.
+        selection: what of a stream it wants; None: all.
     """
 
     consumer: str
@@ -157,6 +171,7 @@ class Checkout:
     settled: bool = False
     priority: int = 0
     start: Start | None = None
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,8 @@ gets what lies behind it as far as its credit goes. Rules, checked by a property
 3. `available` is the difference of two offsets, of the newest message and of the one that the
    consumer had last; what is really left may be other [`rabbit_stream_queue.erl`].
 4. What is too old, or too much, is cut off at the old end, but never the newest message.
+5. A consumer that wants some messages only gets those, and reads over the others while it has
+   credit. What it does not read at all it has not had.
 
 RabbitMQ writes messages in chunks and cuts off whole segments; here each message is both.
 """
@@ -41,6 +43,7 @@ from .base import (
     Reject,
     Release,
     Reply,
+    Selection,
     Settle,
     Start,
     Stored,
@@ -79,6 +82,7 @@ class StreamQueue:
         self._consumers = Consumers(name)
         self._place: dict[str, int] = {}  # the offset that each consumer gets next
         self._had: dict[str, int] = {}  # the offset that each had last, for `available`
+        self._selections: dict[str, Selection] = {}  # of those who do not want everything
 
     # -- reading ----------------------------------------------------------------------------
 
@@ -215,6 +219,8 @@ class StreamQueue:
         )
         self._next += 1
         self._octets += len(command.payload)
+        for name in self._selections:
+            self._read_over(name)
         return [Confirm(publish=command.publish), *self._truncate(now_us)]
 
     def _truncate(self, now_us: int) -> list[Effect]:
@@ -242,6 +248,8 @@ class StreamQueue:
         # An offset that was asked for by number counts in RabbitMQ as if it had been had.
         asked = None if command.start is None else command.start.offset
         self._had[consumer.name] = place - 1 if asked is None else asked
+        if command.selection is not None:
+            self._selections[consumer.name] = command.selection
         return self._credited(consumer), []
 
     def _begin(self, start: Start, now_us: int) -> int:
@@ -263,6 +271,7 @@ class StreamQueue:
     def _credit(self, command: Credit) -> tuple[Reply, list[Effect]]:
         consumer = self._consumers.known(command.consumer)
         consumer.grant(command)
+        self._read_over(consumer.name)
         effects: list[Effect] = []
         if consumer.drain and not self.has_for(consumer.name):
             effects += consumer.give_back()
@@ -280,11 +289,27 @@ class StreamQueue:
             consumer.count_delivery()
             if not consumer.settled:
                 consumer.unsettled[message.message_id] = message
+            self._read_over(name)
             effects.append(Deliver(consumer=name, message=message, settled=consumer.settled))
         for consumer in self._consumers:
             if consumer.drain and consumer.link_credit and not self.has_for(consumer.name):
                 effects += consumer.give_back()
         return effects
+
+    def _read_over(self, name: str) -> None:
+        """A consumer with credit moves on to the next message that it wants."""
+        wanted = self._selections.get(name)
+        if wanted is None or not self._consumers.known(name).link_credit:
+            return
+        place = self.place_of(name)
+        while place < self._next:
+            message = self._log[place - self._truncated]
+            if wanted.passes is None or wanted.passes(message):
+                if wanted.matches is None or wanted.matches(message):
+                    break
+                self._had[name] = place
+            place += 1
+        self._place[name] = place
 
     def _settle(self, command: Settle | Reject | Release | Modify) -> tuple[Reply, list[Effect]]:
         """Whatever the outcome: the consumer has done with them, and the log stays as it is."""
@@ -298,6 +323,7 @@ class StreamQueue:
         """The consumer is gone; there is nothing to give back."""
         self._consumers.detach(command.consumer)
         del self._place[command.consumer], self._had[command.consumer]
+        self._selections.pop(command.consumer, None)
         return Count(count=0), []
 
     def _credited(self, consumer: Consumer) -> Credited:

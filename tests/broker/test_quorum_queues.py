@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from workbench import presets
-from workbench.amqp.messaging import Accepted, Data, Header, Released, encode_message
-from workbench.amqp.performatives import Disposition, Flow, Transfer
+from workbench.amqp.frame import Frame
+from workbench.amqp.messaging import Accepted, Data, Header, Released, Source, encode_message
+from workbench.amqp.performatives import Attach, Detach, Disposition, Flow, Role, Transfer
 from workbench.queues import QueueArguments, QueueError
 
 from .rig import Rig, data
@@ -22,6 +23,16 @@ def quorum_rig(preset=RMQ43, replicas: int = 3, arguments=QUORUM, **numbers) -> 
     rig.broker.make_cluster(max(replicas, 1), **numbers)
     rig.broker.declare("q", arguments, replicas=replicas)
     return rig
+
+
+def performative(item):
+    """Of a frame; None for what is none."""
+    return getattr(item, "performative", None)
+
+
+def is_about_links(one) -> bool:
+    """Whether a link begins or ends with it."""
+    return isinstance(one, Attach | Detach)
 
 
 def bodies(client) -> list[bytes]:
@@ -324,3 +335,68 @@ def test_a_queue_deleted_during_an_fsync_is_gone_and_its_neighbour_goes_on(prese
     rig.rest()
     assert "q" not in rig.broker.queues
     assert rig.queue("other").ready == 3
+
+
+def test_a_detach_is_answered_when_the_queue_has_back_what_the_link_held() -> None:
+    """The command is in the log of a majority by then, and applied: an fsync and a round trip."""
+    rig = quorum_rig()
+    rig.fill("q", 5)
+    client, session = rig.raw()
+    link = rig.receiver(session)
+    link.grant(3)
+    rig.rest()
+    machine = rig.queue()
+    assert (machine.ready, machine.unsettled) == (2, 3)
+    came = rig.clock.now_us + rig.latency_us
+    link.detach()
+    back = None
+    while not client.frames(Detach):
+        rig.clock.step()
+        if back is None and (rig.queue().ready, rig.queue().unsettled) == (5, 0):
+            back = rig.clock.now_us
+    sent = rig.clock.now_us - rig.latency_us
+    assert back is not None
+    assert sent >= back >= came + RMQ43.fsync_us + RMQ43.node_latency_us
+
+
+@pytest.mark.parametrize("name", ["r", "other"])
+def test_what_follows_a_detach_is_answered_behind_it(name) -> None:
+    """A client that does not wait: the same link again, or another one with its handle."""
+    rig = quorum_rig()
+    rig.fill("q", 3)
+    client, session = rig.raw()
+    link = rig.receiver(session, name="r")
+    link.grant(2)
+    rig.rest()
+    assert client.wire is not None
+    client.amqp.apply = lambda item: []  # it sends what its endpoint would not
+    channel, handle = session.channel, link.handle
+    again = Attach(name=name, handle=handle, role=Role.RECEIVER, source=Source(address="q"))
+    for frame in (Detach(handle=handle, closed=True), again):
+        client.wire.send(client, Frame(channel, frame))
+    rig.rest()
+    kinds = [one.NAME for one in map(performative, client.received) if is_about_links(one)]
+    assert kinds == ["attach", "detach", "attach"]
+    assert (rig.queue().ready, len(rig.queue().consumers())) == (3, 1)
+
+
+def test_a_detach_is_answered_before_another_link_gets_what_it_held() -> None:
+    """On the same connection; and a queue that is deleted meanwhile answers too."""
+    rig = quorum_rig()
+    rig.fill("q", 2)
+    client, session = rig.raw()
+    first, second = rig.receiver(session, name="a"), rig.receiver(session, name="b")
+    first.grant(2)
+    rig.rest()
+    second.grant(5)
+    rig.rest()
+    first.detach()
+    rig.rest()
+    frames = map(performative, client.received)
+    tail = [one.NAME for one in frames if isinstance(one, Detach | Transfer)][2:]
+    assert tail == ["detach", "transfer", "transfer"]
+    second.detach()
+    rig.clock.step()
+    rig.broker.delete("q")
+    rig.rest()
+    assert len(client.frames(Detach)) == 2

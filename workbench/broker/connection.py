@@ -7,7 +7,7 @@ asks. Whatever link is gone after that, by whoever's word, is cleaned up in one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
@@ -37,6 +37,7 @@ from workbench.amqp.session import Session
 from workbench.amqp.settings import ConnectionSettings
 from workbench.amqp.states import ConnectionState
 from workbench.presets import RABBITMQ, Preset
+from workbench.queues.arguments import QUORUM
 from workbench.sim import Actor, Tap, VirtualClock, Wire
 
 from .attaching import Attaching, ended_by
@@ -50,6 +51,7 @@ from .management_link import ManagementError, Requests, Responses
 from .processes import Processes, Task
 from .publisher_link import PublisherLink
 from .queue_process import QueueProcess
+from .rabbit_consumer import RabbitConsumerLink
 from .windows import Windows
 
 if TYPE_CHECKING:
@@ -110,6 +112,7 @@ class BrokerConnection(ConnectionNotes):
         # Only a broker whose reader or sessions need time lets frames wait.
         self.intake = self.processes.intake if self.processes.buffers_input else None
         self._hosts = Hosts()
+        self._leaving: dict[Link, LinkDetached] = {}  # whose queue has not let them go yet
         self._some_gone = False  # a frame has come or gone that ends links
         self._came: WireItem | None = None  # the latest frame, as it came,
         self._heard: WireItem | None = None  # and as the endpoint was told of it
@@ -156,6 +159,8 @@ class BrokerConnection(ConnectionNotes):
 
     def react(self, events: Iterable[Event]) -> None:
         """Do what the frame asks for."""
+        for link in tuple(self._leaving):  # nothing that comes later is answered first
+            self._left(link)
         for event in events:
             if type(event) is DeliveryReceived:
                 self._delivery(event)
@@ -203,6 +208,8 @@ class BrokerConnection(ConnectionNotes):
                 )
             case LinkAttaching(link=link):
                 self._attaching.attach(link)
+            case LinkDetached():
+                self._leave(event)
             case LinkStolen(link=link):
                 self.forget(link)
                 self.amqp.answer(event)
@@ -392,12 +399,35 @@ class BrokerConnection(ConnectionNotes):
                 del self._begun_with[session]
                 self._confirms.pop(session, None)
 
-    def forget(self, link: Link) -> None:
-        """A link is over: what it held goes back."""
+    def _leave(self, event: LinkDetached) -> None:
+        """A client has detached a link: answer, when a quorum queue has what the link held.
+
+        RabbitMQ's session asks the queue and waits. What another queue gets back it has at once.
+        """
+        link = event.link
+        host = self._hosts.get(link)
+        waits = isinstance(host, RabbitConsumerLink) and host.queue.arguments.queue_type == QUORUM
+        if not waits:
+            self.amqp.answer(event)
+            return
+        self._leaving[link] = event
+        self.forget(link, lambda: self._left(link))
+
+    def _left(self, link: Link) -> None:
+        """The queue has let a consumer go: answer its detach."""
+        event = self._leaving.pop(link, None)
+        if event is not None and link.session.can_emit():
+            self.amqp.answer(event)
+
+    def forget(self, link: Link, done: Callable[[], None] | None = None) -> None:
+        """A link is over: what it held goes back; `done` is called then."""
         host = self._hosts.leave(link)
         if host is None:
             return
-        host.detach()
+        if done is not None and isinstance(host, RabbitConsumerLink):
+            host.detach(done)
+        else:
+            host.detach()
         self._attaching.forget(link)
         if isinstance(host, ConsumerLink):
             self._broker.nodes.consumer_left(host.queue)

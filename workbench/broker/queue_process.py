@@ -220,16 +220,21 @@ class QueueProcess(QueueNotes):
         assert isinstance(reply, Credited)
         return reply
 
-    def detach(self, name: str, *, failed: bool = False) -> int:
+    def detach(
+        self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
+    ) -> int:
         """Detach a consumer; returns how many of its messages went back into the queue.
 
         Args:
             name: of the consumer.
             failed: that counts as a failed attempt to deliver them.
+            done: called when they are back.
         """
         del self._consumers[name]
         reply = self._command(DetachConsumer(consumer=name, delivery_failed=failed))
         assert isinstance(reply, Count)
+        if done is not None:
+            done()
         return reply.count
 
     def command(self, command: Command) -> Reply:

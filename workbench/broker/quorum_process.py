@@ -123,6 +123,7 @@ class QuorumProcess(QueueProcess):
         )
         self._links: dict[str, _Link] = {}
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
+        self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
         self._full = False
         self._logged_octets = 0
         self.dead_letter = None
@@ -245,12 +246,16 @@ class QuorumProcess(QueueProcess):
         )
         return Credited(delivery_count=delivery_count, link_credit=0, available=self.queue.ready)
 
-    def detach(self, name: str, *, failed: bool = False) -> int:
+    def detach(
+        self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
+    ) -> int:
         """Detach a consumer; returns how many messages it holds, as far as is known here."""
         del self._links[name]
         self.port.forget(name)
         machine: QuorumFifo = self.queue
         held = len(machine.unsettled_ids(name)) if name in machine.consumers() else 0
+        if done is not None:
+            self._leaving[name] = done
         self.port.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
         return held
@@ -303,6 +308,8 @@ class QuorumProcess(QueueProcess):
         self.port.close()
         self._told.clear()
         self.group.end()
+        for name in tuple(self._leaving):
+            self._let_go(name)
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, its replicas', and how many commands are pending."""
@@ -330,6 +337,8 @@ class QuorumProcess(QueueProcess):
                 )
             if confirmed is not None:
                 confirmed()
+        if isinstance(logged.command, DetachConsumer):
+            self._let_go(logged.command.consumer)
         if not isinstance(logged.command, Settle | Credit):
             self._tell_available()
             for link in tuple(self._links.values()):
@@ -337,6 +346,9 @@ class QuorumProcess(QueueProcess):
 
     def handed(self, effect: Handed) -> None:
         """A message for a link: it goes as soon as the link can take it."""
+        for name in tuple(self._leaving):  # who left hears of it before others get what it had
+            if name not in self.queue.consumers():
+                self._let_go(name)
         # To the link a message is known by the delivery's number: settlements name that.
         deliver = replace(
             effect.deliver, message=replace(effect.deliver.message, message_id=effect.number)
@@ -381,6 +393,12 @@ class QuorumProcess(QueueProcess):
         self._log(event, kind="soft-limit", extra={"pending": pending})
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _let_go(self, name: str) -> None:
+        """The queue has back what a consumer held: tell whoever waits for it."""
+        done = self._leaving.pop(name, None)
+        if done is not None:
+            done()
 
     def _flush(self, name: str) -> None:
         """Pass on, in order, what a link can take now."""

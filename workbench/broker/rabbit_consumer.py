@@ -119,15 +119,19 @@ class RabbitConsumerLink(ConsumerLink):
         self.link.counters.rule = self._credit_after
         super().attach(settled, filters, epoch_us)
 
-    def detach(self) -> int:
-        """The link is gone: what waits in the session goes back with what was not settled."""
+    def detach(self, done: Callable[[], None] | None = None) -> int:
+        """The link is gone: what waits in the session goes back with what was not settled.
+
+        Args:
+            done: called when it is back.
+        """
         self._out.forget(self)
         self._buffered = 0
         self._messages.clear()
         # A quorum queue takes the end of a session for a failure, a classic one every detach.
         over = not self.link.session.can_emit()
         failed = over if self._quorum else self._counts_failures
-        return self.queue.detach(self.name, failed=failed)
+        return self.queue.detach(self.name, failed=failed, done=done)
 
     # -- what the client says -------------------------------------------------------------------
 

@@ -199,7 +199,7 @@ class RabbitConsumerLink(ConsumerLink):
         limit = None if peer is None else peer.max_message_size
         self._session.crashed(
             self.link.session,
-            f"message size ({len(redelivered(message))} bytes) > maximum message size ({limit}"
+            f"message size ({len(self.sent_as(message))} bytes) > maximum message size ({limit}"
             " bytes)",
             ErrorCondition.MESSAGE_SIZE_EXCEEDED,
         )

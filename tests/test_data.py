@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from workbench.trace.importer import import_capture
+from workbench.trace.pcap import CaptureError
 from workbench.trace.schema import BROKER, COLUMNS
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 MOST_OCTETS = 5_000_000
 FILES = sorted(path for path in DATA.rglob("*") if path.is_file() and path.name != "README.md")
 CAPTURES = sorted((DATA / "captures").glob("*.pcapng"))
+OLDER = sorted((DATA / "captures" / "amqp091").glob("*.pcapng"))
 
 
 def test_the_sample_is_small():
@@ -32,6 +34,16 @@ def test_a_capture_is_of_the_broker_that_it_names(path):
     assert path.stem.startswith(f"rmq{version[0]}{version[2]}_")
     listed = (DATA / "captures" / "README.md").read_text(encoding="utf-8")
     assert f"| `{path.stem}` | {version} |" in listed
+
+
+@pytest.mark.parametrize("path", OLDER, ids=lambda path: path.stem)
+def test_a_capture_of_0_9_1_says_in_its_manifest_how_many_connections_it_has(path):
+    """None of them speaks 1.0: the import, which takes that alone, counts as many and says so."""
+    manifest = json.loads(path.with_suffix(".manifest.json").read_text(encoding="utf-8"))
+    assert manifest["protocol"] == "0-9-1"
+    count = len(manifest["connections"])
+    with pytest.raises(CaptureError, match=rf"no AMQP 1\.0 in it: {count} TCP connections?:"):
+        import_capture(path)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

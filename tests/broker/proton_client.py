@@ -16,6 +16,7 @@ from workbench.amqp.scope import NOWHERE
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
 
 ANY_SIZE = 2**30
+NULL_BODY = b"\x00\x53\x77\x40"
 
 
 class ProtonClient:
@@ -100,10 +101,10 @@ class ProtonClient:
         return sender, receiver
 
     def send(self, link: Any, message: Any, *, settled: bool = False) -> Any:
-        """Send one message."""
+        """Send one message, or its octets."""
         self._number += 1
         delivery = link.delivery(b"%d" % self._number)
-        link.stream(message.encode())
+        link.stream(message if isinstance(message, bytes) else message.encode())
         link.advance()
         if settled:
             delivery.settle()
@@ -116,7 +117,10 @@ class ProtonClient:
         message.id = self._number + 1
         message.reply_to = "$me"
         message.inferred = False
-        self.send(link, message, settled=True)
+        encoded = bytes(message.encode())
+        if body is None:
+            encoded += NULL_BODY  # Proton leaves it out, and then it is no request
+        self.send(link, encoded, settled=True)
         return self._number
 
     @staticmethod

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from workbench import presets
 from workbench.amqp.errors import ErrorCondition
+from workbench.amqp.framing import Frame
 from workbench.amqp.messaging import AmqpValue, Properties, encode_message
-from workbench.amqp.performatives import Attach, Detach, End, Flow, SenderSettleMode
+from workbench.amqp.performatives import Attach, Detach, End, Flow, SenderSettleMode, Transfer
 
 from .proton_client import ProtonClient, proton
 from .rig import Rig
@@ -85,7 +87,7 @@ def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> Non
         assert "inequivalent arg" in text
         assert "Long(" not in text
     assert rig.broker.queues["q"].arguments.max_length == 10
-    assert ask("PUT", "/queues/z", {"arguments": {"x-max-length": "many"}})[0] == "400"
+    assert ask("PUT", "/queues/z", {"arguments": {"x-max-length": "many"}})[0] == "409"
     assert "z" not in rig.broker.queues
 
 
@@ -116,8 +118,9 @@ def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
     assert error.condition == ErrorCondition.RESOURCE_LOCKED
     stranger = rig.connect(ProtonClient(), "c3")
     stranger_asks = asking(rig, stranger)
-    for method, path in (("GET", ""), ("DELETE", ""), ("PUT", ""), ("DELETE", "/messages")):
-        assert stranger_asks(method, f"/queues/mine{path}")[0] == "400"
+    requests = (("DELETE", "", None), ("PUT", "", {}), ("DELETE", "/messages", None))
+    for method, path, body in requests:
+        assert stranger_asks(method, f"/queues/mine{path}", body)[0] == "400"
     owner.connection.close()
     owner.pump()
     rig.rest()
@@ -183,6 +186,25 @@ def request(number: int, path: str = "/queues/none") -> bytes:
     return encode_message(
         [Properties(message_id=number, to=path, subject="GET", reply_to="$me"), AmqpValue(None)]
     )
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "parts",
+    [(request(1)[:9], request(1)[9:]), (request(1)[:-1],), (request(1, "/nothing"),)],
+    ids=["two frames", "no message", "no path"],
+)
+def test_what_is_no_request_ends_the_session(preset, parts) -> None:
+    """internal-error: RabbitMQ's session fails on it."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, _ = raw_pair(rig, session)
+    first = Transfer(handle=sender.handle, delivery_id=0, delivery_tag=b"", settled=True)
+    for part in parts:
+        transfer = replace(first, more=part is not parts[-1])
+        client.wire.send(client, Frame(0, transfer, part))
+    rig.rest()
+    assert client.frames(End)[0].error.condition == ErrorCondition.INTERNAL_ERROR
 
 
 def test_a_link_to_the_management_node_has_to_be_one_of_a_pair() -> None:

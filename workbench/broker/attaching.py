@@ -56,7 +56,9 @@ class Attaching:
         self._conduct = conduct
         self._hosts = hosts
         self._termini = conduct.termini(broker.nodes, owner.name)
-        self._pairs = LinkPairs(broker.nodes, owner.name)
+        self._pairs = LinkPairs(
+            broker.nodes, owner.name, deprecated=broker.preset.deprecated_queues
+        )
         self._made: dict[Link, str] = {}  # queues that were made for a link alone
 
     def attach(self, link: SenderLink | ReceiverLink) -> None:

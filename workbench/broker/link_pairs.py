@@ -11,14 +11,23 @@ from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sender import SenderLink
 from workbench.amqp.session import Session
 from workbench.queues import QueueArguments
+from workbench.queues.arguments import CLASSIC, legal_names
 
-from .management import Management, QueueConflictError, QueueInfo, QueueLockedError
+from .management import (
+    Management,
+    QueueConflictError,
+    QueueInfo,
+    QueueLockedError,
+    QueuePropertyError,
+)
 from .management_link import ManagementError, Requests, Responses, check_paired
 from .nodes import Nodes, Terms
 from .routing import Routing
 from .session_out import SessionOut
 
 NODE_NAME = "rabbit@workbench"
+MAX_SEGMENT_OCTETS = 3_000_000_000
+FILTER_OCTETS = range(16, 256)
 
 
 class OwnNodes:
@@ -27,11 +36,13 @@ class OwnNodes:
     Args:
         nodes: of the broker.
         connection: who asks.
+        deprecated: whether queues may be declared that RabbitMQ is giving up.
     """
 
-    def __init__(self, nodes: Nodes, connection: str) -> None:
+    def __init__(self, nodes: Nodes, connection: str, *, deprecated: bool) -> None:
         self._nodes = nodes
         self._connection = connection
+        self._deprecated = deprecated
 
     @property
     def routing(self) -> Routing:
@@ -39,15 +50,10 @@ class OwnNodes:
         return self._nodes.routing
 
     def queue_info(self, name: str) -> QueueInfo | None:
-        """The queue, or None.
-
-        Raises:
-            QueueLockedError: it belongs to another connection.
-        """
+        """The queue, or None."""
         queue = self._nodes.queues.get(name)
         if queue is None:
             return None
-        self._check_lock(name)
         terms = self._nodes.terms[name]
         return QueueInfo(
             name=name,
@@ -74,57 +80,99 @@ class OwnNodes:
         """Make a queue; False if an equal one was there.
 
         Raises:
-            QueueLockedError: it belongs to another connection.
+            QueueLockedError: it belongs to another connection, or would.
             QueueConflictError: another one was there.
-            ValueError: the name or the arguments are not possible.
+            QueueArgumentError: the arguments are not possible.
+            QueuePropertyError: a queue of this type cannot be so.
         """
-        if name not in self._nodes.queues:
-            if name.startswith("amq."):
-                raise ValueError(f"queue name {name!r} begins with amq., which is reserved")
+        owner = self._connection if exclusive else None
+        there = self._nodes.terms.get(name)
+        if there is None:
+            read = QueueArguments.from_x(arguments)
+            self._check_properties(read.queue_type, durable, auto_delete, exclusive, arguments)
             terms = Terms(
-                durable=durable,
-                auto_delete=auto_delete,
-                owner=self._connection if exclusive else None,
-                arguments=dict(arguments),
+                durable=durable, auto_delete=auto_delete, owner=owner, arguments=dict(arguments)
             )
-            self._nodes.declare(name, QueueArguments.from_x(arguments), terms)
+            self._nodes.declare(name, read, terms)
             return True
-        self._check_lock(name)
-        there = self._nodes.terms[name]
-        given = {"durable": durable, "auto_delete": auto_delete, "exclusive": exclusive}
-        known = {
-            "durable": there.durable,
-            "auto_delete": there.auto_delete,
-            "exclusive": there.owner is not None,
-        }
-        for what, wanted in given.items():
-            _require_equal(name, what, known[what], wanted)
-        asked = QueueArguments.from_x(arguments).to_x()
-        present = self._nodes.queues[name].arguments.to_x()
-        for what in dict.fromkeys((*present, *asked)):
-            _require_equal(name, what, present.get(what), asked.get(what))
+        if there.owner != owner:
+            raise _locked(name)
+        _require_equal(name, "durable", there.durable, durable)
+        _require_equal(name, "auto_delete", there.auto_delete, auto_delete)
+        for x_name in legal_names(self._nodes.queues[name].arguments.queue_type):
+            _require_equal(name, x_name, there.arguments.get(x_name), arguments.get(x_name))
         return False
 
     def delete_queue(self, name: str) -> int:
         """Delete it and close its links; returns how many messages were ready."""
-        self._check_lock(name)
+        self.check_access(name)
         return self._nodes.delete(name)
 
     def purge_queue(self, name: str) -> int:
         """Delete its ready messages; returns how many."""
-        self._check_lock(name)
+        self.check_access(name)
         return self._nodes.purge(name)
 
-    def _check_lock(self, name: str) -> None:
+    def check_access(self, name: str) -> None:
+        """See that this connection may use a queue, if there is one.
+
+        Raises:
+            QueueLockedError: it belongs to another connection.
+        """
         if self._nodes.locked(name, self._connection):
-            raise QueueLockedError(
-                f"cannot obtain exclusive access to locked queue {name!r} in vhost '/': it belongs"
-                " to another connection"
+            raise _locked(name)
+
+    def _check_properties(
+        self,
+        queue_type: str,
+        durable: bool,
+        auto_delete: bool,
+        exclusive: bool,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """See that a queue can be so [`rabbit_queue_type_util.erl`, `rabbit_*_queue.erl`].
+
+        Raises:
+            QueuePropertyError: it cannot.
+        """
+        wrong: dict[str, bool] = {
+            "neither durable nor exclusive, which is deprecated; legal: durable or exclusive": (
+                not (durable or exclusive or self._deprecated)
             )
+        }
+        if queue_type == CLASSIC:
+            wrong["declared with x-queue-master-locator, which is deprecated; legal: without"] = (
+                "x-queue-master-locator" in arguments and not self._deprecated
+            )
+        else:
+            wrong |= {
+                "auto_delete; legal: false": auto_delete,
+                "exclusive; legal: false": exclusive,
+                "not durable; legal: durable": not durable,
+            }
+        segment = arguments.get("x-stream-max-segment-size-bytes", 0)
+        wrong[f"declared with segments of {segment} octets; legal: up to {MAX_SEGMENT_OCTETS}"] = (
+            segment > MAX_SEGMENT_OCTETS
+        )
+        size = arguments.get("x-stream-filter-size-bytes", FILTER_OCTETS[0])
+        wrong[
+            f"declared with a filter of {size} octets; legal: {FILTER_OCTETS[0]} to"
+            f" {FILTER_OCTETS[-1]}"
+        ] = size not in FILTER_OCTETS
+        for what, is_so in wrong.items():
+            if is_so:
+                raise QueuePropertyError(f"a {queue_type} queue cannot be {what}")
+
+
+def _locked(name: str) -> QueueLockedError:
+    return QueueLockedError(
+        f"cannot obtain exclusive access to locked queue {name!r} in vhost '/': it belongs to"
+        " another connection, or to all"
+    )
 
 
 def _require_equal(name: str, what: str, present: object, asked: object) -> None:
-    if present != asked:
+    if present != asked or isinstance(present, bool) != isinstance(asked, bool):
         raise QueueConflictError(
             f"inequivalent arg '{what}' for queue '{name}' in vhost '/': received {_plain(asked)}"
             f" but current is {_plain(present)}; legal: declare it with the same, or delete it"
@@ -144,10 +192,11 @@ class LinkPairs:
     Args:
         nodes: of the broker.
         connection: whose links these are.
+        deprecated: whether queues may be declared that RabbitMQ is giving up.
     """
 
-    def __init__(self, nodes: Nodes, connection: str) -> None:
-        self._management = Management(OwnNodes(nodes, connection))
+    def __init__(self, nodes: Nodes, connection: str, *, deprecated: bool) -> None:
+        self._management = Management(OwnNodes(nodes, connection, deprecated=deprecated))
         self._requests: dict[tuple[Session, str], Requests] = {}
         self._responses: dict[tuple[Session, str], Responses] = {}
 

@@ -1,8 +1,8 @@
 """RabbitMQ's management node: HTTP over AMQP, the part that official clients use.
 
 A request is a message whose `subject` is the method and whose `to` is the path; the response has
-the status as its `subject` [RabbitMQ `rabbit_amqp_management.erl`]. Here a request is looked at and
-answered; links, credit and messages on them are somebody else's.
+the status as its `subject`. Here a request is looked at and answered, in the order in which
+`rabbit_amqp_management.erl` looks; links, credit and messages on them are somebody else's.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from workbench.amqp.errors import DecodeError
 from workbench.amqp.messaging import (
     AmqpValue,
     ApplicationProperties,
@@ -24,15 +25,16 @@ from workbench.amqp.messaging import (
     decode_section,
     encode_message,
 )
-from workbench.amqp.values import Array, UInt, ULong
-from workbench.queues import QueueError
+from workbench.amqp.values import Array, Char, Float32, Long, MapPairs, Symbol, UInt, ULong
+from workbench.queues import QueueArgumentError, QueueError
 
-from .routing import Binding, Routing, RoutingError
+from .routing import ALTERNATE, DEFAULT, TYPES, Binding, Routing, RoutingError
 
 OK, CREATED, NO_CONTENT = 200, 201, 204
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT = 400, 403, 404, 409
-STATUS_OF = {"not-found": NOT_FOUND, "precondition-failed": CONFLICT, "access-refused": FORBIDDEN}
 ME = "$me"
+RESERVED = "amq."
+DEFAULT_TYPE = {"x-queue-type": "classic"}
 HASH_OCTETS = 6
 
 
@@ -62,6 +64,10 @@ class QueueConflictError(ValueError):
     """A queue that is there differs from what was declared; the text says in what."""
 
 
+class QueuePropertyError(ValueError):
+    """A queue of this type cannot be declared so; the text says what is legal."""
+
+
 class QueueLockedError(ValueError):
     """A queue belongs to another connection."""
 
@@ -88,8 +94,17 @@ class Host(Protocol):
         """Make a queue; False if an equal one was there.
 
         Raises:
+            QueueLockedError: it belongs to another connection, or would.
             QueueConflictError: another one was there.
-            ValueError: the arguments are not possible.
+            QueueArgumentError: the arguments are not possible.
+            QueuePropertyError: a queue of this type cannot be so.
+        """
+
+    def check_access(self, name: str) -> None:
+        """See that the client may use a queue, if there is one.
+
+        Raises:
+            QueueLockedError: it belongs to another connection.
         """
 
     def delete_queue(self, name: str) -> int:
@@ -97,6 +112,10 @@ class Host(Protocol):
 
     def purge_queue(self, name: str) -> int:
         """Delete its ready messages; returns how many."""
+
+
+Fields = Mapping[str, type | None]
+"""Legal fields of a body and the type of each; None is a map of arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +126,16 @@ class Response:
     body: Any = None
 
 
-class BadRequestError(ValueError):
-    """A request that is none; the text says why."""
+class RefusedRequestError(ValueError):
+    """A request that gets another status than success; the text says why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class UnexpectedRequestError(ValueError):
+    """A request for which there is no rule: RabbitMQ ends the session; the text says why."""
 
 
 class Management:
@@ -124,22 +151,20 @@ class Management:
         self._vhost = vhost
 
     def answer(self, request: bytes) -> bytes:
-        """The encoded response to an encoded request; a request that is none gets status 400.
+        """The encoded response to an encoded request.
 
         Raises:
-            DecodeError: the payload is no message at all.
+            UnexpectedRequestError: it is none that the node knows.
         """
-        sections = _sections(request)
-        properties = next((one for one in sections if isinstance(one, Properties)), Properties())
-        body = next((one.value for one in sections if isinstance(one, AmqpValue)), None)
+        properties, body = _request(request)
         try:
-            if properties.message_id is None:
-                raise BadRequestError("the request has no message-id")
-            response = self.handle(properties.subject or "", str(properties.to or ""), body)
-        except (BadRequestError, QueueLockedError) as error:
+            response = self.handle(str(properties.subject), str(properties.to), body)
+        except RefusedRequestError as refused:
+            response = Response(refused.status, str(refused))
+        except (QueueLockedError, QueuePropertyError) as error:
             response = Response(BAD_REQUEST, str(error))
-        except RoutingError as error:
-            response = Response(STATUS_OF[error.reason], str(error))
+        except (QueueConflictError, QueueArgumentError) as error:
+            response = Response(CONFLICT, str(error))
         answer: list[Section] = [
             Properties(subject=str(response.status), correlation_id=properties.message_id),
             ApplicationProperties({"http:response": "1.1"}),
@@ -147,54 +172,61 @@ class Management:
         ]
         return encode_message(answer)
 
-    def handle(self, method: str, path: str, body: Any) -> Response:
-        """Status and body for a method, a path and a decoded body.
+    def handle(self, method: str, target: str, body: Any) -> Response:
+        """Status and body for a method, a path with a query, and a decoded body.
 
         Raises:
-            BadRequestError: path or body are not understood.
-            RoutingError: an exchange or binding is not possible.
+            UnexpectedRequestError: there is no such method, path or kind of body.
+            RefusedRequestError: a name, a field or a value is not possible.
+            QueueLockedError, QueuePropertyError, QueueConflictError, QueueArgumentError: a queue
+                cannot be declared or used so.
         """
-        # Only a path and a query: whoever looks for a host in it trips over `//[`.
-        where, _, asked = path.partition("?")
+        path, asked = _split(target)
         for pattern, methods in _ROUTES:
-            found = pattern.fullmatch(where)
+            found = pattern.fullmatch(path)
             if found is None:
                 continue
             handler = methods.get(method)
             if handler is None:
                 legal = ", ".join(sorted(methods))
-                raise BadRequestError(f"no method {method!r} for {path}; legal: {legal}")
+                raise UnexpectedRequestError(f"no method {method!r} for {path}; legal: {legal}")
+            if method in ("GET", "DELETE") and body is not None:
+                raise UnexpectedRequestError(f"{method} {path} has a body; legal: null")
             names = [unquote(name) for name in found.groups()]
-            return handler(self, *names, query=dict(parse_qsl(asked, True)), body=body)
-        raise BadRequestError(f"no such path: {path}")
+            return handler(self, *names, path=path, query=asked, body=body)
+        raise UnexpectedRequestError(f"no such path: {path!r}")
 
     # -- queues -----------------------------------------------------------------------------
 
     def _get_queue(self, name: str, **_: Any) -> Response:
         info = self._host.queue_info(name)
         if info is None:
-            return Response(NOT_FOUND, f"no queue {name!r} in vhost {self._vhost!r}")
+            raise RefusedRequestError(NOT_FOUND, self._no_queue(name))
         return Response(OK, self._queue_map(info))
 
     def _put_queue(self, name: str, *, body: Any, **_: Any) -> Response:
-        wanted = _mapping(body)
-        try:
-            created = self._host.declare_queue(
-                name,
-                durable=_flag(wanted, "durable", True),
-                auto_delete=_flag(wanted, "auto_delete", False),
-                exclusive=_flag(wanted, "exclusive", False),
-                arguments={str(key): one for key, one in _arguments(wanted).items()},
-            )
-        except QueueConflictError as error:
-            return Response(CONFLICT, str(error))
-        except ValueError as error:
-            raise BadRequestError(str(error)) from error
+        wanted = _fields(body, "queue property", _QUEUE_FIELDS)
+        # The client need not say the type; it is told it in any case.
+        arguments = DEFAULT_TYPE | _arguments(wanted.get("arguments", {}))
+        if not name:
+            raise RefusedRequestError(BAD_REQUEST, "declare queue with empty name not allowed")
+        _check_line(name)
+        _check_reserved("queue", name)
+        if self._host.queue_info(name) is None:
+            _check_exchange_argument(arguments, "x-dead-letter-exchange")
+        created = self._host.declare_queue(
+            name,
+            durable=wanted.get("durable", True),
+            auto_delete=wanted.get("auto_delete", False),
+            exclusive=wanted.get("exclusive", False),
+            arguments=arguments,
+        )
         info = self._host.queue_info(name)
         assert info is not None
         return Response(CREATED if created else OK, self._queue_map(info))
 
     def _delete_queue(self, name: str, **_: Any) -> Response:
+        _check_line(name)
         # A queue that is not there is deleted already, as with RabbitMQ.
         there = self._host.queue_info(name) is not None
         count = self._host.delete_queue(name) if there else 0
@@ -202,12 +234,15 @@ class Management:
 
     def _purge_queue(self, name: str, **_: Any) -> Response:
         if self._host.queue_info(name) is None:
-            return Response(NOT_FOUND, f"no queue {name!r} in vhost {self._vhost!r}")
+            raise RefusedRequestError(NOT_FOUND, self._no_queue(name))
         try:
             count = self._host.purge_queue(name)
         except QueueError as error:
-            raise BadRequestError(str(error)) from None
+            raise RefusedRequestError(BAD_REQUEST, str(error)) from None
         return Response(OK, {"message_count": ULong(count)})
+
+    def _no_queue(self, name: str) -> str:
+        return f"no queue {name!r} in vhost {self._vhost!r}"
 
     def _queue_map(self, info: QueueInfo) -> dict[str, Any]:
         return {
@@ -227,66 +262,98 @@ class Management:
     # -- exchanges and bindings -------------------------------------------------------------
 
     def _put_exchange(self, name: str, *, body: Any, **_: Any) -> Response:
-        wanted = _mapping(body)
-        self._host.routing.declare(
-            name,
-            str(wanted.get("type", "direct")),
-            durable=_flag(wanted, "durable", True),
-            auto_delete=_flag(wanted, "auto_delete", False),
-            internal=_flag(wanted, "internal", False),
-            arguments=_arguments(wanted),
-        )
+        wanted = _fields(body, "exchange property", _EXCHANGE_FIELDS)
+        arguments = _arguments(wanted.get("arguments", {}))
+        kind = wanted.get("type", "direct")
+        if kind not in TYPES:
+            raise RefusedRequestError(
+                BAD_REQUEST, f"unknown exchange type {kind!r}; legal: {', '.join(TYPES)}"
+            )
+        _check_not_default(name)
+        if name not in self._host.routing.exchanges:
+            _check_line(name)
+            _check_reserved("exchange", name)
+            _check_exchange_argument(arguments, ALTERNATE)
+        try:
+            self._host.routing.declare(
+                name,
+                kind,
+                durable=wanted.get("durable", True),
+                auto_delete=wanted.get("auto_delete", False),
+                internal=wanted.get("internal", False),
+                arguments=arguments,
+            )
+        except RoutingError as error:
+            raise RefusedRequestError(CONFLICT, str(error)) from None
         return Response(NO_CONTENT)
 
     def _delete_exchange(self, name: str, **_: Any) -> Response:
+        _check_line(name)
+        _check_not_default(name)
+        _check_reserved("exchange", name)
         self._host.routing.delete(name)
         return Response(NO_CONTENT)
 
     def _post_binding(self, *, body: Any, **_: Any) -> Response:
-        wanted = _mapping(body)
-        destinations = [
-            (name in ("destination_exchange",), str(wanted[name]))
-            for name in ("destination_queue", "destination_exchange")
-            if name in wanted
-        ]
-        if "source" not in wanted or len(destinations) != 1:
-            raise BadRequestError(
-                "a binding needs source, and destination_queue or destination_exchange"
+        wanted = _fields(body, "binding field", _BINDING_FIELDS)
+        missing = {"source", "binding_key", "arguments"} - set(wanted)
+        to_exchange = "destination_queue" not in wanted
+        if missing or (to_exchange and "destination_exchange" not in wanted):
+            raise UnexpectedRequestError(
+                "a binding needs source, binding_key, arguments, and destination_queue or"
+                " destination_exchange"
             )
-        to_exchange, destination = destinations[0]
-        if not to_exchange and self._host.queue_info(destination) is None:
-            raise RoutingError("not-found", f"no queue {destination!r} in vhost {self._vhost!r}")
-        self._host.routing.bind(
-            Binding(
-                source=str(wanted["source"]),
-                destination=destination,
-                to_exchange=to_exchange,
-                key=str(wanted.get("binding_key", "")),
-                arguments=_pairs(_arguments(wanted)),
-            )
+        binding = Binding(
+            source=wanted["source"],
+            destination=wanted["destination_exchange" if to_exchange else "destination_queue"],
+            to_exchange=to_exchange,
+            key=wanted["binding_key"],
+            arguments=_pairs(_arguments(wanted["arguments"])),
         )
+        self._check_ends(binding.source, binding.destination, to_exchange)
+        if not to_exchange and self._host.queue_info(binding.destination) is None:
+            raise RefusedRequestError(BAD_REQUEST, self._no_queue(binding.destination))
+        try:
+            self._host.routing.bind(binding)
+        except RoutingError as error:
+            raise RefusedRequestError(BAD_REQUEST, str(error)) from None
         return Response(NO_CONTENT)
 
     def _get_bindings(self, *, query: Mapping[str, str], **_: Any) -> Response:
+        if "src" not in query or "key" not in query:
+            raise UnexpectedRequestError("bindings are asked for with src, key, and dstq or dste")
         to_exchange = "dste" in query
         destination = query.get("dste" if to_exchange else "dstq")
-        if "src" not in query or destination is None:
-            raise BadRequestError("bindings are asked for with src, and dstq or dste")
+        if destination is None:
+            raise RefusedRequestError(BAD_REQUEST, "missing 'dste' or 'dstq' in query")
+        self._check_ends(query["src"], destination, to_exchange)
         found = self._host.routing.bindings(
-            query["src"], destination, to_exchange=to_exchange, key=query.get("key")
+            query["src"], destination, to_exchange=to_exchange, key=query["key"]
         )
         return Response(OK, [self._binding_map(binding) for binding in found])
 
-    def _delete_binding(
-        self, source: str, kind: str, destination: str, key: str, digest: str, **_: Any
-    ) -> Response:
-        found = self._host.routing.bindings(
-            source, destination, to_exchange=kind == "dste", key=key
-        )
-        for binding in found:
-            if arguments_hash(binding.arguments) == digest:
+    def _delete_binding(self, *, path: str, **_: Any) -> Response:
+        segment = path.rpartition("/")[2]
+        found = _BINDING.fullmatch(segment)
+        if found is None:
+            raise RefusedRequestError(BAD_REQUEST, f"bad binding path segment {segment!r}")
+        source, kind, destination, key = (unquote(name) for name in found.groups()[:4])
+        to_exchange = kind == "dste"
+        self._check_ends(source, destination, to_exchange)
+        for binding in self._host.routing.bindings(
+            source, destination, to_exchange=to_exchange, key=key
+        ):
+            if arguments_hash(binding.arguments) == found["args"]:
                 self._host.routing.unbind(binding)
         return Response(NO_CONTENT)
+
+    def _check_ends(self, source: str, destination: str, to_exchange: bool) -> None:
+        for name in (source, *([destination] if to_exchange else [])):
+            _check_not_default(name)
+        for name in (source, destination):
+            _check_line(name)
+        if not to_exchange:
+            self._host.check_access(destination)
 
     def _binding_map(self, binding: Binding) -> dict[str, Any]:
         kind = "destination_exchange" if binding.to_exchange else "destination_queue"
@@ -304,32 +371,40 @@ class Management:
         }
 
     def _put_token(self, **_: Any) -> Response:
-        raise BadRequestError("OAuth tokens are not used here")
+        raise RefusedRequestError(BAD_REQUEST, "OAuth tokens are not used here")
 
 
 Handler = Callable[..., Response]
+_BOOLEANS = dict.fromkeys(("durable", "auto_delete"), bool)
+_QUEUE_FIELDS: Fields = {**_BOOLEANS, "exclusive": bool, "arguments": None}
+_EXCHANGE_FIELDS: Fields = {**_BOOLEANS, "internal": bool, "type": str, "arguments": None}
+_BINDING_FIELDS: Fields = {
+    **dict.fromkeys(("source", "destination_queue", "destination_exchange", "binding_key"), str),
+    "arguments": None,
+}
+_BINDING = re.compile(
+    r"src=([\w.~%-]+);(dst[qe])=([\w.~%-]+);key=([\w.~%-]*);args=(?P<args>[\w-]*)", re.ASCII
+)
+_URI = re.compile(r"(?:[\w.~!$&'()*+,;=:@/?#-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 _ROUTES: tuple[tuple[re.Pattern[str], dict[str, Handler]], ...] = (
     (
-        re.compile("/queues/([^/]+)"),
+        re.compile("/queues/([^/]*)"),
         {
             "GET": Management._get_queue,
             "PUT": Management._put_queue,
             "DELETE": Management._delete_queue,
         },
     ),
-    (re.compile("/queues/([^/]+)/messages"), {"DELETE": Management._purge_queue}),
+    (re.compile("/queues/([^/]*)/messages"), {"DELETE": Management._purge_queue}),
     (
-        re.compile("/exchanges/([^/]+)"),
+        re.compile("/exchanges/([^/]*)"),
         {"PUT": Management._put_exchange, "DELETE": Management._delete_exchange},
     ),
     (
         re.compile("/bindings"),
         {"POST": Management._post_binding, "GET": Management._get_bindings},
     ),
-    (
-        re.compile("/bindings/src=([^;/]*);(dstq|dste)=([^;/]*);key=([^;/]*);args=([^;/]*)"),
-        {"DELETE": Management._delete_binding},
-    ),
+    (re.compile("/bindings/[^/]*"), {"DELETE": Management._delete_binding}),
     (re.compile("/auth/tokens"), {"PUT": Management._put_token}),
 )
 
@@ -347,34 +422,130 @@ def arguments_hash(arguments: tuple[tuple[str, Any], ...]) -> str:
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def _mapping(body: Any) -> Mapping[str, Any]:
-    if body is None:
-        return {}
-    if not isinstance(body, Mapping):
-        raise BadRequestError(f"the body is to be a map, not {type(body).__name__}")
-    return {str(key): value for key, value in body.items()}
+def _request(request: bytes) -> tuple[Properties, Any]:
+    """Properties and body of a request; its sections may come in any order.
+
+    Raises:
+        UnexpectedRequestError: it is no message, or not addressed as a request is.
+    """
+    sections: list[Section] = []
+    at = 0
+    while at < len(request):
+        try:
+            section, at = decode_section(request, at)
+        except DecodeError as error:
+            raise UnexpectedRequestError(error.message) from None
+        sections.append(section)
+    properties = next((one for one in sections if isinstance(one, Properties)), None)
+    bodies = [one.value for one in sections if isinstance(one, AmqpValue)]
+    if properties is None or not bodies:
+        raise UnexpectedRequestError("a request has properties, and an amqp-value for its body")
+    if type(properties.to) is not str or type(properties.subject) is not str:
+        raise UnexpectedRequestError("a request has its path in `to` and its method in `subject`")
+    if properties.reply_to != ME:
+        raise UnexpectedRequestError(
+            f"a request has the reply-to {ME}, not {properties.reply_to!r}"
+        )
+    return properties, bodies[-1]
 
 
-def _flag(wanted: Mapping[str, Any], name: str, default: bool) -> bool:
-    value = wanted.get(name, default)
-    if not isinstance(value, bool):
-        raise BadRequestError(f"{name} is to be true or false, not {value!r}")
-    return value
+def _split(target: str) -> tuple[str, dict[str, str]]:
+    """Path and query of what a request is about."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        parts = None
+    if parts is None or _URI.fullmatch(target) is None:
+        raise RefusedRequestError(BAD_REQUEST, f"failed to normalize URI {target!r}")
+    return parts.path, dict(parse_qsl(parts.query, True))
 
 
-def _arguments(wanted: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _mapping(wanted.get("arguments"))
+def _fields(body: Any, what: str, legal: Fields) -> dict[str, Any]:
+    """The fields of a body, of which each is known and of its type."""
+    found = {}
+    for name, value in _items(body):
+        kind = legal.get(name) if type(name) is str and name in legal else Symbol
+        if kind is not None and type(value) is not kind:
+            raise RefusedRequestError(
+                BAD_REQUEST, f"bad {what} {name!r}: {value!r}; legal: {', '.join(legal)}"
+            )
+        found[name] = value
+    return found
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, MapPairs):
+        return list(value.pairs)
+    if not isinstance(value, Mapping):
+        raise UnexpectedRequestError(f"a map is wanted, not {value!r}")
+    return list(value.items())
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """Arguments as RabbitMQ keeps them."""
+    found = {}
+    for name, one in _items(value):
+        if not isinstance(name, str) or isinstance(name, Char):
+            raise RefusedRequestError(BAD_REQUEST, f"unsupported argument {name!r}: {one!r}")
+        found[str(name)] = _kept(one)
+    return found
+
+
+def _kept(value: Any) -> Any:
+    """A value as it comes back from a table of AMQP 0-9-1 [`mc_amqpl.erl:to_091`, `from_091`]."""
+    match value:
+        case None | bool() | Float32() | float():
+            return value
+        case Char():
+            pass
+        case Symbol():
+            return str(value)
+        case str():
+            return value
+        case ULong() if value <= Long.MAXIMUM:
+            return Long(value)
+        case int():
+            return value
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                return value
+        case Array():
+            return [_kept(one) for one in value.items]
+        case list():
+            return [_kept(one) for one in value]
+        case Mapping() | MapPairs():
+            return {Symbol(str(name)): _kept(one) for name, one in _items(value)}
+    raise UnexpectedRequestError(f"no argument can be {value!r}")
+
+
+def _check_line(name: str) -> None:
+    if "\n" in name or "\r" in name:
+        raise RefusedRequestError(
+            BAD_REQUEST, f"bad name {name!r}: line feed and carriage return are not allowed"
+        )
+
+
+def _check_reserved(what: str, name: str) -> None:
+    if name.startswith(RESERVED):
+        raise RefusedRequestError(
+            FORBIDDEN, f"{what} {name!r} starts with reserved prefix {RESERVED!r}"
+        )
+
+
+def _check_not_default(exchange: str) -> None:
+    if exchange == DEFAULT:
+        raise RefusedRequestError(FORBIDDEN, "operation not permitted on the default exchange")
+
+
+def _check_exchange_argument(arguments: Mapping[str, Any], name: str) -> None:
+    exchange = arguments.get(name, DEFAULT)
+    if not isinstance(exchange, str):
+        raise RefusedRequestError(
+            BAD_REQUEST, f"{name} is {exchange!r}; legal: the name of an exchange"
+        )
 
 
 def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(arguments.items(), key=lambda pair: pair[0]))
-
-
-def _sections(request: bytes) -> list[Section]:
-    """The request's sections, in any order: RabbitMQ's own client writes a null body first."""
-    found: list[Section] = []
-    at = 0
-    while at < len(request):
-        section, at = decode_section(request, at)
-        found.append(section)
-    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
-from workbench.amqp.errors import DecodeError, ErrorCondition
+from workbench.amqp.errors import ErrorCondition
 from workbench.amqp.link import Link
 from workbench.amqp.messaging import Source, Target
 from workbench.amqp.performatives import Error, Flow, ReceiverSettleMode, SenderSettleMode
@@ -22,7 +22,7 @@ from workbench.presets import Preset
 from workbench.queues import Deliver, Stored
 
 from .addresses import MANAGEMENT
-from .management import Management
+from .management import Management, UnexpectedRequestError
 from .session_out import SessionOut
 
 CREDIT, REGRANT_AT = 8, 4
@@ -109,11 +109,12 @@ class Requests:
             )
         try:
             answer = self._management.answer(delivery.payload)
-        except DecodeError as error:
-            raise ManagementError(ErrorCondition.INTERNAL_ERROR, error.message) from None
-        responses.answer(answer)
+        except UnexpectedRequestError as error:
+            raise ManagementError(ErrorCondition.INTERNAL_ERROR, str(error)) from None
+        responses.check(answer)
         if self.link.attached and self.link.credit <= REGRANT_AT:
-            self.link.grant(CREDIT)
+            self.link.grant(CREDIT)  # before the response, which waits in the session's line
+        responses.answer(answer)
 
     def detach(self) -> int:
         """The link is gone; the other half waits for another."""
@@ -160,11 +161,11 @@ class Responses:
             properties=attach.properties,
         )
 
-    def answer(self, response: bytes) -> None:
-        """Put a response into the session's line.
+    def check(self, response: bytes) -> None:
+        """See that the client takes a response of this size.
 
         Raises:
-            ManagementError: it is larger than the client takes.
+            ManagementError: it is larger.
         """
         attach = self.link.remote_attach
         limit = 0 if attach is None else attach.max_message_size or 0
@@ -174,6 +175,9 @@ class Responses:
                 f"the response has {len(response)} octets, the receiver's max-message-size is"
                 f" {limit}",
             )
+
+    def answer(self, response: bytes) -> None:
+        """Put a response into the session's line."""
         self._waiting += 1
         stored = Stored(message_id=0, payload=response)
         self._out.push(self, Deliver(consumer=MANAGEMENT, message=stored, settled=True))

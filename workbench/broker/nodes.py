@@ -66,15 +66,24 @@ class Nodes:
     # -- queues -------------------------------------------------------------------------------
 
     def declare(
-        self, name: str, arguments: QueueArguments | None = None, terms: Terms = PLAIN
+        self, name: str, arguments: QueueArguments | None = None, terms: Terms | None = None
     ) -> QueueProcess:
-        """The queue of that name; made if there is none."""
+        """The queue of that name; made if there is none.
+
+        Args:
+            name: of the queue.
+            arguments: what kind of queue it is.
+            terms: how it was declared; None: durable, and with these arguments.
+        """
         queue = self.queues.get(name)
         if queue is not None:
             queue.touch()
         else:
-            queue = self.queues[name] = self._make(name, arguments or QueueArguments())
-            self.terms[name] = terms
+            arguments = arguments or QueueArguments()
+            queue = self.queues[name] = self._make(name, arguments)
+            self.terms[name] = terms or Terms(
+                arguments={"x-queue-type": arguments.queue_type, **arguments.to_x()}
+            )
         return queue
 
     def generated_name(self, prefix: str) -> str:

@@ -256,12 +256,16 @@ class Routing:
                     self.delete(exchange.name)  # and with it what leads to it
 
     def _require_equal(self, there: Exchange, wanted: Exchange) -> None:
-        for name in ("type", "durable", "auto_delete", "internal", "arguments"):
-            if getattr(there, name) != getattr(wanted, name):
+        """Other arguments than the alternate exchange may differ, as with RabbitMQ."""
+        compared = ("type", "durable", "auto_delete", "internal")
+        pairs = {name: (getattr(there, name), getattr(wanted, name)) for name in compared}
+        pairs[ALTERNATE] = (there.arguments.get(ALTERNATE), wanted.arguments.get(ALTERNATE))
+        for name, (present, asked) in pairs.items():
+            if present != asked:
                 raise RoutingError(
                     "precondition-failed",
-                    f"exchange {there.name!r} is there with {name} {getattr(there, name)!r}, asked"
-                    f" for is {getattr(wanted, name)!r}",
+                    f"exchange {there.name!r} is there with {name} {present!r}, asked"
+                    f" for is {asked!r}",
                 )
 
 

@@ -110,6 +110,12 @@ class RabbitMq43(Preset):
     addresses_v1: bool = other(
         "addresses_v1", False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
     )
+    deprecated_queues: bool = other(
+        "deprecated_queues",
+        False,
+        "RabbitMQ deprecated_features.permit.transient_nonexcl_queues and queue_master_locator:"
+        " off in 4.3",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,4 +165,10 @@ class RabbitMq40(RabbitMq43):
     durable_unless_said: bool = other("durable_unless_said", True, "mc_amqp.erl:get_property, 4.0")
     addresses_v1: bool = other(
         "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
+    )
+    deprecated_queues: bool = other(
+        "deprecated_queues",
+        True,
+        "RabbitMQ deprecated_features.permit.transient_nonexcl_queues and queue_master_locator:"
+        " on in 4.0",
     )

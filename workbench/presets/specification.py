@@ -388,6 +388,14 @@ class Preset:
         " name a queue, and make it",
     )
 
+    deprecated_queues: bool = _number(
+        True,
+        unit="yes or no",
+        source="ours; the specification knows no queues",
+        doc="a queue may be declared that is neither durable nor exclusive, or with"
+        " x-queue-master-locator",
+    )
+
     @property
     def credit_regrant_at(self) -> int:
         """Credit at which a publisher is granted again."""

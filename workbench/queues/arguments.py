@@ -22,23 +22,32 @@ MS_OF_UNIT = {"s": 1000, "m": 60_000, "h": 3_600_000, "D": 86_400_000}
 MS_OF_UNIT |= {"M": 30 * MS_OF_UNIT["D"], "Y": 365 * MS_OF_UNIT["D"]}
 _AGE = re.compile(r"([0-9]+)([YMDhms])")
 
-# RabbitMQ's `rabbit_misc:check_expiry`: a timer of the Erlang machine takes no more.
-EXPIRY_LIMIT_MS = 4294967295
+# RabbitMQ's `rabbit_misc:check_expiry`: ten years.
+EXPIRY_LIMIT_MS = 315_360_000_000
+MAX_PRIORITY = 255
 
-# Known to RabbitMQ, about where and how messages are stored: legal, and without effect here.
-STORAGE: dict[str, tuple[str, ...]] = {
-    "x-queue-mode": (CLASSIC,),
-    "x-queue-version": (CLASSIC,),
-    "x-queue-master-locator": (CLASSIC,),
-    "x-queue-leader-locator": QUEUE_TYPES,
-    "x-max-in-memory-length": (QUORUM,),
-    "x-max-in-memory-bytes": (QUORUM,),
-    "x-quorum-initial-group-size": (QUORUM,),
-    "x-quorum-target-group-size": (QUORUM,),
-    "x-dead-letter-strategy": (QUORUM,),
-    "x-initial-cluster-size": (STREAM,),
-    "x-stream-max-segment-size-bytes": (STREAM,),
-    "x-stream-filter-size-bytes": (STREAM,),
+# Known to RabbitMQ, about where and how messages are stored, or what is not done here: legal, and
+# without effect. The type and the least, or the values, that RabbitMQ looks at come second.
+STORAGE: dict[str, tuple[tuple[str, ...], int | tuple[object, ...] | None]] = {
+    "x-queue-mode": ((CLASSIC,), None),
+    "x-queue-version": ((CLASSIC,), (1, 2)),
+    "x-queue-master-locator": ((CLASSIC,), None),
+    "x-queue-leader-locator": (
+        QUEUE_TYPES,
+        ("client-local", "balanced", "random", "least-leaders", "min-masters"),
+    ),
+    "x-max-in-memory-length": ((QUORUM,), 0),
+    "x-max-in-memory-bytes": ((QUORUM,), 0),
+    "x-quorum-initial-group-size": ((QUORUM,), 1),
+    "x-dead-letter-strategy": ((QUORUM,), ("at-most-once", "at-least-once")),
+    "x-consumer-timeout": ((QUORUM,), 0),
+    "x-consumer-disconnected-timeout": ((QUORUM,), 0),
+    "x-delayed-retry-type": ((QUORUM,), None),
+    "x-delayed-retry-min": ((QUORUM,), None),
+    "x-delayed-retry-max": ((QUORUM,), None),
+    "x-initial-cluster-size": ((STREAM,), 1),
+    "x-stream-max-segment-size-bytes": ((STREAM,), 0),
+    "x-stream-filter-size-bytes": ((STREAM,), 0),
 }
 
 
@@ -70,6 +79,7 @@ class QueueArguments:
         dead_letter_exchange: `x-dead-letter-exchange`, `""` being the default exchange.
         dead_letter_routing_key: `x-dead-letter-routing-key`; None keeps the message's own.
         delivery_limit: `x-delivery-limit`, deliveries that may fail.
+        max_priority: `x-max-priority`: messages of a higher priority go first, up to this one.
         max_age_ms: `x-max-age`, ms after which a stream may drop a message.
 
     Raises:
@@ -128,6 +138,9 @@ class QueueArguments:
         doc="deliveries that may fail; -1 is no limit",
         least=-1,
     )
+    max_priority: int | None = _argument(
+        None, "x-max-priority", int, types=(CLASSIC,), doc="the highest priority of a message"
+    )
     max_age_ms: int | None = _argument(
         None, "x-max-age", str, types=(STREAM,), doc="how old a message may get, such as 7D or 30s"
     )
@@ -149,8 +162,12 @@ class QueueArguments:
         ):
             if limit is not None and limit > EXPIRY_LIMIT_MS:
                 raise QueueArgumentError(
-                    f"{x_name} {limit} ms is too long for a timer; legal: up to {EXPIRY_LIMIT_MS}"
+                    f"{x_name} {limit} ms is too long; legal: up to {EXPIRY_LIMIT_MS}"
                 )
+        if self.max_priority is not None and self.max_priority > MAX_PRIORITY:
+            raise QueueArgumentError(
+                f"x-max-priority {self.max_priority} is too large; legal: 0 to {MAX_PRIORITY}"
+            )
         if self.dead_letter_routing_key is not None and self.dead_letter_exchange is None:
             raise QueueArgumentError(
                 "x-dead-letter-routing-key without x-dead-letter-exchange: there is no exchange to"
@@ -168,25 +185,24 @@ class QueueArguments:
         """The arguments that a client gave.
 
         Args:
-            mapping: RabbitMQ's names to values; what concerns storage alone is read over.
+            mapping: RabbitMQ's names to values; what concerns storage alone is checked and read
+                over, and so is a name that no type of queue knows.
 
         Raises:
-            QueueArgumentError: a name is not known or not for this type of queue, a value has the
-                wrong type or is out of range, or two of them contradict each other.
+            QueueArgumentError: a name is not for this type of queue, a value has the wrong type
+                or is out of range, or two of them contradict each other.
         """
         known = {item.metadata["x_name"]: item for item in fields(cls)}
         queue_type = _one_of("x-queue-type", mapping.get("x-queue-type", CLASSIC), QUEUE_TYPES)
         values: dict[str, Any] = {}
         for x_name, value in mapping.items():
             if x_name in STORAGE:
-                _check_type(x_name, queue_type, STORAGE[x_name])
+                types, legal = STORAGE[x_name]
+                _check_type(x_name, queue_type, types)
+                _check_storage(x_name, value, legal)
+            item = known.get(x_name)
+            if item is None:
                 continue
-            if x_name not in known:
-                raise QueueArgumentError(
-                    f"{x_name} is no argument of a queue here; legal for a {queue_type} queue:"
-                    f" {', '.join(legal_names(queue_type))}"
-                )
-            item = known[x_name]
             _check_type(x_name, queue_type, item.metadata["types"])
             _check_kind(x_name, value, item.metadata["kind"], item.metadata["least"])
             values[item.name] = _age_ms(value) if x_name == "x-max-age" else value
@@ -207,7 +223,18 @@ class QueueArguments:
 def legal_names(queue_type: str) -> tuple[str, ...]:
     """RabbitMQ's names of the arguments that a queue of this type takes."""
     ours = {item.metadata["x_name"]: item.metadata["types"] for item in fields(QueueArguments)}
-    return tuple(name for name, types in (ours | STORAGE).items() if queue_type in types)
+    others = {x_name: types for x_name, (types, _) in STORAGE.items()}
+    return tuple(name for name, types in (ours | others).items() if queue_type in types)
+
+
+def _check_storage(x_name: str, value: Any, legal: int | tuple[object, ...] | None) -> None:
+    if isinstance(legal, int):
+        _check_kind(x_name, value, int, legal)
+    elif legal is not None:
+        _check_kind(x_name, value, type(legal[0]), 0)
+        if value not in legal:
+            listed = ", ".join(map(str, legal))
+            raise QueueArgumentError(f"{x_name} {value!r} is unknown; legal: {listed}")
 
 
 def _one_of(x_name: str, value: Any, legal: tuple[str, ...]) -> str:

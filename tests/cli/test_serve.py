@@ -107,6 +107,21 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
         refused(capsys, "--port", str(port), code=1, telling=f"port {port}")
 
 
+LET_IN = (
+    "A client has to begin with SASL; one that does not is refused",
+    "ANONYMOUS is let in, and PLAIN as guest with the password guest",
+    "PLAIN as one of those users, and nobody else",
+)
+
+
+def test_help_and_documentation_say_who_is_let_in(capsys):
+    """In the same words; `tests/net/test_live.py` shows that it is so."""
+    assert main(["serve", "--help"]) == 0
+    documentation = (REPO / "docs" / "clients.md").read_text(encoding="utf-8").replace("`", "")
+    for text in (capsys.readouterr().out, documentation):
+        assert [words for words in LET_IN if words not in " ".join(text.split())] == []
+
+
 def test_with_users_nobody_else_is_let_in():
     """ANONYMOUS is not offered once users are given [5.3.3]."""
     with served("--user", "ann:secret") as (_, address):

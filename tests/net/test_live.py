@@ -6,6 +6,8 @@ import socket
 import pytest
 
 from tests.patience import TIMEOUT_S
+from workbench.amqp.framing import Frame, encode_item
+from workbench.amqp.performatives import SaslInit
 from workbench.net import Limits, ListenError, LiveBroker
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
@@ -89,3 +91,41 @@ def test_after_stop_nobody_listens_and_stopping_again_is_harmless():
     assert not broker.running
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)
+
+
+HEADER = b"AMQP\x00\x01\x00\x00"
+SASL_HEADER = b"AMQP\x03\x01\x00\x00"
+ENTRANCES = {
+    "no SASL": None,
+    "ANONYMOUS": SaslInit(mechanism="ANONYMOUS"),
+    "guest": SaslInit(mechanism="PLAIN", initial_response=b"\0guest\0guest"),
+    "guest with another password": SaslInit(mechanism="PLAIN", initial_response=b"\0guest\0secret"),
+    "ann": SaslInit(mechanism="PLAIN", initial_response=b"\0ann\0secret"),
+}
+
+
+@pytest.mark.parametrize(
+    ("users", "welcome"),
+    [(None, {"ANONYMOUS", "guest"}), ({"ann": "secret"}, {"ann"})],
+    ids=["nobody named", "ann"],
+)
+def test_who_is_let_in(users, welcome):
+    """ANONYMOUS and guest:guest, or those who are named alone; without SASL nobody."""
+    with LiveBroker("rmq4.3", users=users) as broker:
+        assert {name for name, init in ENTRANCES.items() if let_in(broker, init)} == welcome
+
+
+def let_in(broker, init):
+    """Whether a client that begins so gets the header of AMQP."""
+    with socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S) as client:
+        client.sendall(
+            HEADER if init is None else SASL_HEADER + encode_item(Frame(0, init)) + HEADER
+        )
+        said = b""
+        with contextlib.suppress(ConnectionResetError):
+            while octets := client.recv(65536):
+                said += octets
+                if said.endswith(HEADER):
+                    return True
+        assert said.startswith(SASL_HEADER)
+        return False

@@ -21,8 +21,12 @@ Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 Any AMQP 1.0 client can connect. Under the preset spec a queue is made when a link to its name is
 first attached; under RabbitMQ's presets name queues with --queue (their address is /queues/NAME),
 or let a client declare them through /management. The address of the broker goes to stdout, what
-happens to stderr. Without --user everybody is let in, and only this machine can connect; another
---host needs --allow-remote, and then --tls or --user.
+happens to stderr. Only this machine can connect; another --host needs --allow-remote, and then
+--tls or --user.
+
+A client has to begin with SASL; one that does not is refused, as rhea does without a username.
+Without --user, ANONYMOUS is let in, and PLAIN as guest with the password guest; with --user, PLAIN
+as one of those users, and nobody else.
 
   workbench serve
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
@@ -89,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME:PASSWORD",
         dest="users",
-        help="who may connect, and nobody else; may be given several times",
+        help="who may connect with SASL PLAIN, and nobody else; may be given several times",
     )
     parser.add_argument(
         "--tls", nargs=2, metavar=("CERT", "KEY"), help="PEM files of a certificate and its key"

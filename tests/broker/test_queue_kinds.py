@@ -410,6 +410,24 @@ def test_a_stream_is_read_from_where_the_filter_says(preset, place, first) -> No
 
 
 @ALL
+@pytest.mark.parametrize(
+    ("after_ms", "first"), [(-10, 0), (0, 0), (500, 3), (1_000, 3), (2_000, 6)]
+)
+def test_a_timestamp_is_one_since_1970(preset, after_ms, first) -> None:
+    """Three messages at the beginning of a run on a certain day, three a second later."""
+    began_ms = 1_795_305_600_000
+    rig, _, session = filled(preset, 3)
+    rig.clock.epoch_us = began_ms * 1000
+    rig.clock.call_at(1_000_000, lambda: None)
+    rig.rest()
+    send(rig, rig.sender(session, name="later"), "3", "4", "5")
+    link = rig.receiver(session, at(Timestamp(began_ms + after_ms)))
+    link.grant(9)
+    rig.rest()
+    assert got(link) == [str(number) for number in range(first, 6)]
+
+
+@ALL
 def test_without_a_filter_a_stream_is_read_from_its_end(preset) -> None:
     """`next` is the default; a plain value, not described, is read where RabbitMQ permits it."""
     rig, client, session = filled(preset, 3)

@@ -360,6 +360,47 @@ def test_a_quorum_queue_hands_out_the_highest_priority_first(preset, kind, order
     assert " ".join(got(link)) == order
 
 
+# -- priorities -----------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_classic_queue_with_priorities_hands_out_the_highest_first(preset) -> None:
+    """Above the highest counts as that, none as 0; what comes back goes to its old place."""
+    rig = rig_of(preset, "classic", max_priority=5)
+    _, session = rig.raw()
+    sender = rig.sender(session)
+    for number, priority in enumerate((None, 0, 3, 9, 5, 3)):
+        header = {} if priority is None else {"priority": priority}
+        send(rig, sender, str(number), **header)
+    link = rig.receiver(session, name="first")
+    link.grant(4)
+    rig.rest()
+    assert got(link) == ["3", "4", "2", "5"]
+    link.close()
+    rig.rest()
+    again = rig.receiver(session, name="again")
+    again.grant(9)
+    rig.rest()
+    assert got(again) == ["3", "4", "2", "5", "0", "1"]
+
+
+@BOTH
+def test_a_limit_drops_the_highest_priority_and_a_ttl_looks_at_it_alone(preset) -> None:
+    """The head is the oldest of the highest priority, as in `rabbit_priority_queue.erl`."""
+    rig = rig_of(preset, "classic", max_priority=5, max_length=2)
+    _, session = rig.raw()
+    sender = rig.sender(session)
+    send(rig, sender, "high", priority=5)
+    send(rig, sender, "low", ttl=1)
+    send(rig, sender, "middle", priority=2)
+    wait(rig, 10)
+    assert rig.queue().ready == 2
+    link = rig.receiver(session)
+    link.grant(9)
+    rig.rest()
+    assert got(link) == ["middle"]
+
+
 # -- streams --------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from .addresses import queue_name
 from .connection import BrokerConnection
 from .dead_letters import DeadLetters
 from .nodes import Nodes
+from .payload import priority_in
 from .queue_process import QueueProcess
 
 if TYPE_CHECKING:  # quorum queues are loaded with the first of them: a start is quicker without
@@ -123,7 +124,7 @@ class Broker:
         else:
             process = QueueProcess(
                 self.clock,
-                make_queue(name, arguments, self.clock.now_us),
+                make_queue(name, arguments, self.clock.now_us, priority_in),
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self.tap,

@@ -52,6 +52,18 @@ def _header(octets: bytes) -> Header | None:
     return header if isinstance(header, Header) else None
 
 
+def priority_in(message: Stored) -> int:
+    """The header's priority [3.2.1]; 0 without one, as in RabbitMQ's classic queues."""
+    payload = message.payload
+    if message.message_format != 0 or not payload.startswith(HEADER_BEGINS):
+        return 0
+    try:
+        header, _ = decode_section(payload)
+    except DecodeError:
+        return 0
+    return (header.priority or 0) if isinstance(header, Header) else 0
+
+
 def headers_in(sections: Iterable[Section]) -> Mapping[str, Any]:
     """The application-properties, which headers exchanges look at; empty if there are none."""
     found = next((one for one in sections if isinstance(one, ApplicationProperties)), None)

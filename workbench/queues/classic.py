@@ -3,7 +3,8 @@
 Rules, checked by a property test after every command:
 
 1. ready + unsettled + terminal == enqueued: a message is in exactly one of these places.
-2. Messages are handed out in the order they came; what comes back goes to its old place.
+2. Messages are handed out in the order they came, or by priority if the queue was declared so;
+   what comes back goes to its old place.
 3. A consumer gets no more than its credit, and credit is absolute [AMQP 1.0, 2.6.7].
 4. No more is ready than the limits allow, and nothing is handed out that is too old.
 5. Of the consumers that can take a message, one of the highest priority gets it.
@@ -53,7 +54,7 @@ from .base import (
 from .consumers import Consumer, Consumers
 from .drafts import draft_of
 from .limits import EXPIRED, MAXLEN, PURGED, REJECTED, US_PER_MS, Limits
-from .ready import Ready
+from .ready import PriorityOf, Ready, ReadyByPriority, no_priority
 
 NO_META = Meta()
 _NO_ANNOTATIONS: dict[Any, Any] = {}
@@ -68,15 +69,21 @@ class ClassicQueue:
         name: of the queue.
         arguments: how it was declared.
         created_us: when.
+        priority_of: a message, for a queue that was declared with priorities.
     """
 
     def __init__(
-        self, name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: int = 0
+        self,
+        name: str,
+        arguments: QueueArguments = NO_ARGUMENTS,
+        created_us: int = 0,
+        priority_of: PriorityOf = no_priority,
     ) -> None:
         self.name = name
         self.arguments = arguments
         self.single_active = arguments.single_active_consumer
-        self._ready = Ready()
+        highest = arguments.max_priority
+        self._ready = Ready() if highest is None else ReadyByPriority(highest, priority_of)
         self._limits = Limits(arguments)
         self._consumers = Consumers(name, single_active=self.single_active)
         self._enqueued = 0

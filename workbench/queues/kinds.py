@@ -5,25 +5,33 @@ from __future__ import annotations
 from .arguments import CLASSIC, NO_ARGUMENTS, STREAM, QueueArgumentError, QueueArguments
 from .classic import ClassicQueue
 from .protocol import Queue
+from .ready import PriorityOf, no_priority
 from .stream import StreamQueue
 
-KINDS: dict[str, type[ClassicQueue] | type[StreamQueue]] = {
-    CLASSIC: ClassicQueue,
-    STREAM: StreamQueue,
-}
 
-
-def make_queue(name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: int = 0) -> Queue:
+def make_queue(
+    name: str,
+    arguments: QueueArguments = NO_ARGUMENTS,
+    created_us: int = 0,
+    priority_of: PriorityOf = no_priority,
+) -> Queue:
     """A queue of the type that its arguments name.
+
+    Args:
+        name: of the queue.
+        arguments: how it is declared.
+        created_us: when.
+        priority_of: a message; classic queues may be declared to heed it.
 
     Raises:
         QueueArgumentError: it is a quorum queue, which is no single machine but a group of
             replicas.
     """
-    kind = KINDS.get(arguments.queue_type)
-    if kind is None:
-        raise QueueArgumentError(
-            f"a {arguments.queue_type} queue is no single machine; legal here: {', '.join(KINDS)};"
-            " a broker makes it of replicas"
-        )
-    return kind(name, arguments, created_us)
+    if arguments.queue_type == CLASSIC:
+        return ClassicQueue(name, arguments, created_us, priority_of)
+    if arguments.queue_type == STREAM:
+        return StreamQueue(name, arguments, created_us)
+    raise QueueArgumentError(
+        f"a {arguments.queue_type} queue is no single machine; legal here: {CLASSIC}, {STREAM};"
+        " a broker makes it of replicas"
+    )

@@ -1,11 +1,19 @@
-"""The messages of a classic queue that wait for a consumer, oldest first."""
+"""The messages of a classic queue that wait for a consumer: oldest first, or by priority."""
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 
 from .base import Stored
+
+PriorityOf = Callable[[Stored], int]
+
+
+def no_priority(_: Stored) -> int:
+    """0, the lowest."""
+    return 0
 
 
 class Ready:
@@ -72,3 +80,61 @@ class Ready:
         self._fresh.clear()
         self.octets = 0
         return gone
+
+
+class ReadyByPriority(Ready):
+    """The same, a line for each priority: the highest first, in it the oldest.
+
+    So a limit drops messages of the highest priority first, and what is too old goes from the head
+    of the highest alone, as in `rabbit_priority_queue.erl`.
+
+    Args:
+        highest: priority; what is above it counts as this.
+        priority_of: a message.
+    """
+
+    def __init__(self, highest: int, priority_of: PriorityOf) -> None:
+        super().__init__()
+        self._lines = [Ready() for _ in range(max(1, highest) + 1)]
+        self._priority_of = priority_of
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, message: Stored) -> None:
+        """A new one, younger than all."""
+        self._line(message).append(message)
+        self._changed(message, 1)
+
+    def put_back(self, message: Stored) -> None:
+        """One that was handed out."""
+        self._line(message).put_back(message)
+        self._changed(message, 1)
+
+    def head(self) -> Stored | None:
+        """The oldest of the highest priority."""
+        return next((line.head() for line in self._lines if len(line)), None)
+
+    def oldest_for(self, consumer: str) -> Stored | None:
+        """The oldest of the highest priority that the consumer has not barred."""
+        found = (line.oldest_for(consumer) for line in self._lines if len(line))
+        return next((message for message in found if message is not None), None)
+
+    def take(self, message: Stored) -> None:
+        """Take one out."""
+        self._line(message).take(message)
+        self._changed(message, -1)
+
+    def clear(self) -> list[Stored]:
+        """Take all out, the highest priority first."""
+        self._count = self.octets = 0
+        return [message for line in self._lines for message in line.clear()]
+
+    def _line(self, message: Stored) -> Ready:
+        highest = len(self._lines) - 1
+        return self._lines[highest - min(self._priority_of(message), highest)]
+
+    def _changed(self, message: Stored, count: int) -> None:
+        self._count += count
+        self.octets += count * len(message.payload)

@@ -241,6 +241,28 @@ def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
 
 
 @BOTH
+def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) -> None:
+    """What was sent before it counts, though it is not yet in the queue; later requests wait."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    rig.rest()
+    requests, responses = client.pair()
+    client.request(requests, "PUT", "/queues/q", {"arguments": {"x-queue-type": "quorum"}})
+    rig.rest()
+    assert len(client.take(responses)) == 1
+    publisher = client.sender("p", "/queues/q")
+    rig.rest()
+    for number in range(5):
+        client.send(publisher, proton.Message(body=number))
+    client.request(requests, "DELETE", "/queues/q/messages")
+    client.request(requests, "GET", "/queues/q")
+    rig.rest()
+    purged, looked = client.take(responses)
+    assert purged.body == {"message_count": 5}
+    assert looked.body["message_count"] == 0
+
+
+@BOTH
 def test_responses_wait_for_the_clients_window_and_count_against_its_credit(preset) -> None:
     """With the window closed they wait in the session's line; the third finds no credit left."""
     rig = rig_of(preset)

@@ -57,7 +57,10 @@ class Attaching:
         self._hosts = hosts
         self._termini = conduct.termini(broker.nodes, owner.name)
         self._pairs = LinkPairs(
-            broker.nodes, owner.name, deprecated=broker.preset.deprecated_queues
+            broker.nodes,
+            owner.name,
+            owner.unanswered,
+            deprecated=broker.preset.deprecated_queues,
         )
         self._made: dict[Link, str] = {}  # queues that were made for a link alone
 

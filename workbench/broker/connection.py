@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from workbench.amqp.connection import Connection
-from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
+from workbench.amqp.delivery import OutgoingDelivery
 from workbench.amqp.errors import DecodeError, ErrorCondition
 from workbench.amqp.events import (
     DeliveriesUpdated,
@@ -249,7 +249,7 @@ class BrokerConnection(ConnectionNotes):
             else:
                 self.amqp.answer(fault)
         elif isinstance(host, Requests):
-            self._request(host, delivery)
+            host.received(delivery)
         if opened and link.session.can_emit():
             link.session.flow()
         if not early:
@@ -294,12 +294,9 @@ class BrokerConnection(ConnectionNotes):
             self.confirmed,
         )
 
-    def _request(self, host: Requests, delivery: IncomingDelivery) -> None:
-        """A request to the management node; one that cannot be answered ends the session."""
-        try:
-            host.received(delivery)
-        except ManagementError as fault:
-            self.amqp.answer(host.link.session.violated(fault.condition, str(fault)))
+    def unanswered(self, session: Session, fault: ManagementError) -> None:
+        """A request to the management node that cannot be answered ends the session."""
+        self.amqp.answer(session.violated(fault.condition, str(fault)))
 
     def _numbers_of(self, session: Session) -> Preset:
         """The preset as it was when the session began: RabbitMQ's sessions read it then."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.amqp.errors import ErrorCondition
@@ -20,7 +20,7 @@ from .management import (
     QueueLockedError,
     QueuePropertyError,
 )
-from .management_link import ManagementError, Requests, Responses, check_paired
+from .management_link import ManagementError, Requests, Responses, Unanswered, check_paired
 from .nodes import Nodes, Terms
 from .routing import Routing
 from .session_out import SessionOut
@@ -108,10 +108,10 @@ class OwnNodes:
         self.check_access(name)
         return self._nodes.delete(name)
 
-    def purge_queue(self, name: str) -> int:
-        """Delete its ready messages; returns how many."""
+    def purge_queue(self, name: str, done: Callable[[int], None]) -> None:
+        """Delete its ready messages; `done` is told how many."""
         self.check_access(name)
-        return self._nodes.purge(name)
+        self._nodes.purge(name, done)
 
     def check_access(self, name: str) -> None:
         """See that this connection may use a queue, if there is one.
@@ -192,10 +192,14 @@ class LinkPairs:
     Args:
         nodes: of the broker.
         connection: whose links these are.
+        unanswered: told of a request that cannot be answered, to end its session.
         deprecated: whether queues may be declared that RabbitMQ is giving up.
     """
 
-    def __init__(self, nodes: Nodes, connection: str, *, deprecated: bool) -> None:
+    def __init__(
+        self, nodes: Nodes, connection: str, unanswered: Unanswered, *, deprecated: bool
+    ) -> None:
+        self._unanswered = unanswered
         self._management = Management(OwnNodes(nodes, connection, deprecated=deprecated))
         self._requests: dict[tuple[Session, str], Requests] = {}
         self._responses: dict[tuple[Session, str], Responses] = {}
@@ -213,7 +217,7 @@ class LinkPairs:
         check_paired(link)
         key = (link.session, link.name)
         if isinstance(link, ReceiverLink):
-            requests = Requests(link, self._management)
+            requests = Requests(link, self._management, self._unanswered)
             responses = self._responses.get(key)
             _check_same(link, requests, responses)
             requests.responses = responses

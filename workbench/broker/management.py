@@ -110,8 +110,8 @@ class Host(Protocol):
     def delete_queue(self, name: str) -> int:
         """Delete it and close its links; returns how many messages were ready."""
 
-    def purge_queue(self, name: str) -> int:
-        """Delete its ready messages; returns how many."""
+    def purge_queue(self, name: str, done: Callable[[int], None]) -> None:
+        """Delete its ready messages; `done` is told how many, at once or when replicas agree."""
 
 
 Fields = Mapping[str, type | None]
@@ -124,6 +124,10 @@ class Response:
 
     status: int
     body: Any = None
+
+
+Later = Callable[[Callable[[Response], None]], None]
+"""Does what is asked, and tells the response when it is done."""
 
 
 class RefusedRequestError(ValueError):
@@ -150,29 +154,36 @@ class Management:
         self._host = host
         self._vhost = vhost
 
-    def answer(self, request: bytes) -> bytes:
-        """The encoded response to an encoded request.
+    def answer(self, request: bytes, respond: Callable[[bytes], None]) -> None:
+        """Hand the encoded response to an encoded request to `respond`, at once or later.
 
         Raises:
             UnexpectedRequestError: it is none that the node knows.
         """
         properties, body = _request(request)
+
+        def tell(response: Response) -> None:
+            answer: list[Section] = [
+                Properties(subject=str(response.status), correlation_id=properties.message_id),
+                ApplicationProperties({"http:response": "1.1"}),
+                AmqpValue(response.body),
+            ]
+            respond(encode_message(answer))
+
         try:
             response = self.handle(str(properties.subject), str(properties.to), body)
+            if not isinstance(response, Response):
+                response(tell)
+                return
         except RefusedRequestError as refused:
             response = Response(refused.status, str(refused))
-        except (QueueLockedError, QueuePropertyError) as error:
+        except (QueueLockedError, QueuePropertyError, QueueError) as error:
             response = Response(BAD_REQUEST, str(error))
         except (QueueConflictError, QueueArgumentError) as error:
             response = Response(CONFLICT, str(error))
-        answer: list[Section] = [
-            Properties(subject=str(response.status), correlation_id=properties.message_id),
-            ApplicationProperties({"http:response": "1.1"}),
-            AmqpValue(response.body),
-        ]
-        return encode_message(answer)
+        tell(response)
 
-    def handle(self, method: str, target: str, body: Any) -> Response:
+    def handle(self, method: str, target: str, body: Any) -> Response | Later:
         """Status and body for a method, a path with a query, and a decoded body.
 
         Raises:
@@ -232,14 +243,16 @@ class Management:
         count = self._host.delete_queue(name) if there else 0
         return Response(OK, {"message_count": ULong(count)})
 
-    def _purge_queue(self, name: str, **_: Any) -> Response:
+    def _purge_queue(self, name: str, **_: Any) -> Later:
         if self._host.queue_info(name) is None:
             raise RefusedRequestError(NOT_FOUND, self._no_queue(name))
-        try:
-            count = self._host.purge_queue(name)
-        except QueueError as error:
-            raise RefusedRequestError(BAD_REQUEST, str(error)) from None
-        return Response(OK, {"message_count": ULong(count)})
+
+        def purge(tell: Callable[[Response], None]) -> None:
+            self._host.purge_queue(
+                name, lambda count: tell(Response(OK, {"message_count": ULong(count)}))
+            )
+
+        return purge
 
     def _no_queue(self, name: str) -> str:
         return f"no queue {name!r} in vhost {self._vhost!r}"
@@ -374,7 +387,7 @@ class Management:
         raise RefusedRequestError(BAD_REQUEST, "OAuth tokens are not used here")
 
 
-Handler = Callable[..., Response]
+Handler = Callable[..., Response | Later]
 _BOOLEANS = dict.fromkeys(("durable", "auto_delete"), bool)
 _QUEUE_FIELDS: Fields = {**_BOOLEANS, "exclusive": bool, "arguments": None}
 _EXCHANGE_FIELDS: Fields = {**_BOOLEANS, "internal": bool, "type": str, "arguments": None}

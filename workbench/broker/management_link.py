@@ -8,6 +8,8 @@ waits in the session's line behind what is to be sent before it
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from workbench.amqp.delivery import IncomingDelivery, OutgoingDelivery
@@ -17,6 +19,7 @@ from workbench.amqp.messaging import Source, Target
 from workbench.amqp.performatives import Error, Flow, ReceiverSettleMode, SenderSettleMode
 from workbench.amqp.receiver import ReceiverLink
 from workbench.amqp.sender import SenderLink
+from workbench.amqp.session import Session
 from workbench.amqp.settings import CreditOverrun
 from workbench.presets import Preset
 from workbench.queues import Deliver, Stored
@@ -42,6 +45,9 @@ class ManagementError(Exception):
         self.error = Error(condition=condition, description=text)
 
 
+Unanswered = Callable[[Session, ManagementError], None]
+
+
 def is_management(link: SenderLink | ReceiverLink) -> bool:
     """Whether the client attaches one of the two links."""
     terminus = link.source if link.is_sender else link.target
@@ -56,12 +62,16 @@ class Requests:
     Args:
         link: of a client that sends.
         management: answers.
+        unanswered: told of a request that cannot be answered, to end its session.
     """
 
-    def __init__(self, link: ReceiverLink, management: Management) -> None:
+    def __init__(self, link: ReceiverLink, management: Management, unanswered: Unanswered) -> None:
         self.link = link
+        self._unanswered = unanswered
         self.responses: Responses | None = None
         self._management = management
+        self._pending = False  # a request is being worked on
+        self._next: deque[IncomingDelivery] = deque()
 
     @property
     def client_address(self) -> object:
@@ -84,11 +94,22 @@ class Requests:
         self.link.grant(CREDIT)
 
     def received(self, delivery: IncomingDelivery) -> None:
-        """Answer a request.
+        """Answer a request when those before it are answered.
 
-        Raises:
-            ManagementError: it is none, or the answer has no way to the client.
+        One that is none, or whose answer has no way to the client, ends the session.
         """
+        self._next.append(delivery)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._next and not self._pending:
+            try:
+                self._work_on(self._next.popleft())
+            except ManagementError as fault:
+                self._next.clear()
+                self._unanswered(self.link.session, fault)
+
+    def _work_on(self, delivery: IncomingDelivery) -> None:
         if delivery.frames > 1:
             raise ManagementError(
                 ErrorCondition.INTERNAL_ERROR,
@@ -107,14 +128,29 @@ class Requests:
                 f"insufficient credit ({responses.credit}) for management link from RabbitMQ to"
                 " client; legal now: a flow with link-credit 1 or more before the request",
             )
+        self._pending = True
         try:
-            answer = self._management.answer(delivery.payload)
+            self._management.answer(delivery.payload, self._answered)
         except UnexpectedRequestError as error:
+            self._pending = False
             raise ManagementError(ErrorCondition.INTERNAL_ERROR, str(error)) from None
-        responses.check(answer)
+
+    def _answered(self, answer: bytes) -> None:
+        """The answer is there, at once or later: pass it on, and look at the next request."""
+        self._pending = False
+        responses = self.responses
+        if responses is None or not responses.link.attached:
+            return
+        try:
+            responses.check(answer)
+        except ManagementError as fault:
+            self._next.clear()
+            self._unanswered(self.link.session, fault)
+            return
         if self.link.attached and self.link.credit <= REGRANT_AT:
             self.link.grant(CREDIT)  # before the response, which waits in the session's line
         responses.answer(answer)
+        self._go_on()
 
     def detach(self) -> int:
         """The link is gone; the other half waits for another."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.queues import Origin, Purge, QueueArguments
+from workbench.queues import Origin, QueueArguments
 
 from .publication import Publication, Settled, SinglePublication
 from .queue_process import QueueProcess
@@ -34,6 +34,10 @@ class Terms:
 
 
 PLAIN = Terms()
+
+
+def _nothing(_: int) -> None:
+    pass
 
 
 class Nodes:
@@ -108,16 +112,14 @@ class Nodes:
         self._tell_deleted(queue)
         return ready
 
-    def purge(self, name: str) -> int:
-        """Drop a queue's ready messages; returns how many.
+    def purge(self, name: str, done: Callable[[int], None] = _nothing) -> None:
+        """Drop a queue's ready messages; `done` is told how many they were.
 
         Raises:
             KeyError: there is none.
+            QueueError: it is a stream.
         """
-        queue = self.queues[name]
-        ready = queue.queue.ready
-        queue.command(Purge())
-        return ready
+        self.queues[name].purge(done)
 
     def locked(self, name: str, connection: str) -> bool:
         """Whether a queue belongs to another connection."""

@@ -237,8 +237,18 @@ class QueueProcess(QueueNotes):
             done()
         return reply.count
 
+    def purge(self, done: Callable[[int], None]) -> None:
+        """Drop what is ready; `done` is told how many messages went.
+
+        Raises:
+            QueueError: it is a stream, from which nobody takes anything.
+        """
+        reply = self._command(Purge())
+        assert isinstance(reply, Count)
+        done(reply.count)
+
     def command(self, command: Command) -> Reply:
-        """Obey credit, a settlement, or a purge, at once."""
+        """Obey credit or a settlement, at once."""
         reply = self._command(command)
         if isinstance(reply, Count):
             self._log_count(WORDS.get(type(command), "note"), reply.count)

@@ -124,6 +124,7 @@ class QuorumProcess(QueueProcess):
         self._links: dict[str, _Link] = {}
         self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
+        self._purges: dict[int, Callable[[int], None]] = {}  # by number of the command
         self._full = False
         self._logged_octets = 0
         self.dead_letter = None
@@ -260,12 +261,17 @@ class QuorumProcess(QueueProcess):
         self.touch()
         return held
 
+    def purge(self, done: Callable[[int], None]) -> None:
+        """Send a purge; `done` is told when it is applied."""
+        self._purges[self.port.client.sent + 1] = done
+        self.port.send(Purge())
+
     def command(self, command: Command) -> Reply:
-        """Send credit, a settlement or a purge; the reply says how many messages are named."""
+        """Send credit or a settlement; the reply says how many messages are named."""
         self.port.send(command)
         if isinstance(command, Settle | Reject | Release | Modify):
             return Count(count=len(command.message_ids))
-        return Count(count=self.queue.ready) if isinstance(command, Purge) else None
+        return None
 
     def request(self, credit: Credit) -> None:
         """Send credit; the consumer hears when all that it brings was handed out."""
@@ -307,6 +313,9 @@ class QuorumProcess(QueueProcess):
         self._unused.stop()
         self.port.close()
         self._told.clear()
+        for done in self._purges.values():
+            done(0)
+        self._purges.clear()
         self.group.end()
         for name in tuple(self._leaving):
             self._let_go(name)
@@ -339,6 +348,9 @@ class QuorumProcess(QueueProcess):
                 confirmed()
         if isinstance(logged.command, DetachConsumer):
             self._let_go(logged.command.consumer)
+        purged = self._purges.pop(logged.seq, None)
+        if purged is not None:
+            purged(reply.count if isinstance(reply, Count) else 0)
         if not isinstance(logged.command, Settle | Credit):
             self._tell_available()
             for link in tuple(self._links.values()):

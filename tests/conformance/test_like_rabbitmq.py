@@ -15,19 +15,6 @@ ALLOWED = Path(__file__).with_name("allowed.txt")
 
 # Being mended; when the last has gone, the marks go too.
 DIFFER_FOR_NOW = [
-    "credit_lowered",
-    "snd_settle_modes_pub",
-    "aborted",
-    "too_big_message",
-    "max_message_size",
-    "transfer_oddities",
-    "missing_nodes",
-    "dynamic",
-    "handle_max",
-    "bad_sasl",
-    "unknown_performative",
-    "detach_reattach",
-    "mgmt_link_flow",
     "drain_twice",
     "quorum_active_large_credit",
     "priorities",

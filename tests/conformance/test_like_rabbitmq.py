@@ -13,28 +13,8 @@ from .driver import SCENARIOS, run_scenario
 
 ALLOWED = Path(__file__).with_name("allowed.txt")
 
-# Being mended; when the last has gone, the marks go too.
-DIFFER_FOR_NOW = [
-    "drain_twice",
-    "quorum_active_large_credit",
-    "priorities",
-    "sac_priority",
-    "queue_deleted",
-    "stream_filter",
-    "dead_letter",
-    "delivery_limit",
-    "ttl",
-    "message_sections",
-]
 
-
-def marked(name):
-    """A scenario, marked if it is known to differ."""
-    for_now = [pytest.mark.xfail(reason="being mended", strict=True)] if name in DIFFER_FOR_NOW else []
-    return pytest.param(name, marks=for_now)
-
-
-@pytest.mark.parametrize("name", [marked(name) for name in SCENARIOS])
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_answers_as_rabbitmq_does(name):
     """The same frames with the same fields in the same steps, but for the allowed differences."""
     with BrokerInMemory("rmq4.3") as broker:

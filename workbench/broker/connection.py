@@ -226,8 +226,6 @@ class BrokerConnection(ConnectionNotes):
                 self._updated(event)
             case OpenReceived():
                 self._conduct.opened(event)
-            case LinkDetached():
-                self._conduct.detached(event)
             case ProtocolViolation():
                 named = self._conduct.translated(event, self._faulty.pop(id(event), None))
                 if named is not None:
@@ -405,7 +403,7 @@ class BrokerConnection(ConnectionNotes):
         host = self._hosts.get(link)
         waits = isinstance(host, RabbitConsumerLink) and host.queue.arguments.queue_type == QUORUM
         if not waits:
-            self.amqp.answer(event)
+            self._conduct.detached(event)
             return
         self._leaving[link] = event
         self.forget(link, lambda: self._left(link))
@@ -413,8 +411,8 @@ class BrokerConnection(ConnectionNotes):
     def _left(self, link: Link) -> None:
         """The queue has let a consumer go: answer its detach."""
         event = self._leaving.pop(link, None)
-        if event is not None and link.session.can_emit():
-            self.amqp.answer(event)
+        if event is not None:
+            self._conduct.detached(event)
 
     def forget(self, link: Link, done: Callable[[], None] | None = None) -> None:
         """A link is over: what it held goes back; `done` is called then."""

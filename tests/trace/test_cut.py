@@ -26,7 +26,11 @@ from workbench.views.stepper_doc import build
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 MOST = 1_000  # rows of one scenario that are replayed again and again
-NAMES = (*registry.names(), *sorted(file.stem for file in CAPTURES.glob("*.pcapng")))
+LONG = ("two_senders",)  # much happens in each of its rows
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+    for name in (*registry.names(), *sorted(file.stem for file in CAPTURES.glob("*.pcapng")))
+]
 
 
 @cache

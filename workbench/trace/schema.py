@@ -143,8 +143,8 @@ COLUMNS: tuple[Field, ...] = (
     _column(
         "kind",
         "string",
-        "performative or method (`flow`, `basic.publish`), `protocol-header` or `heartbeat`; on"
-        " internal rows the actor's word",
+        "performative or method (`flow`, `basic.publish`), `protocol-header`, `heartbeat`, or"
+        " `undecodable` for a frame whose body is none; on internal rows the actor's word",
     ),
     _column(
         "frame",

@@ -7,6 +7,7 @@ import pytest
 from workbench import presets
 from workbench.amqp.messaging import Accepted, Data, Rejected, encode_message
 from workbench.amqp.performatives import Flow, SenderSettleMode, Transfer
+from workbench.amqp.values import Int, Symbol
 from workbench.broker.quorum_cluster import FRONT
 from workbench.queues import Purge, QueueArguments
 
@@ -14,6 +15,7 @@ from .rig import Rig
 
 RMQ43 = presets.get("rmq4.3")
 SECOND_US = 1_000_000
+PRIORITY = Symbol("rabbitmq:priority")
 
 
 def quorum_rig(replicas: int = 3, **arguments) -> Rig:
@@ -219,6 +221,57 @@ def test_publishers_learn_that_a_queue_is_no_longer_full_though_the_word_was_los
     assert publish(rig, b"m") == ["confirmed"]
 
 
+def depose(rig: Rig) -> str:
+    """The leader is cut off, the others choose another one; returns who does not know of it."""
+    cluster = rig.broker.cluster
+    leader = cluster.groups["q"].leader
+    cluster.isolate(leader)
+    rig.rest()
+    assert cluster.groups["q"].leader != leader
+    return leader
+
+
+def test_publishers_do_not_heed_a_leader_that_does_not_know_of_its_successor() -> None:
+    """Its way to the clients is mended, and it takes the queue for full, which it is no more."""
+    rig = quorum_rig(max_length=5, overflow="reject-publish")
+    publish(rig, *[b"m"] * 6)
+    deposed = depose(rig)
+    rig.broker.queues["q"].command(Purge())
+    rig.rest()
+    rig.broker.cluster.heal(FRONT, deposed)
+    rig.rest()
+    assert publish(rig, b"m") == ["confirmed"]
+
+
+def test_consumers_do_not_heed_a_leader_that_does_not_know_of_its_successor() -> None:
+    """The first one has made way for one of a higher priority, and is not told to be active."""
+    rig = quorum_rig(single_active_consumer=True)
+    client, session = rig.raw()
+    rig.receiver(session, name="first").grant(5)
+    rig.rest()
+    deposed = depose(rig)
+    rig.receiver(session, name="second", properties={PRIORITY: Int(9)}).grant(5)
+    rig.rest()
+    rig.broker.cluster.heal(FRONT, deposed)
+    rig.rest()
+    told = [(flow.handle, flow.properties) for flow in client.frames(Flow) if flow.properties]
+    assert [active["rabbitmq:active"] for handle, active in told if handle == 0] == [True, False]
+
+
+def test_a_replica_that_comes_back_is_no_reason_to_tell_clients_how_a_queue_stands() -> None:
+    """The consumer became active once; the leader's way to it was never lost."""
+    rig = quorum_rig(single_active_consumer=True)
+    _, session = rig.raw()
+    rig.receiver(session).grant(1)
+    rig.rest()
+    cluster = rig.broker.cluster
+    follower = next(node for node in cluster.nodes if node != cluster.groups["q"].leader)
+    cluster.crash(follower)
+    cluster.restart(follower)
+    rig.rest()
+    assert sum(row.event == "activate" for row in rig.recorder.rows) == 1
+
+
 @each_fault
 def test_a_consumer_learns_that_it_is_active_though_the_word_was_lost(replicas, fault) -> None:
     """The one before it detaches, and the leader fails before it can tell."""
@@ -252,3 +305,18 @@ def test_accepted_messages_stay_settled_when_the_link_goes_while_the_queue_is_sl
     receiver.close()
     rig.rest()
     assert (rig.queue().ready, rig.queue().unsettled) == (40, 0)
+
+
+@each_fault
+def test_a_consumer_learns_that_it_has_made_way_though_the_word_was_lost(replicas, fault) -> None:
+    """One of a higher priority attaches, and the leader fails before it can tell the first."""
+    rig = quorum_rig(replicas, single_active_consumer=True)
+    client, session = rig.raw()
+    rig.receiver(session, name="first").grant(5)
+    rig.rest()
+    session.attach_receiver("second", "q", properties={PRIORITY: Int(9)})
+    while rig.queue().active.count("first"):
+        rig.clock.step()
+    fault(rig)
+    told = [(flow.handle, flow.properties) for flow in client.frames(Flow) if flow.properties]
+    assert [active["rabbitmq:active"] for handle, active in told if handle == 0] == [True, False]

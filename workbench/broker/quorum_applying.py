@@ -80,7 +80,7 @@ class Applying:
         if leads:
             for watcher in watchers:
                 watcher.answering(node, index)
-            self._ports.answer(node, answers, effects)
+            self._ports.answer(node, replica.term, answers, effects)
             self._look_for_age(member)
 
     def stop(self) -> None:

@@ -246,8 +246,9 @@ class QuorumGroup:
         if node in self.nodes:
             self._carry(at, member.replica.peer_up(node))
         if member.replica.role == LEADER:
-            self._ports.lead_by(at, member.replica.term, at=node)
-            self._ports.answer(at, {}, member.machine.standing())
+            term = member.replica.term
+            self._ports.lead_by(at, term, at=node)
+            self._ports.answer(at, term, {}, member.machine.standing(), at=node)
 
     # -- carrying effects out -----------------------------------------------------------------
 

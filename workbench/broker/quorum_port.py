@@ -22,7 +22,9 @@ from workbench.queues.quorum_client import (
     ToLeader,
 )
 from workbench.queues.quorum_commands import (
+    Active,
     Answered,
+    Full,
     Handed,
     Logged,
     QuorumCommand,
@@ -128,8 +130,13 @@ class QueuePort:
 
     # -- said by the leader -------------------------------------------------------------------
 
-    def heard(self, answers: Answers, effects: list[QuorumEffect]) -> None:
-        """The leader has applied commands."""
+    def heard(self, term: int, answers: Answers, effects: list[QuorumEffect]) -> None:
+        """The leader of a term has applied commands.
+
+        What an earlier leader answers or hands out is so, for it was committed; how the queue
+        stands, a later one knows better.
+        """
+        outdated = not self.client.heeds(term)
         gaps: dict[str, int] = {}
         settled: dict[str, list[int]] = {}
         for effect in effects:
@@ -157,7 +164,7 @@ class QueuePort:
                     stream.early.append(effect)
                 else:
                     self._owner.told(effect)
-            else:
+            elif not (outdated and isinstance(effect, Active | Full)):
                 self._owner.told(effect)
         if answers:
             self._carry(self.client.applied(answers, self._clock.now_us))
@@ -168,6 +175,8 @@ class QueuePort:
 
     def leader_is(self, leader: str, term: int) -> None:
         """A replica leads: send again what is pending, and ask for what was lost on the way."""
+        if not self.client.heeds(term):
+            return
         self._carry(self.client.leader_is(leader, term))
         for consumer, stream in self._streams.items():
             self.send(Resume(consumer=consumer, number=stream.expected))

@@ -36,7 +36,7 @@ class Ports:
     def lead_by(self, node: str, term: int, *, at: str | None = None) -> None:
         """The leader tells that it leads: all clients, or those at one place."""
         for port in tuple(self._ports.values()):
-            if at is None or port.place == at:
+            if at in (None, port.place):
                 self._links.send(node, port.place, port.leader_is, node, term)
 
     def refuse(self, node: str, commands: Iterable[Logged]) -> None:
@@ -46,13 +46,23 @@ class Ports:
             if port is not None:
                 self._links.send(node, port.place, port.not_leader, node)
 
-    def answer(self, node: str, answers: dict[str, Answers], caused: list[QuorumEffect]) -> None:
-        """What the leader has applied: to each client what concerns it.
+    def answer(
+        self,
+        node: str,
+        term: int,
+        answers: dict[str, Answers],
+        caused: list[QuorumEffect],
+        *,
+        at: str | None = None,
+    ) -> None:
+        """What the leader has to tell: to each client what concerns it.
 
         Args:
             node: where the leader is.
+            term: in which it leads.
             answers: to commands, by client.
             caused: every effect, in order.
+            at: only clients at this place are told; None: all of them.
         """
         effects: dict[str, list[QuorumEffect]] = {}
         for effect in caused:
@@ -60,9 +70,9 @@ class Ports:
                 effects.setdefault(name, []).append(effect)
         for name in {**effects, **answers}:
             port = self._ports.get(name)
-            if port is not None:
+            if port is not None and at in (None, port.place):
                 given = (answers.get(name, []), effects.get(name, []))
-                self._links.send(node, port.place, port.heard, *given)
+                self._links.send(node, port.place, port.heard, term, *given)
 
     def _concerned(self, effect: QuorumEffect) -> Iterable[str]:
         client = getattr(effect, "client", None)

@@ -85,6 +85,7 @@ class _Link:
 
     consumer: Consumer
     waiting: deque[Deliver | Credited] = field(default_factory=deque)
+    active: bool = False  # as the queue has told
 
 
 class QuorumProcess(QueueProcess):
@@ -377,9 +378,12 @@ class QuorumProcess(QueueProcess):
                 self._links[name].waiting.append(credited)
                 self._flush(name)
             case Active(consumer=name, available=available, active=active) if name in self._links:
-                self._log("activate" if active else "deactivate", kind=name)
-                self._links[name].consumer.available(available)
-                self._links[name].consumer.activated(active)
+                link = self._links[name]
+                if active or link.active:  # one that has always waited has nothing to learn
+                    self._log("activate" if active else "deactivate", kind=name)
+                    link.consumer.available(available)
+                    link.consumer.activated(active)
+                link.active = active
             case Full(full=full):
                 self._full = full
             case Dropped(reason=reason):

@@ -22,8 +22,8 @@ class Port(Protocol):
     client: QuorumClient
     place: str
 
-    def heard(self, answers: Answers, effects: list[QuorumEffect]) -> None:
-        """The leader has applied commands: effects first, then the answers."""
+    def heard(self, term: int, answers: Answers, effects: list[QuorumEffect]) -> None:
+        """The leader of a term has applied commands: effects first, then the answers."""
 
     def leader_is(self, leader: str, term: int) -> None:
         """A replica tells that it leads."""

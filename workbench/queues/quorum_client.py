@@ -150,9 +150,13 @@ class QuorumClient:
                 effects += self.send(command, t_us)
         return effects
 
+    def heeds(self, term: int) -> bool:
+        """Whether no leader of a later term is known."""
+        return term >= self.term
+
     def leader_is(self, leader: str, term: int) -> list[ClientEffect]:
         """This replica leads, in that term: whatever is pending goes to it, in order."""
-        if term < self.term:
+        if not self.heeds(term):
             return []
         self.leader, self.term = leader, term
         return self._resend()

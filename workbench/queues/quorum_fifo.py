@@ -183,9 +183,10 @@ class QuorumFifo:
         effects: list[QuorumEffect] = []
         if self.terms.overflow == REJECT_PUBLISH:
             effects.append(Full(self.full))
-        active = self._line.get(self.active) if self.active is not None else None
-        if active is not None:
-            effects.append(Active(active.client, active.name, self.ready))
+        if self.single_active:
+            for consumer in self._line:
+                name, active = consumer.name, self._line.is_active(consumer.name)
+                effects.append(Active(consumer.client, name, self.available_to(name), active))
         return effects
 
     # -- commands ---------------------------------------------------------------------------

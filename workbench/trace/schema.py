@@ -45,6 +45,7 @@ INTERNAL_EVENTS: dict[str, str] = {
     "requeue": "a message went back into the queue",
     "drop": "a message was thrown away",
     "activate": "a queue made a consumer its single active one",
+    "deactivate": "a queue's single active consumer made way for another one",
     "confirm": "a queue took responsibility for a message",
     "append": "an entry was written to a log, not yet safe",
     "fsync": "a log was forced to disk",

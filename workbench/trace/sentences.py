@@ -235,6 +235,7 @@ _EVENTS: dict[str, str] = {
     "settle": "{queue} is rid of {messages}",
     "requeue": "{queue} takes {messages} back",
     "activate": "{queue} has a new single active consumer",
+    "deactivate": "{queue} has its single active consumer make way for another one",
     "drop": "{queue} throws {messages} away",
     "confirm": "{queue} confirms a message",
     "append": "{who} writes an entry to its log, not yet safe",

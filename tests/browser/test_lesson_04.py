@@ -66,8 +66,7 @@ def test_frames_formula_and_charts_by_keyboard(lab_page, pictures):
     assert value(root, "sender", "link-credit").strip("≠") == "0"
     root.screenshot(path=pictures / "stopped.png")
     assert "Right" in answer(lesson, "stops-at", "frames", "3")
-    stepper(lesson, "desk")  # Compare waits until the desk was used
-    lesson.page.keyboard.press("ArrowRight")
+    act(lesson, "desk", "grant", link_credit="5")  # Compare waits until the desk was used
     assert "credit opens the window" in answer(lesson, "more-credit", "frames", "3")
 
     # The formula with its numbers, at the flow's arrival.

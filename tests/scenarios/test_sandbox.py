@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import inspect
 import re
 import signal
@@ -381,6 +382,28 @@ def test_the_time_is_for_all_calls_together():
         with pytest.raises(LearnerCodeError, match=r"0\.05 s, the time for all its calls"):
             rule(20, credit, 21, 2)
     assert len(begun) <= 1  # where the machine is busy the time may be over before it begins
+
+
+@ALARM
+def test_the_clock_stops_nothing_inside_a_callback_of_the_garbage_collector():
+    """What is raised there is lost and warned about; the alarm rings again, outside of it."""
+    rung = []
+
+    def slow_callback(phase, info):
+        if not rung:  # later it is quick
+            rung.append(phase)
+            time.sleep(0.3)
+
+    def collecting(state, frame):
+        gc.collect()
+        time.sleep(60)
+
+    gc.callbacks.append(slow_callback)
+    try:
+        with pytest.raises(LearnerCodeError, match=r"0\.1 s"):
+            guarded(collecting, seconds=0.1)(20, 6, 21, 2)
+    finally:
+        gc.callbacks.remove(slow_callback)
 
 
 @ALARM

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import gc
 import io
 import signal
 import sys
@@ -190,9 +191,22 @@ class _Alarm:
         watch = self._watch
         if self._silent or frame is None or frame.f_code.co_filename == _HERE:
             return
+        if _collects(frame):
+            return  # what is raised there is lost; it rings again
         if not watch.by:
             watch.left_s = 0.0
         watch._stop(watch.by or "seconds")
+
+
+def _collects(inner: FrameType) -> bool:
+    """Whether this is a callback of the garbage collector, or something that one calls."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    frame: FrameType | None = inner
+    while frame is not None and frame.f_code.co_filename != _HERE:
+        if frame.f_code in callbacks:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _caught(inner: FrameType) -> bool:

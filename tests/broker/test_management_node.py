@@ -106,6 +106,25 @@ def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind) -> None:
+    """A session is told as by a message, after what it is doing; clients wait for the response."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    ask = asking(rig, client)
+    ask("PUT", "/queues/q", {"durable": True, "arguments": {"x-queue-type": kind}})
+    publisher = client.sender("p", "/queues/q")
+    rig.rest()
+    client.send(publisher, proton.Message(body="m"))
+    rig.rest()
+    assert ask("DELETE", "/queues/q")[0] == "200"
+    said = [
+        row.kind for row in rig.recorder.rows if row.vantage == "broker" and row.event == "sent"
+    ]
+    assert said[-2:] == ["transfer", "detach"]
+
+
+@BOTH
 def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
     """Another connection can neither consume from it nor manage it; it goes with its own."""
     rig = rig_of(preset)

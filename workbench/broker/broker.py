@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.presets import Preset
@@ -135,8 +136,12 @@ class Broker:
         return process
 
     def _queue_deleted(self, queue: QueueProcess) -> None:
+        """Tell the connections: it comes to their sessions as a message, after what they are doing.
+
+        So a session that has deleted a queue by a request answers the request first.
+        """
         for connection in list(self.connections.values()):
-            connection.queue_deleted(queue)
+            self.soon(partial(connection.queue_deleted, queue))
 
     def configure(self, **numbers: Any) -> None:
         """Change numbers of the preset by name, as an operator does who changes a setting.

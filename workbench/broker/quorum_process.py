@@ -128,6 +128,7 @@ class QuorumProcess(QueueProcess):
         self._purges: dict[int, Callable[[int], None]] = {}  # by number of the command
         self._full = False
         self._logged_octets = 0
+        self._ended = False
         self.dead_letter = None
         self.gone: Callable[[], None] | None = None
         self._unused = QueueTimer(clock, self._nobody_came)
@@ -254,6 +255,10 @@ class QuorumProcess(QueueProcess):
         """Detach a consumer; returns how many messages it holds, as far as is known here."""
         del self._links[name]
         self.port.forget(name)
+        if self._ended:  # no replica is left that could let it go
+            if done is not None:
+                done()
+            return 0
         machine: QuorumFifo = self.queue
         held = len(machine.unsettled_ids(name)) if name in machine.consumers() else 0
         if done is not None:
@@ -311,6 +316,7 @@ class QuorumProcess(QueueProcess):
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
         self._log("note", kind="deleted")
+        self._ended = True
         self._unused.stop()
         self.port.close()
         self._told.clear()

@@ -106,6 +106,7 @@ def test_desks_alarm_and_lanes_by_keyboard(lab_page, pictures):
     assert "window-violation" in said(root)
     assert where(root) > 1
     root.screenshot(path=pictures / "ended.png")
+    lesson.page.keyboard.press("ArrowLeft")  # Compare waits until the stepper was used
     assert "Right" in answer(lesson, "tolerated", "frames", "400")
 
     # The alarm's desk: empty the queue, publish something that waits.

@@ -9,10 +9,17 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.conftest import find_chromium
 from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
+MAP = "00_index"
+# Where there is a browser the quick run takes every lesson through it, from first cell to last.
+LATER = pytest.mark.slow if find_chromium() else ()
+LESSONS = [
+    pytest.param(path, marks=() if path.stem == MAP else LATER, id=path.stem) for path in NOTEBOOKS
+]
 CELL_TIMEOUT_S = 300  # Spark's first question compiles and loads much
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -71,7 +78,7 @@ def faults(notebook) -> list[str]:
 
 
 @pytest.mark.notebook
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS)
 def test_the_lesson_runs(path):
     """No error, nothing on stderr, and each cell that promises a widget shows one."""
     before = path.read_bytes()

@@ -108,6 +108,7 @@ def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     assert 0 < largest_task(spark, lambda: done(question(chunks=chunks)(hot.frame))) <= hot.rows / 8
 
 
+@pytest.mark.slow
 def test_credit_deals_its_rows_once(spark, hot):
     """Both passes over the rows read one shuffle [a second one would write them all again]."""
     chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
@@ -135,6 +136,7 @@ def test_runs_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
     assert max(loads) <= sum(sizes) / 9
 
 
+@pytest.mark.slow
 def test_spark_deals_runs_as_the_plan_says(spark):
     """Both work out the same task of a run's name, whatever is in it."""
     names = [f"run {number}" for number in range(50)] + ["", "ß", "a" * 300]
@@ -161,6 +163,7 @@ def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     assert 0 < most <= trace.rows / 8
 
 
+@pytest.mark.slow
 def test_a_window_by_link_fails_this_test(spark, hot):
     """The plain way puts a whole link into one task: the measure can tell."""
     window = (

@@ -33,10 +33,18 @@ def ledgers(rows):
 CUT, UNCUT = Chunks(rows=5, tasks=3), Chunks(tasks=3, deal=5)
 
 
+LONG = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    "chunks", [CUT, replace(CUT, rows=64), replace(CUT, rows=1 << 20), UNCUT],
-    ids=["cut", "cut little", "one chunk", "uncut"],
-)  # fmt: skip
+    "chunks",
+    [
+        pytest.param(CUT, id="cut"),
+        pytest.param(replace(CUT, rows=64), id="cut little", marks=LONG),
+        pytest.param(replace(CUT, rows=1 << 20), id="one chunk", marks=LONG),
+        pytest.param(UNCUT, id="uncut", marks=LONG),
+    ],
+)
 def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
     """Own, shadow and observed counters follow from the frames, however the trace is cut."""
     answer = credit(chunks)(trace).collect()

@@ -71,6 +71,7 @@ def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     assert by_run(files.read(target)) == by_run(alone)
 
 
+@pytest.mark.slow
 def test_what_was_killed_goes_on_and_leaves_nothing(spark, folder, tmp_path):
     """The remains of an import that died are taken away; a name that Spark cannot read is mended.
 
@@ -95,6 +96,7 @@ def test_what_was_killed_goes_on_and_leaves_nothing(spark, folder, tmp_path):
     assert not any(name.startswith(".") for name in names)
 
 
+@pytest.mark.slow
 def test_strict_keeps_nothing_where_one_is_bad(spark, folder, tmp_path):
     """Not one file, and no folder."""
     result = ingest(spark, folder, tmp_path / "trace", strict=True)
@@ -104,6 +106,7 @@ def test_strict_keeps_nothing_where_one_is_bad(spark, folder, tmp_path):
     assert ingest(spark, folder, tmp_path / "trace", strict=True).files == 3
 
 
+@pytest.mark.slow
 def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
     """Nothing asks for a local path: the tasks fetch, Spark writes, and the names are put right."""
     target = f"{tmp_path.as_uri()}/trace"
@@ -128,6 +131,7 @@ def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
         ingest(spark, "nowhere://host/x.pcap", target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_url", [False, True])
 def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
     """One line that names the folder, and nothing is left [the folder's disk has 64 kB]."""
@@ -142,6 +146,7 @@ def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
         assert left == ({"filler", "trace"} if at_url else {"filler"})
 
 
+@pytest.mark.slow
 def test_what_spark_cannot_write_leaves_nothing(spark, folder, tmp_path, monkeypatch):
     """At a URL Spark writes: the same one line, and what it began is gone."""
     from pyspark.sql import DataFrameWriter
@@ -171,6 +176,7 @@ def mounted(place):
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_url", [False, True])
 def test_the_trace_tells_its_version(spark, folder, tmp_path, at_url):
     """Spark, which writes at a URL, keeps no metadata of ours, and the version is there too."""
@@ -202,6 +208,7 @@ def test_spark_reads_captures_as_a_table(spark):
     ]
 
 
+@pytest.mark.slow
 def test_a_bad_capture_stops_a_table_unless_told_otherwise(spark, folder):
     """Skipped, or one row that tells its name, as the option says."""
     register(spark)

@@ -70,6 +70,7 @@ def answers(stream):
     return {name: in_order(stream.answer(name)) for name in ("stalls", "rates")}
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_stopped_and_started_counts_everything_once(spark, rows, tmp_path):
     """A file that grows, a next file, names that are not whole; then the batch answer."""
     folder = tmp_path / "live"
@@ -103,6 +104,7 @@ def test_a_stream_that_is_stopped_and_started_counts_everything_once(spark, rows
     assert len(streamed["stalls"]) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_batch_that_comes_again_after_a_crash_counts_once(
     spark, rows, tmp_path, monkeypatch, when
@@ -130,6 +132,7 @@ def test_a_batch_that_comes_again_after_a_crash_counts_once(
         assert answers(stream) == whole(rows)
 
 
+@pytest.mark.slow
 def test_small_files_of_past_answers_are_put_together(spark, rows, tmp_path, monkeypatch):
     """A stream of days does not fill a folder; the answer stays the same."""
     monkeypatch.setattr("workbench.analysis.live.PARTS", 2)

@@ -107,6 +107,7 @@ def test_rhea_drains_what_is_there_and_gets_the_rest_of_its_credit_back(serve, r
     assert drained["left"] == 0
 
 
+@pytest.mark.slow
 def test_rhea_reconnects_and_no_accepted_message_is_lost(serve, rhea):
     """The connection is cut while rhea sends, and again while it receives; it comes back."""
     broker = serve()

@@ -67,6 +67,7 @@ def no_java(monkeypatch):
 # -- the record
 
 
+@pytest.mark.slow
 def test_the_recorded_rates_are_those_of_the_runs(parts):
     """Counted anew, run by run: every window, every message."""
     counted = Counter()
@@ -311,6 +312,7 @@ def test_a_hint_is_given_to_whom_asks():
     assert len(verdict.hints) == 2
 
 
+@pytest.mark.slow
 def test_the_smallest_credit_is_judged_by_runs():
     """Too little, too much, no number; and the smallest one, found by trying."""
     log = Progress()

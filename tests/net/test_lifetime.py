@@ -174,6 +174,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_process_that_is_ended_frees_its_port(tmp_path, number):
     """Whatever ends it: nobody listens afterwards, and the folder can be read."""
@@ -192,6 +193,7 @@ def test_a_process_that_is_ended_frees_its_port(tmp_path, number):
     assert [row.event for row in files.read(tmp_path)][:1] == ["connect"]
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_without_stop_tells_its_clients(tmp_path):
     """The end of the interpreter is a stop: the trace is whole to its last row."""
     code = (

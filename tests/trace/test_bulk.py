@@ -258,6 +258,7 @@ def disturbed(tape: Tape, chance: random.Random) -> list[tuple[int, bytes]]:
     return packets or list(tape.packets)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_is_in_a_capture_it_gives_the_same_rows_and_report(folder, seed):

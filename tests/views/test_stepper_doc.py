@@ -92,6 +92,7 @@ def traces(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=120, deadline=None)
 @given(traces())
 def test_deltas_give_the_fold_of_the_trace_at_every_row(rows: list[Row]) -> None:

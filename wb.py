@@ -4,7 +4,7 @@
     python3 wb.py lab               JupyterLab opens on the map of the lessons
     python3 wb.py test              the project's tests without the long ones
     python3 wb.py test --all        every test; further arguments go to pytest
-    python3 wb.py test tests/amqp   these tests: any other arguments go to pytest
+    python3 wb.py test tests/amqp10   these tests: any other arguments go to pytest
     python3 wb.py setup [--dev]     only make the private environment
     python3 wb.py COMMAND ...       any command of `workbench`: run, show, import, doctor, ...
 

@@ -20,9 +20,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from workbench.amqp.framing import Frame, ProtocolHeader, encode_item
-from workbench.amqp.messaging import Accepted
-from workbench.amqp.performatives import (
+from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
+from workbench.amqp10.messaging import Accepted
+from workbench.amqp10.performatives import (
     Attach,
     Begin,
     Disposition,
@@ -31,7 +31,7 @@ from workbench.amqp.performatives import (
     Role,
     Transfer,
 )
-from workbench.amqp.terminus import Source, Target
+from workbench.amqp10.terminus import Source, Target
 from workbench.trace.importer import import_capture
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 

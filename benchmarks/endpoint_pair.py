@@ -1,9 +1,12 @@
-"""Messages per second: a pair of our endpoints against a pair of Proton engines.
+"""Messages per second of processor time: a pair of our endpoints against a pair of Proton engines.
 
-Both pairs are pumped in memory by octets, in one process and one run. Pre-settled messages of 100
-octets; the receiver grants 200 and tops up at half; no observer. The target is a ratio of 2.
+Both pairs are pumped in memory by octets, in one process; their rounds alternate, and the quickest
+of each counts. Messages of 100 octets; the receiver grants 200 and tops up at half; no observer.
+Ours take the broker's way: `FrameReader`, `Connection.apply`, `answer`, `encode_item`.
+Two kinds: pre-settled with `send()`, and unsettled, where each message is settled by a disposition
+of its own. The bars are 1.9 and 1.3 times Proton.
 
-    python benchmarks/endpoint_pair.py [--messages 200000] [--rounds 3]
+    python benchmarks/endpoint_pair.py [--messages 40000] [--rounds 5]
 """
 
 from __future__ import annotations
@@ -12,23 +15,26 @@ import argparse
 import gc
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from workbench.amqp import ByteEndpoint, DeliveryReceived, LinkAttaching, TopUpAtHalf
+from tests.amqp10.byte_endpoint import ByteEndpoint
+from workbench.amqp10.credit import TopUpAtHalf
+from workbench.amqp10.events import DeliveryReceived, LinkAttaching
 
 CREDIT = 200
 BODY = b"\x00\x53\x75\xa0\x5f" + b"x" * 95  # a data section; 100 octets in all
-TARGET = 2.0
+BARS = {"pre-settled": 1.9, "unsettled": 1.3}
 
 
-def ours(messages, *, fast=True, batch=True):
-    """Seconds for our pair."""
-    client = ByteEndpoint(container_id="client", is_client=True, fast=fast)
-    server = ByteEndpoint(container_id="server", is_client=False, fast=fast)
+def ours(messages: int, settled: bool) -> float:
+    """Seconds of processor time per message for our pair."""
+    client = ByteEndpoint(container_id="client", is_client=True)
+    server = ByteEndpoint(container_id="server", is_client=False)
 
-    def pump():
+    def pump() -> None:
         while True:
             there, back = client.data_to_send(), server.data_to_send()
             if not there and not back:
@@ -40,7 +46,7 @@ def ours(messages, *, fast=True, batch=True):
                     else:
                         end.connection.answer(event)
 
-    client.start()
+    client.connection.start()
     session = client.connection.begin()
     sender = session.attach_sender("l", None, "q")
     pump()
@@ -48,33 +54,33 @@ def ours(messages, *, fast=True, batch=True):
     policy = TopUpAtHalf(CREDIT)
     link.grant(policy.initial())
     pump()
-    bodies = [BODY] * CREDIT
     got = sent = 0
-    began = time.perf_counter()
+    began = time.process_time()
     while got < messages:
-        if sender.can_send:
-            if batch:
-                sent += sender.send_settled_batch(bodies)
-            else:
-                while sender.credit:
-                    sender.send(BODY, settled=True)
-                    sent += 1
+        while sender.can_send:
+            sender.send(BODY, settled=settled)
+            sent += 1
         for event in server.receive_data(client.data_to_send()):
             if type(event) is DeliveryReceived:
-                assert len(event.delivery.payload) == len(BODY)
+                delivery = event.delivery
+                assert len(delivery.payload) == len(BODY)
+                if not settled:
+                    link.settle(delivery.delivery_id)
                 got += 1
+            server.connection.answer(event)
         grant = policy.after_delivery(link.credit, got)
         if grant is not None:
             link.grant(grant)
         for event in client.receive_data(server.data_to_send()):
             client.connection.answer(event)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     assert sent == got == sender.delivery_count == link.delivery_count
-    return seconds / got * messages
+    assert not sender.unsettled
+    return seconds / got
 
 
-def protons(messages):
-    """Seconds for a pair of Proton engines, with the shortest loop its binding allows."""
+def protons(messages: int, settled: bool) -> float:
+    """The same for a pair of Proton engines, with the shortest loop its binding allows."""
     import proton
 
     def engine(mode):
@@ -85,7 +91,7 @@ def protons(messages):
     client_transport, client = engine(proton.Transport.CLIENT)
     server_transport, server = engine(proton.Transport.SERVER)
 
-    def carry(source, sink):
+    def carry(source, sink) -> bool:
         moved = False
         while (pending := source.pending()) > 0:
             data = source.peek(min(pending, max(0, sink.capacity())))
@@ -96,7 +102,7 @@ def protons(messages):
             moved = True
         return moved
 
-    def pump():
+    def pump() -> None:
         ends = client_transport, server_transport
         while carry(*ends) | carry(*reversed(ends)):
             pass
@@ -116,66 +122,72 @@ def protons(messages):
     link.flow(CREDIT)
     pump()
     got = sent = 0
-    began = time.perf_counter()
+    waiting = []
+    began = time.process_time()
     while got < messages:
         while sender.credit > 0:
             delivery = sender.delivery(b"%d" % sent)
             sender.send(BODY)
             sender.advance()
-            delivery.settle()
+            if settled:
+                delivery.settle()
+            else:
+                waiting.append(delivery)
             sent += 1
         carry(client_transport, server_transport)
         while (delivery := link.current) is not None and delivery.readable:
             body = link.recv(delivery.pending)
             link.advance()
+            if not settled:
+                delivery.update(proton.Delivery.ACCEPTED)
             delivery.settle()
             assert len(body) == len(BODY)
             got += 1
         if link.credit <= CREDIT // 2:
             link.flow(CREDIT - link.credit)
         carry(server_transport, client_transport)
-    return (time.perf_counter() - began) / got * messages
+        for delivery in waiting:
+            assert delivery.remote_state == proton.Delivery.ACCEPTED
+            delivery.settle()
+        waiting.clear()
+    return (time.process_time() - began) / got
 
 
-def best(measure, messages, rounds):
-    """Messages per second of the quickest round."""
-    seconds = []
+def best(
+    pairs: dict[str, Callable[[int, bool], float]], messages: int, settled: bool, rounds: int
+) -> dict[str, float]:
+    """Messages per second of each pair's quickest round; the rounds of the pairs alternate."""
+    rates = dict.fromkeys(pairs, 0.0)
     for _ in range(rounds):
-        gc.collect()
-        seconds.append(measure(messages))
-    return messages / min(seconds)
+        for name, measure in pairs.items():
+            gc.collect()
+            rates[name] = max(rates[name], 1 / measure(messages, settled))
+    return rates
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--messages", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--messages", type=int, default=40_000)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    n, rounds = options.messages, options.rounds
-    rates = {
-        "ours": best(ours, n, rounds),
-        "ours, one send() per message": best(lambda m: ours(m, batch=False), n // 4, rounds),
-        "ours, plain path both ways": best(
-            lambda m: ours(m, fast=False, batch=False), n // 4, rounds
-        ),
-    }
+    pairs = {"ours": ours}
     try:
         import proton  # noqa: F401
     except ImportError:
         print("python-qpid-proton is not installed: nothing to compare with")
-        theirs = None
     else:
-        theirs = rates["Proton engines"] = best(protons, n, rounds)
-    for name, rate in rates.items():
-        ratio = "" if theirs is None else f"  {rate / theirs:5.2f} x Proton"
-        print(f"{name:32} {rate:10,.0f} messages/s{ratio}")
-    if theirs is None:
-        return 0
-    reached = rates["ours"] / theirs
-    print(
-        f"target {TARGET:.1f} x: {'reached' if reached >= TARGET else 'MISSED'} ({reached:.2f} x)"
-    )
-    return 0 if reached >= TARGET else 1
+        pairs["Proton engines"] = protons
+    missed = False
+    for kind, bar in BARS.items():
+        rates = best(pairs, options.messages, kind == "pre-settled", options.rounds)
+        told = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+        line = f"{kind:12} {told} messages a second of processor time"
+        if len(rates) > 1:
+            ratio = rates["ours"] / rates["Proton engines"]
+            missed |= ratio < bar
+            line += f": {ratio:.2f} x, bar {bar} {'MISSED' if ratio < bar else 'reached'}"
+        print(line)
+    return int(missed)
 
 
 if __name__ == "__main__":

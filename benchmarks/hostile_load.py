@@ -26,9 +26,9 @@ from live_broker import Broker  # noqa: E402
 
 from tests.net.conftest import RawClient  # noqa: E402
 from tests.net.test_hostile_load import BEGUN, OPENED, frames_of  # noqa: E402
-from workbench.amqp import DeliveryReceived  # noqa: E402
-from workbench.amqp.messaging import Accepted  # noqa: E402
-from workbench.amqp.performatives import Flow  # noqa: E402
+from workbench.amqp10.events import DeliveryReceived  # noqa: E402
+from workbench.amqp10.messaging import Accepted  # noqa: E402
+from workbench.amqp10.performatives import Flow  # noqa: E402
 
 KIB, MIB = 1024, 1_048_576
 UINT_MAX = 4294967295

@@ -16,9 +16,10 @@ import time
 import tracemalloc
 
 from workbench import presets
-from workbench.amqp.messaging import Data, encode_message
+from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker import Broker
-from workbench.peers.scripted import ScriptedSender
+from workbench.frontends import accept
+from workbench.peers import Client, Publisher
 from workbench.queues import QueueArguments
 from workbench.scenarios.confirming import PIPELINED, publish_for
 from workbench.sim import VirtualClock, Wire
@@ -31,14 +32,15 @@ def over_amqp(messages: int, replicas: int, links: int) -> tuple[float, float]:
     broker.declare("q", QueueArguments(queue_type="quorum"), replicas=replicas)
     ids = itertools.count()
     for number in range(links):
-        sender = ScriptedSender(clock, address="/queues/q", settled=True, name=f"p{number}")
-        end = broker.accept(f"c{number}")
+        sender = Publisher(address="/queues/q", settled=True)
+        client = Client(clock, [sender], name=f"p{number}")
+        end = accept(broker, f"c{number}")
         wire = Wire(
-            clock, sender, end, latency_us=(100, 100), connection=f"c{number}",
+            clock, client, end, latency_us=(100, 100), connection=f"c{number}",
             next_frame_id=lambda: next(ids),
         )  # fmt: skip
         end.connect(wire)
-        sender.connect(wire)
+        client.connect(wire)
         sender.publish([encode_message([Data(b"some payload")])] * (messages // links))
     began = time.perf_counter()
     queue = broker.queues["q"]

@@ -22,9 +22,9 @@ sys.path.insert(0, str(REPO))
 
 from tests.browser.conftest import CHROMIUM_FLAGS, running_lab  # noqa: E402
 from tests.conftest import find_chromium  # noqa: E402
-from workbench.amqp.framing import Frame, encode_item  # noqa: E402
-from workbench.amqp.messaging import Data, encode_message  # noqa: E402
-from workbench.amqp.performatives import Flow, Transfer  # noqa: E402
+from workbench.amqp10.frame import Frame, encode_item  # noqa: E402
+from workbench.amqp10.messaging import Data, encode_message  # noqa: E402
+from workbench.amqp10.performatives import Flow, Transfer  # noqa: E402
 from workbench.trace import Row  # noqa: E402
 from workbench.views.static_html import page  # noqa: E402
 from workbench.views.stepper_doc import build  # noqa: E402

@@ -15,8 +15,18 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
 
-AMQP = {"amqp", "amqp091", "amqp010"}
-RUNNING = {"serial", "presets", "queues", "sim", "broker", "peers", "net", "trace"} | AMQP
+AMQP = {"amqp10", "amqp091", "amqp010"}
+RUNNING = AMQP | {
+    "serial",
+    "presets",
+    "queues",
+    "sim",
+    "broker",
+    "frontends",
+    "peers",
+    "net",
+    "trace",
+}
 EVERYTHING = RUNNING | {
     "live",
     "notebook",
@@ -33,18 +43,19 @@ EVERYTHING = RUNNING | {
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
     "presets": set(),
-    "amqp": {"serial"},
+    "amqp10": {"serial"},
     "amqp091": set(),
     "amqp010": {"serial"},
     "queues": {"serial", "presets"},
     "sim": set(),
-    "broker": AMQP | {"queues", "sim", "presets"},
+    "broker": {"queues", "sim", "presets"},
+    "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
-    "net": AMQP | {"broker", "peers", "sim", "presets"},
+    "net": AMQP | {"broker", "frontends", "sim", "presets"},
     "trace": AMQP | {"serial"},
     "folds": {"serial", "trace"},
     "notebook": set(),
-    "live": {"amqp", "net", "notebook", "presets", "trace"},
+    "live": {"amqp10", "net", "notebook", "presets", "trace"},
     "following": {"analysis", "folds", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace"},  # and of trace only what FROM_TRACE names
@@ -107,6 +118,20 @@ ONLY_IN: dict[str, set[str]] = {
 # pcapng splits a time stamp.
 WRAPS = {"serial", "trace.packet_out"}
 
+# A part names, for its type alone, the object that it belongs to; an event, what it happened to.
+OWNERS = {
+    "amqp10.events": {"amqp10.session", "amqp10.link", "amqp10.sender", "amqp10.receiver"},
+    "amqp10.link": {"amqp10.session"},
+    "amqp10.receiver": {"amqp10.session"},
+    "amqp10.sender": {"amqp10.session"},
+    "amqp10.session": {"amqp10.connection"},
+    "broker.raft_group": {"broker.quorum_cluster"},
+    "net.client": {"net.socket_server"},
+    "net.greeting": {"net.listener"},
+    "net.proxy_client": {"net.forwarder"},
+    "peers.links": {"peers.client"},
+}
+
 # Asking the wall clock by another door.
 CLOCK_CALLS = {
     ("datetime", "now"),
@@ -130,7 +155,7 @@ class Import:
 
 
 def module_name(path: Path, root: Path) -> str:
-    """Give a file's dotted name below the package: `amqp.codec`, `amqp.__init__`, `serial`."""
+    """Give a file's dotted name below the package: `amqp10.frame`, `amqp10.__init__`, `serial`."""
     return ".".join(path.relative_to(root).with_suffix("").parts)
 
 
@@ -221,6 +246,19 @@ def test_the_table_has_no_circle():
         below(layer)
 
 
+def test_an_owner_is_named_for_its_type_alone():
+    """What a part imports of its owner stands under `if TYPE_CHECKING`."""
+    texts = dict(sources())
+    for part, owners in OWNERS.items():
+        tree = ast.parse(texts[part])
+        for node in tree.body:
+            if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+                found = imports_of(ast.unparse(node), part)
+                assert not {one.target.rpartition(".")[0] for one in found} & {
+                    f"workbench.{owner}" for owner in owners
+                }
+
+
 def test_packages_import_only_what_the_table_allows():
     """Protocol code knows no pictures, files or Spark; heavy packages stay in their places."""
     faults = [
@@ -230,6 +268,71 @@ def test_packages_import_only_what_the_table_allows():
         for fault in layer_faults(found)
     ]
     assert not faults, "\n" + "\n".join(faults)
+
+
+def import_graph(modules: list[tuple[str, str]]) -> dict[str, set[str]]:
+    """Which of these modules each of them imports: in functions and for types alone, too.
+
+    What a part imports of its owner is left out.
+    """
+    names = {name.removesuffix(".__init__"): name for name, _ in modules}
+
+    def home(target: str) -> str | None:
+        parts = target.split(".")[1:]
+        stems = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        return next((names[stem] for stem in stems if stem in names), None)
+
+    return {
+        name: {
+            found
+            for one in imports_of(text, name)
+            if one.target.startswith("workbench.")
+            and (found := home(one.target)) not in {None, name, *OWNERS.get(name, ())}
+        }
+        for name, text in modules
+    }
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The largest groups of modules in which each leads to every other."""
+
+    def reached(name: str) -> set[str]:
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            fresh = graph[pending.pop()] - seen
+            seen |= fresh
+            pending += fresh
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    groups = {
+        frozenset(other for other in reach[name] if name in reach[other])
+        for name in graph
+        if name in reach[name]
+    }
+    return sorted(map(set, groups), key=sorted)
+
+
+def test_no_modules_import_each_other():
+    """A reader can take any module after those that it imports."""
+    assert circles(import_graph(sources())) == []
+
+
+def test_a_planted_circle_is_found():
+    """Through functions, for types alone, and by way of a package."""
+    found = circles(
+        import_graph(
+            [
+                ("a.__init__", "from .b import x"),
+                ("a.b", "def f():\n    from workbench.c import d"),
+                ("c.__init__", ""),
+                ("c.d", "if TYPE_CHECKING:\n    from workbench import a"),
+                ("c.e", "from . import d"),
+            ]
+        )
+    )
+    assert found == [{"a.__init__", "a.b", "c.d"}]
 
 
 def test_core_code_asks_no_clock():
@@ -247,11 +350,11 @@ def test_serial_numbers_wrap_in_one_module():
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("amqp.codec", "import bokeh"),
-        ("amqp.codec", "from workbench.trace import schema"),
-        ("amqp.codec", "from ..trace import schema"),
-        ("amqp.codec", "from .. import trace"),
-        ("amqp.link", "def f():\n    import random"),
+        ("amqp10.frame", "import bokeh"),
+        ("amqp10.frame", "from workbench.trace import schema"),
+        ("amqp10.frame", "from ..trace import schema"),
+        ("amqp10.frame", "from .. import trace"),
+        ("amqp10.link", "def f():\n    import random"),
         ("trace.taps", "from workbench.sim.clock import VirtualClock"),
         ("trace.taps", "from workbench import run"),
         ("broker.broker", "import time"),
@@ -267,8 +370,8 @@ def test_a_planted_import_is_caught(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("amqp.codec", "from .. import serial"),
-        ("amqp.__init__", "from .codec import encode"),
+        ("amqp10.frame", "from .. import serial"),
+        ("amqp10.__init__", "from .frame import Frame"),
         ("analysis.ingest", "from workbench.trace.importer import import_capture"),
         ("peers.proton_peer", "def f():\n    import proton"),
         ("views.__init__", "from workbench.scenarios import run"),

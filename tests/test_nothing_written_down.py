@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from workbench import presets, serial
-from workbench.amqp import flow
+from workbench.amqp10 import flow
 from workbench.exercises import (
     count_predict,
     credit_check,

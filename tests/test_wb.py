@@ -245,7 +245,7 @@ def test_java_s_cache_can_be_turned_off(monkeypatch):
         ([], ["-n", "2", "-m", "not slow"]),
         (["--all"], ["-n", "2"]),
         (["--all", "-m", "slow"], ["-n", "2", "-m", "slow"]),
-        (["tests/amqp", "-k", "credit"], ["tests/amqp", "-k", "credit"]),
+        (["tests/amqp10", "-k", "credit"], ["tests/amqp10", "-k", "credit"]),
         (["--", "--all-warnings"], ["--all-warnings"]),
     ],
 )

@@ -2,7 +2,7 @@
 
 A lesson imports what it needs from here. The names in `_HOME` are looked up when they are first
 used, so that `import workbench` stays quick and loads no drawing, data or messaging package; the
-packages (`workbench.amqp`, `workbench.trace`, ...) are imported by their own names.
+packages (`workbench.amqp10`, `workbench.trace`, ...) are imported by their own names.
 """
 
 from importlib import import_module

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec import structs
+
 from workbench import notebook
-from workbench.amqp.performatives import SaslInit, SaslResponse
+from workbench.amqp10.performatives import SaslInit, SaslResponse
 from workbench.net import ListenError, LiveBroker
 from workbench.net.passing import Opaque
 from workbench.net.recording import Recording, Spool
@@ -70,13 +72,13 @@ def _without_secret(flight: Any) -> Any:
         secret = performative.initial_response
         if not secret:
             return flight
-        performative = dataclasses.replace(performative, initial_response=bytes(len(secret)))
+        performative = structs.replace(performative, initial_response=bytes(len(secret)))
     elif isinstance(performative, SaslResponse):
-        performative = dataclasses.replace(performative, response=bytes(len(performative.response)))
+        performative = structs.replace(performative, response=bytes(len(performative.response)))
     else:
         return flight
-    item = dataclasses.replace(flight.item, performative=performative)
-    return dataclasses.replace(flight, item=item, octets=None)
+    item = structs.replace(flight.item, performative=performative)
+    return structs.replace(flight, item=item, octets=None)
 
 
 def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> Recording:

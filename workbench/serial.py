@@ -1,4 +1,4 @@
-"""Serial number arithmetic [RFC 1982] for 32 bits.
+"""Serial number arithmetic [RFC 1982] for 32 bits, and link credit, which is counted by it.
 
 AMQP's `sequence-no`, `transfer-number` and `delivery-number` [AMQP 1.0, 2.8.6, 2.8.8, 2.8.10] count
 on from 4294967295 to 0. Which of two such numbers is the later one is decided by the shorter way
@@ -16,8 +16,11 @@ __all__ = [
     "Order",
     "SerialError",
     "add",
+    "advanced",
     "compare",
     "diff",
+    "following",
+    "link_credit_snd",
     "signed",
     "steps",
 ]
@@ -60,6 +63,16 @@ def add(s: int, n: int) -> int:
     if not 0 <= n < HALF:
         raise SerialError(f"cannot add {n} to serial number {s}: legal is 0 to {HALF - 1}")
     return (s + n) % MODULUS
+
+
+def following(s: int) -> int:
+    """The serial number after `s`."""
+    return (s + 1) % MODULUS
+
+
+def advanced(s: int, credit: int) -> int:
+    """A delivery-count that moves on by a whole credit, 0 to 4294967295, as drain asks [2.6.7]."""
+    return (s + credit) % MODULUS
 
 
 def diff(a: int, b: int) -> int:
@@ -126,3 +139,22 @@ def compare(a: int, b: int) -> Order:
     if distance == 0:
         return Order.EQUAL
     return Order.GREATER if distance > 0 else Order.LESS
+
+
+def link_credit_snd(delivery_count_rcv: int, link_credit_rcv: int, delivery_count_snd: int) -> int:
+    """The sender's credit after a flow of the receiver [AMQP 1.0, 2.6.7].
+
+    ``link-credit(snd) := delivery-count(rcv) + link-credit(rcv) - delivery-count(snd)``, floored
+    at 0, because the receiver may cut credit while transfers fly. A receiver that counts more than
+    was sent does not get more than the largest credit there is.
+
+    Args:
+        delivery_count_rcv: delivery-count of the flow.
+        link_credit_rcv: link-credit of the flow, in deliveries.
+        delivery_count_snd: the sender's own count.
+
+    Raises:
+        SerialError: the two counts are half a circle apart.
+    """
+    credit = link_credit_rcv - diff(delivery_count_snd, delivery_count_rcv)
+    return min(max(0, credit), MAX)

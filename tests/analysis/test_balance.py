@@ -93,14 +93,13 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-LONG = ("violations", "stalls", "throughput", "grants", "latency", "windows")
+QUESTIONS = ("credit", "violations", "stalls", "throughput", "grants", "latency", "windows")
 CUT = 256, 10
 """Chunks, and the tasks that they are dealt to."""
 
 
-@pytest.mark.parametrize(
-    "name", ["credit", *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
     question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)

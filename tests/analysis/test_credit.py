@@ -54,7 +54,10 @@ def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
     assert {key: found[key] for key in recorded} == recorded
 
 
-@pytest.mark.parametrize("chunks", [replace(CUT, rows=9), UNCUT], ids=["cut", "uncut"])
+@pytest.mark.parametrize(
+    "chunks",
+    [pytest.param(replace(CUT, rows=9), id="cut", marks=LONG), pytest.param(UNCUT, id="uncut")],
+)
 def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
     """The Spark question and a fold written from the definitions agree in every column."""
     answer = credit(chunks)(trace).collect()

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from workbench import presets
-from workbench.amqp.connection import Connection
-from workbench.amqp.events import Event, OpenReceived, SessionBegun
-from workbench.amqp.messaging import Data, encode_message
-from workbench.amqp.sasl import SaslClient
-from workbench.amqp.settings import ConnectionSettings, SessionSettings
+from workbench.amqp10.connection import Connection
+from workbench.amqp10.events import Event, OpenReceived, SessionBegun
+from workbench.amqp10.messaging import Data, encode_message
+from workbench.amqp10.sasl import SaslClient
+from workbench.amqp10.settings import ConnectionSettings, SessionSettings
 from workbench.broker import Broker
+from workbench.frontends import accept, message_of
+from workbench.peers import Client, Publisher
 from workbench.sim import VirtualClock, Wire
 from workbench.trace.taps import Recorder
 
@@ -101,10 +103,12 @@ class Rig:
 
     def fill(self, queue: str, count: int) -> None:
         """Messages `m0`, `m1`, ... ready in a queue."""
-        self.broker.declare(queue).fill([b"m%d" % number for number in range(count)])
+        self.broker.declare(queue).fill(
+            map(message_of, [b"m%d" % number for number in range(count)])
+        )
 
     def connect(self, client: Any, name: str = "c1") -> Any:
-        end = self.broker.accept(name)
+        end = accept(self.broker, name)
         wire = Wire(
             self.clock,
             client,
@@ -118,6 +122,12 @@ class Rig:
         end.connect(wire)
         client.connect(wire)
         return client
+
+    def publisher(self, address: str, name: str = "c1", *, settled: bool = False) -> Publisher:
+        """A publisher with a client of its own, named after its connection."""
+        publisher = Publisher(address=address, settled=settled)
+        self.connect(Client(self.clock, [publisher], name=name), name)
+        return publisher
 
     def rest(self) -> None:
         """Let everything happen that is due."""
@@ -150,3 +160,11 @@ class Rig:
     def queue(self, name: str = "q") -> Any:
         """A queue's state machine."""
         return self.broker.queues[name].queue
+
+
+def consuming(preset: presets.Preset | None, ready: int, **terms: Any) -> tuple[Any, ...]:
+    """Rig, client, session and link of a consumer without credit, and so many messages ready."""
+    rig = Rig(preset)
+    rig.fill("q", ready)
+    client, session = rig.raw()
+    return rig, client, session, rig.receiver(session, **terms)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import presets
-from workbench.amqp.messaging import (
+from workbench.amqp10.messaging import (
     Accepted,
     AmqpValue,
     Header,
@@ -16,8 +16,9 @@ from workbench.amqp.messaging import (
     decode_message,
     encode_message,
 )
-from workbench.broker.dead_letters import Death, is_cycle, recorded
-from workbench.queues import QueueArguments
+from workbench.broker.dead_letters import is_cycle, recorded
+from workbench.frontends import message_of
+from workbench.queues import Death, QueueArguments
 
 from .rig import Rig
 
@@ -94,7 +95,7 @@ def test_a_rejected_message_goes_to_the_dead_letter_exchange_with_its_history() 
 def test_a_dead_letter_loses_its_own_ttl_and_keeps_its_key_if_no_other_is_given() -> None:
     """It would expire again at once; without x-dead-letter-routing-key it goes on as it came."""
     rig = rig_of(work=to(None, "amq.direct"), dead=QueueArguments())
-    rig.broker.nodes.bind("amq.direct", "dead", "work")
+    rig.broker.vhost.bind("amq.direct", "dead", "work")
     publish(rig, "work")
     taken(rig, "work", state=Rejected())
     sections = taken(rig, "dead", "c8")
@@ -138,9 +139,9 @@ def test_a_dead_letter_that_no_exchange_or_queue_takes_is_gone() -> None:
     rig = rig_of(work=to("k", "none"))
     publish(rig, "work")
     taken(rig, "work", state=Rejected())
-    rig.broker.nodes.routing.declare("none")
+    rig.broker.vhost.routing.declare("none")
     publish_again = rig.broker.queues["work"].publish
-    publish_again(BODY)
+    publish_again(message_of(BODY))
     rig.rest()
     taken(rig, "work", "c8", state=Rejected())
     reasons = [
@@ -157,7 +158,7 @@ def test_a_quorum_queue_sends_on_what_was_rejected_and_what_failed_too_often() -
     publish(rig, "work", 3)
     taken(rig, "work", "c2", state=Rejected())
     taken(rig, "work", "c3", state=Modified(delivery_failed=True))
-    rig.broker.nodes.purge("work")
+    rig.broker.vhost.purge("work")
     rig.rest()
     assert ready(rig)["dead"] == 2
     told = [annotations(taken(rig, "dead", name, state=Accepted())) for name in ("c4", "c5")]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from workbench import presets
-from workbench.amqp.errors import ErrorCondition
-from workbench.amqp.messaging import (
+from workbench.amqp10.errors import ErrorCondition
+from workbench.amqp10.messaging import (
     Accepted,
     Data,
     Header,
@@ -22,9 +22,9 @@ from workbench.amqp.messaging import (
     decode_message,
     encode_message,
 )
-from workbench.amqp.performatives import Attach, Detach, Disposition, End, Flow
-from workbench.amqp.values import Described, Int, Long, Symbol, Timestamp, UByte, ULong
-from workbench.broker.annotations import routed
+from workbench.amqp10.performatives import Attach, Detach, Disposition, End, Flow
+from workbench.amqp10.values import Described, Int, Long, Symbol, Timestamp, UByte, ULong
+from workbench.frontends.annotations import routed
 from workbench.queues import QueueArguments
 
 from .rig import Rig
@@ -589,7 +589,7 @@ def test_a_stream_can_be_deleted_and_not_purged(preset) -> None:
 @BOTH
 def test_a_stream_forgets_its_oldest_messages(preset) -> None:
     """x-max-length-bytes: a reader that was behind goes on with the oldest that is left."""
-    size = len(routed(message("0"), 0, "", "q"))
+    size = len(routed(message("0"), "", "q"))
     rig = rig_of(preset, "stream", max_length_bytes=2 * size)
     _, session = rig.raw()
     link = rig.receiver(session, at("first"))

@@ -1,11 +1,11 @@
-"""Nodes with disks: how long an fsync takes, what a crash leaves, what is refused."""
+"""VirtualHost with disks: how long an fsync takes, what a crash leaves, what is refused."""
 
 import pytest
 
+from workbench.broker.quorum_client import FifoClient
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_node import STEPS, SyncTime
-from workbench.broker.quorum_port import QueuePort
-from workbench.queues import Enqueue, QueueError
+from workbench.queues import Enqueue, Message, QueueError
 from workbench.queues.draws import SeededDraws
 from workbench.sim import VirtualClock
 from workbench.trace.taps import Recorder
@@ -18,7 +18,7 @@ class Owner:
         self.confirmed = []
 
     def replied(self, logged, reply):
-        self.confirmed.append(logged.command.payload)
+        self.confirmed.append(logged.command.message.payload)
 
     def handed(self, effect):
         pass
@@ -31,27 +31,27 @@ class Owner:
 
 
 def begun(nodes=3, queues=("q",), **numbers):
-    """A cluster with queues, one port to each, and a recorder."""
+    """A cluster with queues, one client of each, and a recorder."""
     clock = VirtualClock()
     recorder = Recorder("test", now=lambda: clock.now_us)
     cluster = QuorumCluster(clock, recorder, nodes=nodes, **numbers)
-    ports = []
+    clients = []
     for name in queues:
         group = cluster.declare(name, replicas=nodes)
         owner = Owner()
-        ports.append((QueuePort(group, clock, "p", place=FRONT, owner=owner), owner))
-    return cluster, recorder, ports
+        clients.append((FifoClient(group, clock, "p", place=FRONT, owner=owner), owner))
+    return cluster, recorder, clients
 
 
 def test_queues_of_a_node_share_its_log_and_its_fsyncs():
     """Ten queues, ten messages at once: one batch for the first, one for the other nine."""
-    cluster, recorder, ports = begun(1, tuple(f"q{number}" for number in range(10)))
-    for port, _ in ports:
-        port.send(Enqueue(payload=b"m"))
+    cluster, recorder, clients = begun(1, tuple(f"q{number}" for number in range(10)))
+    for client, _ in clients:
+        client.send(Enqueue(message=Message(payload=b"m")))
     cluster.clock.run_until_rest()
     batches = [row.extra["entries"] for row in recorder.rows if row.event == "fsync"]
     assert batches == [1, 9]
-    assert all(owner.confirmed for _, owner in ports)
+    assert all(owner.confirmed for _, owner in clients)
 
 
 def test_an_fsync_takes_what_its_distribution_says():
@@ -95,13 +95,13 @@ def test_a_negative_time_or_no_node_is_refused(numbers):
         (lambda cluster: cluster.cut("n1", "n2"), "n1-n2 is cut already; legal now: heal it"),
         (lambda cluster: cluster.stall("r"), "no queue 'r'; queues: q"),
         (
-            lambda cluster: QueuePort(
+            lambda cluster: FifoClient(
                 cluster.groups["q"], cluster.clock, "p", place="there", owner=Owner()
             ),
             "client p is at 'there'; legal: n1, n2, n3, front",
         ),
         (
-            lambda cluster: QueuePort(
+            lambda cluster: FifoClient(
                 cluster.groups["q"], cluster.clock, "p", place="n1", owner=Owner(), resend_us=-1
             ),
             "resend_us is -1; legal: 0 or more",
@@ -126,8 +126,8 @@ def test_more_replicas_than_nodes_are_refused():
 
 def test_a_crash_between_write_and_fsync_loses_what_was_never_confirmed():
     """A lone replica dies in its fsync: the message is not there, and was not confirmed."""
-    cluster, _, [(port, owner)] = begun(1)
-    port.send(Enqueue(payload=b"m"))
+    cluster, _, [(client, owner)] = begun(1)
+    client.send(Enqueue(message=Message(payload=b"m")))
     while not cluster.nodes["n1"].wal.syncing:
         cluster.clock.step()
     assert cluster.crash("n1") == 1
@@ -156,11 +156,11 @@ def test_a20_the_confirm_comes_when_the_leader_hears_of_the_majority_s_last_fsyn
 ):
     """The leader's own disk counts when it is done, a follower's when its word has come."""
     latency_us = 300
-    cluster, _, [(port, owner)] = begun(replicas, latency_us=latency_us)
+    cluster, _, [(client, owner)] = begun(replicas, latency_us=latency_us)
     for node, ms in zip(cluster.nodes, fsyncs_ms, strict=True):
         cluster.set_fsync(node, SyncTime.constant(ms * 1_000))
     heard = sorted([fsyncs_ms[0] * 1_000, *(ms * 1_000 + 2 * latency_us for ms in fsyncs_ms[1:])])
-    port.send(Enqueue(payload=b"m"))
+    client.send(Enqueue(message=Message(payload=b"m")))
     while not owner.confirmed:
         assert cluster.clock.step()
     assert cluster.clock.now_us == heard[replicas // 2]
@@ -169,10 +169,10 @@ def test_a20_the_confirm_comes_when_the_leader_hears_of_the_majority_s_last_fsyn
 @pytest.mark.parametrize("victims", [("n1",), ("n2",), ("n1", "n2"), ("n4", "n5"), ("n1", "n5")])
 def test_messages_survive_the_crash_of_any_minority(victims):
     """100 messages in flight; a minority dies and stays dead: all are confirmed, once, in order."""
-    cluster, _, [(port, owner)] = begun(5)
+    cluster, _, [(client, owner)] = begun(5)
     payloads = [b"%d" % number for number in range(100)]
     for number, payload in enumerate(payloads):
-        cluster.clock.call_at(number * 100, port.send, Enqueue(payload=payload))
+        cluster.clock.call_at(number * 100, client.send, Enqueue(message=Message(payload=payload)))
     for number, victim in enumerate(victims):
         cluster.clock.call_at(4_000 + 3_000 * number, cluster.crash, victim)
     cluster.clock.run_until_rest()
@@ -183,10 +183,10 @@ def test_messages_survive_the_crash_of_any_minority(victims):
 
 def test_a_leader_without_a_majority_confirms_nothing_and_the_others_go_on():
     """Cut off with its clients' way to the rest intact: the new leader gets what is pending."""
-    cluster, _, [(port, owner)] = begun(3)
+    cluster, _, [(client, owner)] = begun(3)
     cluster.cut("n1", "n2")
     cluster.cut("n1", "n3")
-    port.send(Enqueue(payload=b"m"))
+    client.send(Enqueue(message=Message(payload=b"m")))
     cluster.clock.run_until_rest()
     group = cluster.groups["q"]
     assert group.leader in ("n2", "n3")
@@ -209,16 +209,3 @@ def test_the_seed_decides_who_is_elected_when():
 
     assert elected(1) == elected(1)
     assert len({tuple(elected(seed)) for seed in range(6)}) > 3
-
-
-def test_a_real_disk_is_not_slowed_by_a_person():
-    """Its time is what it is."""
-
-    class RealDisk:
-        def sync(self, wal, done):
-            return done
-
-    cluster, _, _ = begun(1)
-    cluster.nodes["n1"].disk = RealDisk()
-    with pytest.raises(QueueError, match="real disk"):
-        cluster.set_fsync("n1", SyncTime.constant(5))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from workbench import presets
-from workbench.amqp.messaging import Accepted, Data, Rejected, encode_message
-from workbench.amqp.performatives import Flow, SenderSettleMode, Transfer
-from workbench.amqp.values import Int, Symbol
+from workbench.amqp10.messaging import Accepted, Data, Rejected, encode_message
+from workbench.amqp10.performatives import Flow, SenderSettleMode, Transfer
+from workbench.amqp10.values import Int, Symbol
 from workbench.broker.quorum_cluster import FRONT
+from workbench.frontends import message_of
 from workbench.queues import Purge, QueueArguments
 
 from .rig import Rig
@@ -32,9 +33,8 @@ def publish(rig: Rig, *bodies: bytes) -> list[str]:
     told: list[str] = []
     for body in bodies:
         rig.broker.queues["q"].publish(
-            encode_message([Data(body)]),
-            confirmed=lambda: told.append("confirmed"),
-            rejected=told.append,
+            message_of(encode_message([Data(body)])),
+            lambda _queue, outcome: told.append(getattr(outcome, "reason", "confirmed")),
         )
     rig.rest()
     return told
@@ -136,7 +136,7 @@ def test_a_drain_under_way_is_answered_once_with_all_deliveries_before(
     receiver = rig.receiver(session)
     receiver.grant(1)
     rig.rest()
-    rig.broker.queues["q"].publish(encode_message([Data(b"m")]))
+    rig.broker.queues["q"].publish(message_of(encode_message([Data(b"m")])))
     receiver.grant(10, drain=True)
     for _ in range(moment):
         rig.clock.step()
@@ -178,7 +178,7 @@ def test_a_purge_takes_effect_once_when_it_is_sent_again() -> None:
         queue = rig.broker.queues["q"]
         queue.command(Purge())
         for _ in range(5):
-            queue.publish(encode_message([Data(b"after")]), confirmed=lambda: told.append(1))
+            queue.publish(message_of(encode_message([Data(b"after")])), lambda *_: told.append(1))
 
     told: list[int] = []
     # The commands reach the leader; its answers, and then the way, are lost.
@@ -197,7 +197,7 @@ def test_a_purge_before_a_restart_is_not_done_again_after_it() -> None:
     queue.command(Purge())
     told: list[int] = []
     for _ in range(5):
-        queue.publish(encode_message([Data(b"after")]), confirmed=lambda: told.append(1))
+        queue.publish(message_of(encode_message([Data(b"after")])), lambda *_: told.append(1))
     while rig.queue().terminal == 0:
         rig.clock.step()
     rig.broker.cluster.crash(rig.broker.cluster.groups["q"].leader)
@@ -299,7 +299,7 @@ def test_accepted_messages_stay_settled_when_the_link_goes_while_the_queue_is_sl
     rig.rest()
     queue = rig.broker.queues["q"]
     for _ in range(40):  # above the soft limit
-        queue.publish(encode_message([Data(b"more")]))
+        queue.publish(message_of(encode_message([Data(b"more")])))
     for delivery in tuple(receiver.unsettled.values()):
         receiver.settle(delivery.delivery_id, state=Accepted())
     receiver.close()

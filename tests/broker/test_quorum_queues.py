@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from workbench import presets
-from workbench.amqp.frame import Frame
-from workbench.amqp.messaging import Accepted, Data, Header, Released, Source, encode_message
-from workbench.amqp.performatives import Attach, Detach, Disposition, Flow, Role, Transfer
+from workbench.amqp10.frame import Frame
+from workbench.amqp10.messaging import Accepted, Data, Header, Released, Source, encode_message
+from workbench.amqp10.performatives import Attach, Detach, Disposition, Flow, Role, Transfer
+from workbench.frontends import message_of
 from workbench.queues import QueueArguments, QueueError
 
 from .rig import Rig, data
@@ -137,7 +138,7 @@ def test_nothing_confirmed_is_lost_when_the_leader_crashes_with_40_pending() -> 
     rig.rest()
     group = rig.broker.cluster.groups["q"]
     assert group.leader not in (None, "n1")
-    assert rig.broker.queues["q"].port.client.resent == 40
+    assert rig.broker.queues["q"].client.resent == 40
     assert len(client.frames(Disposition)) >= 1
     ready = [message.payload[-3:] for message in rig.queue().ready_messages()]
     assert ready == [b"m%02d" % number for number in range(40)]
@@ -190,9 +191,8 @@ def test_a_full_queue_with_reject_publish_refuses() -> None:
     told = []
     for number in range(10):
         queue.publish(
-            b"m%d" % number,
-            confirmed=lambda: told.append("confirmed"),
-            rejected=lambda reason: told.append(reason),
+            message_of(b"m%d" % number),
+            lambda _queue, outcome: told.append(getattr(outcome, "reason", "confirmed")),
         )
         rig.rest()
     assert told == ["confirmed"] * 6 + ["maxlen"] * 4
@@ -214,7 +214,7 @@ def test_a_message_that_waited_too_long_leaves_every_replica(ttl_ms, at_ms) -> N
     """The leader's timer puts a command into the log: so it is the same moment for all copies."""
     arguments = QueueArguments(queue_type="quorum", message_ttl_ms=100)
     rig = quorum_rig(arguments=arguments)
-    rig.broker.queues["q"].publish(message(b"a", ttl_ms))
+    rig.broker.queues["q"].publish(message_of(message(b"a", ttl_ms)))
     rig.rest()  # nobody waits for a timer of this kind: the run rests
     assert rig.queue().ready == 1
     while rig.clock.now_us < 400_000 and rig.clock.step():
@@ -230,7 +230,7 @@ def test_a_new_leader_sees_to_the_age_of_messages() -> None:
     """The old one dies before the time is up; the next one drops what is too old."""
     arguments = QueueArguments(queue_type="quorum", message_ttl_ms=100)
     rig = quorum_rig(arguments=arguments)
-    rig.broker.queues["q"].publish(message(b"a"))
+    rig.broker.queues["q"].publish(message_of(message(b"a")))
     rig.rest()
     rig.broker.cluster.crash("n1")
     while rig.clock.now_us < 3_000_000 and rig.clock.step():
@@ -249,7 +249,7 @@ def test_an_expired_message_goes_to_the_dead_letter_exchange() -> None:
     )
     rig = quorum_rig(arguments=arguments)
     rig.broker.declare("dead")
-    rig.broker.queues["q"].publish(message(b"a", 40))
+    rig.broker.queues["q"].publish(message_of(message(b"a", 40)))
     while rig.clock.now_us < 1_000_000 and rig.clock.step():
         pass
     assert (rig.queue().ready, rig.queue("dead").ready) == (0, 1)
@@ -261,7 +261,7 @@ def test_too_many_octets_drop_the_oldest() -> None:
     arguments = QueueArguments(queue_type="quorum", max_length_bytes=3 * size)
     rig = quorum_rig(arguments=arguments)
     for number in range(5):
-        rig.broker.queues["q"].publish(message(b"%d" % number + b"x" * 99))
+        rig.broker.queues["q"].publish(message_of(message(b"%d" % number + b"x" * 99)))
     rig.rest()
     assert [why for _, why in gone(rig)] == ["maxlen"] * 2
     assert rig.queue().ready_octets == 3 * size
@@ -299,7 +299,7 @@ def test_a_stalled_leader_takes_nothing_and_goes_on_with_everything() -> None:
     told = []
     queue.stall()
     for number in range(3):
-        queue.publish(b"m", confirmed=lambda number=number: told.append(number))
+        queue.publish(message_of(b"m"), lambda *_, number=number: told.append(number))
     rig.rest()
     assert (told, queue.mailbox) == ([], 3)
     queue.resume()
@@ -400,3 +400,39 @@ def test_a_detach_is_answered_before_another_link_gets_what_it_held() -> None:
     rig.broker.delete("q")
     rig.rest()
     assert len(client.frames(Detach)) == 2
+
+
+class Channel:
+    """What heeds a slow queue, as a 0-9-1 channel does."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def block(self, queue: str) -> None:
+        self.told.append(f"block {queue}")
+
+    def unblock(self, queue: str) -> None:
+        self.told.append(f"unblock {queue}")
+
+
+def test_the_soft_limit_blocks_those_that_heed_it_and_no_session() -> None:
+    """The 33rd pending command blocks; with fewer than 32 it unblocks; 1.0 goes on meanwhile."""
+    rig = quorum_rig()
+    queue, channel = rig.broker.queues["q"], Channel()
+    queue.heeding.append(channel)
+    _, session = rig.raw()
+    link = rig.sender(session)
+    queue.stall()
+    for _ in range(32):
+        link.send(data(b"m"))
+    rig.rest()
+    assert channel.told == []
+    link.send(data(b"m"))
+    rig.rest()
+    assert (channel.told, queue.mailbox) == (["block q"], 33)
+    link.send(data(b"m"))
+    rig.rest()
+    assert queue.mailbox == 34
+    queue.resume()
+    rig.rest()
+    assert (channel.told, queue.mailbox) == (["block q", "unblock q"], 0)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.patience import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "02_race.ipynb"
 

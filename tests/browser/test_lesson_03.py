@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "03_drain.ipynb"
 
@@ -147,7 +147,6 @@ def test_drain_echo_and_stop_by_keyboard(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_time_out_pause_and_hand_over_by_keyboard(lab_page, pictures):
     """Sliders by arrow keys, the desk by Tab and Space, and who got what as text."""
     lesson = lab_page

@@ -6,7 +6,7 @@ import pytest
 
 from .test_lesson_03 import answer, read_until, run_cell, said, stepper, value, where
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "04_windows.ipynb"
 
@@ -87,7 +87,6 @@ def test_frames_formula_and_charts_by_keyboard(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_desks_alarm_and_lanes_by_keyboard(lab_page, pictures):
     """Three desks are worked by keyboard until their checks agree."""
     lesson = lab_page

@@ -6,7 +6,7 @@ import pytest
 
 from .test_lesson_03 import act, answer, read_until, run_cell, step_on, stepper, where
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "05_publishers.ipynb"
 
@@ -64,7 +64,6 @@ def test_the_meter_follows_the_stepper_and_names_one_brake(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_the_desk_by_keyboard(lab_page, pictures):
     """Stall, publish and look: the meter shows the branch, its select the other link."""
     lesson = lab_page

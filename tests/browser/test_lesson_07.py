@@ -6,7 +6,7 @@ import pytest
 
 from .test_lesson_03 import act, run_cell, step_on, stepper, where
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "07_quorum.ipynb"
 
@@ -73,7 +73,6 @@ def test_figure_lamps_and_stepper_have_one_cursor(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_predictions_tables_and_the_slider(lab_page, pictures):
     """Choices by keyboard or mouse, a table beside, a slider that works its points out anew."""
     lesson = lab_page
@@ -105,7 +104,6 @@ def test_predictions_tables_and_the_slider(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_the_desk_by_keyboard_and_in_the_dark(lab_page, pictures):
     """Crash the leader: lamps and figure show the branch; the check says what is missing."""
     lesson = lab_page

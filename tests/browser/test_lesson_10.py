@@ -8,7 +8,7 @@ from .conftest import RUN_MS
 from .test_lesson_03 import run_cell, step_on, stepper, where
 from .test_lesson_07 import chosen
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "10_million.ipynb"
 WITHOUT_JAVA = """import os
@@ -107,7 +107,6 @@ def test_from_the_throughput_to_the_frame_and_the_brake(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_spark_starts_shows_its_tasks_and_runs_a_query(lab_page, pictures):
     """The start is timed, a question counts tasks, a wrong query is told what it computes."""
     lesson = lab_page

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.test_lesson_03 import stepper
 from tests.patience import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 pytest.importorskip("proton", reason="needs python-qpid-proton")
 
 LESSON = "11_own_client.ipynb"
@@ -175,7 +175,6 @@ def test_a_client_on_the_frozen_wire_by_keyboard(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_all_cells_run_and_a_breakpoint_stops_a_client(lab_page, pictures):
     """Run all is harmless; the breakpoint is typed, met, removed; the traces open."""
     lesson = lab_page

@@ -82,8 +82,10 @@ def test_play_at_the_end_begins_where_the_set_up_ended(static_page, tmp_path, be
     page = static_page.page
     page.goto(path.as_uri())
     page.wait_for_selector(".wbs")
-    # Rewound by the press itself; the first tick comes later, so the clock is stopped before it.
-    page.clock.install()
+    # Rewound by the press itself; the first tick comes later, so the clock is stopped before it
+    # (installed alone it goes on by itself).
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
     page.locator(".wbs").focus()
     page.keyboard.press("End")
     assert where(page).startswith("step 8 of 8")

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from tests.patience import TIMEOUT_S
-from workbench.amqp.errors import ErrorCondition
-from workbench.amqp.performatives import Error
-from workbench.amqp.states import ConnectionState
+from workbench.amqp10.errors import ErrorCondition
+from workbench.amqp10.performatives import Error
+from workbench.amqp10.states import ConnectionState
 from workbench.net import LiveBroker
 
 MESSAGES = 10_000
@@ -31,7 +31,7 @@ class Served:
     def declare(self, name):
         """Make a queue; gives the address that clients of RabbitMQ 4 write."""
         address = f"/queues/{name}"
-        self.live.ask(lambda: self.live.listener.broker.declare(address))
+        self.live.ask(lambda: self.live.listener.broker.declare(name))
         return address
 
     def count(self, queue, what="ready"):

@@ -17,7 +17,7 @@ from workbench.net.listener import Listener
 CHUNK = 1 << 20
 
 
-class _Selector(selectors.DefaultSelector):
+class TimelessSelector(selectors.DefaultSelector):
     """Never waits: what the loop would have waited is added to `now`."""
 
     now = 0.0
@@ -31,18 +31,18 @@ class _Selector(selectors.DefaultSelector):
         return ready
 
 
-class _Loop(asyncio.SelectorEventLoop):
+class TimelessLoop(asyncio.SelectorEventLoop):
     """An event loop in the time of its selector."""
 
     def __init__(self):
-        self.selector = _Selector()
+        self.selector = TimelessSelector()
         super().__init__(self.selector)
 
     def time(self):
         return self.selector.now
 
 
-class _Client:
+class MemorySocket:
     """The client's end of a connection: a socket that lets the broker work while it waits."""
 
     def __init__(self, loop, end):
@@ -73,9 +73,19 @@ class _Client:
             return self._end.recv(most)
         raise TimeoutError
 
+    def shutdown(self, how):
+        """Say that no more will be sent, or read."""
+        self._end.shutdown(how)
+
     def close(self):
         """Close it."""
         self._end.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def _wait(self, watch, forget):
         """Let the broker work until the socket is ready or the time is over."""
@@ -94,7 +104,7 @@ class BrokerInMemory:
     """
 
     def __init__(self, preset):
-        self._loop = _Loop()
+        self._loop = TimelessLoop()
         self._listener = Listener(self._loop, presets.get(preset))
         self.failures = self._listener.failures
 
@@ -104,7 +114,7 @@ class BrokerInMemory:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, CHUNK)
         self._loop.run_until_complete(self._loop.connect_accepted_socket(self._listener.make, theirs))
-        return _Client(self._loop, ours)
+        return MemorySocket(self._loop, ours)
 
     def now(self):
         """Seconds since it was made."""

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.amqp.sender import SenderLink
-from workbench.broker.consumer_link import ConsumerLink
+from workbench.amqp10.sender import SenderLink
 from workbench.exercises import drain_check, drain_predict, measure
 from workbench.exercises.drain_runs import (
     DrainCases,
@@ -20,6 +19,7 @@ from workbench.exercises.drain_runs import (
 )
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
+from workbench.frontends.outgoing_link import OutgoingLink
 from workbench.scenarios import run
 from workbench.trace.importer import import_capture
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
@@ -321,7 +321,7 @@ def test_another_rule_for_drain_changes_everything_that_is_shown(monkeypatch):
 def test_another_rule_for_echo_changes_what_is_shown(monkeypatch, busy):
     """With an echo that grants, the question's answer is another, and so is the stop's."""
     queue = run("credit", parameters={"messages": 10})
-    taken = ConsumerLink.flow_received
+    taken = OutgoingLink.flow_received
 
     def granting(self, frame):
         if frame.echo:
@@ -332,6 +332,6 @@ def test_another_rule_for_echo_changes_what_is_shown(monkeypatch, busy):
     assert solved(drain_predict.echo_brings, granted).answer == 0
     at = arrival(busy, 2)
     assert solved(drain_predict.after_echo, busy, at).answer == 0
-    monkeypatch.setattr(ConsumerLink, "flow_received", granting)
+    monkeypatch.setattr(OutgoingLink, "flow_received", granting)
     assert solved(drain_predict.echo_brings, granted).answer == 4
     assert solved(drain_predict.after_echo, busy, at).answer == 4

@@ -92,7 +92,7 @@ def test_the_lesson_s_client_is_as_patient_as_its_reader(server, monkeypatch):
     for cell in lesson.cells:
         if cell.id in ("connect", "client"):
             exec(cell.source, names)
-    until(server.connections)
+    until(server.wires)
     wire = server.wire("c1")
     told = step_to(wire, "open").item.performative
     assert told.idle_time_out is None

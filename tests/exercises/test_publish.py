@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
-from workbench.broker.publisher_link import PublisherLink
 from workbench.exercises import publish_check, publish_predict
 from workbench.exercises.progress import Progress
 from workbench.exercises.publish_runs import (
@@ -22,6 +21,7 @@ from workbench.exercises.publish_runs import (
     waiting,
 )
 from workbench.exercises.question import judge
+from workbench.frontends.incoming_link import IncomingLink
 from workbench.scenarios import run
 from workbench.trace.importer import import_capture
 
@@ -140,7 +140,7 @@ def test_the_specifications_broker_has_other_answers():
 def test_another_gate_changes_everything_that_is_shown(monkeypatch, alone):
     """With a gate of one message the stalled queue takes one grant; table and check follow."""
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "255"
-    monkeypatch.setattr(PublisherLink, "withheld", property(lambda self: self.unconfirmed >= 1))
+    monkeypatch.setattr(IncomingLink, "withheld", property(lambda self: self.unconfirmed >= 1))
     assert solved(publish_predict.stall_takes, alone, 600).answer == 170
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "170"
     assert publish_check.largest_credit(100, limit=100, publish=300, log=Progress()).right

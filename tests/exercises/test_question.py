@@ -220,6 +220,20 @@ def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
     assert log.records == records
 
 
+def test_an_answer_of_another_day_is_compared_without_its_step():
+    """The run has judged it before: Compare tells why at once, for a changed answer too."""
+    told = Solution(answer=7, reason="Seven came.", seen=run("credit").rows[-1])
+    log = Progress()
+    log.record("01/seven", 5, False)
+    shown = PredictionView(Prediction(question(solve=lambda: told)), log)
+    shown.compare.click()
+    assert "You said 5, the run shows 7. Seven came." in shown.line.value
+    shown.field.value = "7"
+    shown.commit.click()
+    shown.compare.click()
+    assert "✔ Right." in shown.line.value
+
+
 def test_an_answer_to_another_question_of_that_name_is_not_put_back():
     """The lesson has changed, and what was answered is no answer any more."""
     log = Progress()

@@ -40,7 +40,7 @@ from workbench.exercises.quorum_runs import (
     then,
 )
 from workbench.exercises.table import tables
-from workbench.queues.raft_rules import RULES_BROKEN
+from workbench.queues.raft import RULES_BROKEN
 from workbench.trace.replicas import REPLICATED, Replicas
 
 

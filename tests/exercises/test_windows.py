@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
-from workbench.broker.windows import Windows
 from workbench.exercises import windows_check, windows_predict, windows_runs
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
@@ -27,6 +26,7 @@ from workbench.exercises.windows_runs import (
     refused_at,
     then,
 )
+from workbench.frontends.windows import Windows
 from workbench.scenarios import run
 from workbench.trace.importer import import_capture
 

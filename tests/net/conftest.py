@@ -1,22 +1,23 @@
 """A raw client: our own endpoint on a blocking socket, which can also be made to misbehave."""
 
 import contextlib
-import socket
-import time
 
 import pytest
 
+from tests.amqp10.byte_endpoint import ByteEndpoint
+from tests.net.still import dial, now
 from tests.patience import TIMEOUT_S
-from workbench.amqp import ByteEndpoint, LinkAttaching
-from workbench.amqp.sasl import SaslClient
-from workbench.amqp.settings import ConnectionSettings
+from workbench.amqp10.events import LinkAttaching
+from workbench.amqp10.sasl import SaslClient
+from workbench.amqp10.settings import ConnectionSettings
 
 
 class RawClient:
     """A client whose every frame the test decides."""
 
     def __init__(self, broker, **settings):
-        self.socket = socket.create_connection((broker.host, broker.port), timeout=TIMEOUT_S)
+        self.server = broker
+        self.socket = dial(broker)
         self.received = []  # frames of the broker, as values
         self.events = []
         self.end = ByteEndpoint(
@@ -24,7 +25,7 @@ class RawClient:
             is_client=True,
             settings=ConnectionSettings(**settings),
             sasl=SaslClient(),
-            on_received=lambda raw, _events: self.received.append(raw.item),
+            on_received=self.received.append,
         )
         self.amqp = self.end.connection
         self.closed = False
@@ -43,9 +44,9 @@ class RawClient:
 
     def pump(self, until, timeout_s=TIMEOUT_S, *, strict=True):
         """Read and answer until the condition holds; tells whether it does."""
-        deadline = time.monotonic() + timeout_s
+        deadline = now(self.server) + timeout_s
         self.flush()
-        while not until() and not self.closed and time.monotonic() < deadline:
+        while not until() and not self.closed and now(self.server) < deadline:
             self.socket.settimeout(0.02)
             with contextlib.suppress(TimeoutError):
                 data = b""
@@ -66,7 +67,7 @@ class RawClient:
 
     def open(self):
         """Exchange headers, SASL and opens."""
-        self.end.start()
+        self.amqp.start()
         self.pump(lambda: self.amqp.opened)
         return self
 

@@ -1,11 +1,12 @@
 """The frozen wire: a real client's frames wait for a hand, and the client stays alive meanwhile."""
 
-import socket
 import threading
 
 import pytest
 
-from tests.patience import TIMEOUT_S, until
+from tests.net.still import StillServer, gone
+from tests.patience import TIMEOUT_S
+from workbench.amqp10.frame import Frame, encode_item
 from workbench.live import serve
 from workbench.net import Limits
 from workbench.sim import WireError
@@ -14,9 +15,9 @@ from workbench.views import stepper_doc
 
 @pytest.fixture
 def broker():
-    """A recording broker on a free port."""
-    with serve() as live:
-        yield live
+    """A recording broker."""
+    with StillServer() as still:
+        yield still
 
 
 def transfers(client):
@@ -50,7 +51,7 @@ def test_held_frames_go_on_one_at_a_time_and_in_order(broker, raw_client):
     client.pump(lambda: transfers(client) == 1)
     wire.step(2)
     client.pump(lambda: transfers(client) == 3)
-    assert not client.pump(lambda: transfers(client) > 3, 0.1, strict=False)
+    assert not client.pump(lambda: transfers(client) > 3, 60, strict=False)
     wire.free_run()
     client.pump(lambda: transfers(client) == 4)
     assert [frame.performative.delivery_id for frame in client.received if frame_is(frame)] == [
@@ -73,7 +74,7 @@ def test_what_the_client_sends_waits_too_and_the_broker_knows_nothing_of_it(brok
     client.flush()
     (held,) = wire.wait_held(1)
     assert (held.kind, held.direction) == ("flow", "c2b")
-    assert not client.pump(lambda: transfers(client) > 0, 0.1, strict=False)
+    assert not client.pump(lambda: transfers(client) > 0, 60, strict=False)
     wire.release(held.frame_id)
     client.pump(lambda: transfers(client) == 2)
 
@@ -82,7 +83,7 @@ def test_a_breakpoint_on_a_kind_stops_before_that_frame(broker, raw_client):
     """The wire runs freely to the first such frame, and that one is held."""
     client, receiver = consumer(broker, raw_client)
     wire = broker.wire()
-    assert wire.break_on("transfer", direction="b2c") == "a transfer broker to client"
+    assert wire.break_when("transfer b2c") == "a transfer broker to client"
     receiver.grant(3)
     client.flush()
     assert [frame.kind for frame in wire.wait_held(3)] == ["transfer"] * 3
@@ -96,24 +97,28 @@ def test_a_breakpoint_on_a_counter_stops_at_the_frame_that_brings_it_there(broke
     """When the broker's link-credit reaches 2, what follows is held."""
     client, receiver = consumer(broker, raw_client)
     wire = broker.wire()
-    wire.break_on(counter="link_credit", value=2, link="in")
+    wire.break_when("link_credit <= 2", link="in")
     receiver.grant(5)
     client.flush()
     held = wire.wait_held(3)
     # 5 -> 4 -> 3 pass; the transfer that leaves a credit of 2 is the first that waits.
     client.pump(lambda: transfers(client) == 2)
     assert held[0].item.performative.delivery_id == 2
-    assert [stop.why for stop in wire.stops()] == ["link_credit of link in reaches 2"]
+    assert [stop.why for stop in wire.stops()] == ["link_credit of link in <= 2"]
 
 
 def test_unknown_kinds_counters_and_directions_are_told_with_those_there_are(broker, raw_client):
     """A mistake in a breakpoint is answered with what is legal."""
     raw_client(broker).open()
     wire = broker.wire()
-    with pytest.raises(WireError, match="transfer"):
-        wire.break_on("transfers")
-    with pytest.raises(WireError, match="link_credit"):
-        wire.break_on(counter="credit", value=1)
+    for words, legal in (
+        ("transfers", "no frame is a 'transfers'; legal: attach, "),
+        ("credit = 1", "no counter 'credit'; legal: delivery_count, link_credit, "),
+        ("link_credit < 1", "legal: a kind of frame .transfer, flow c2b., or a counter with"),
+        ("flow up", "is no breakpoint"),
+    ):
+        with pytest.raises(WireError, match=legal):
+            wire.break_when(words)
     with pytest.raises(WireError, match="c2b"):
         wire.hold("up")
     with pytest.raises(WireError, match="there are: c1"):
@@ -138,21 +143,18 @@ def test_heartbeats_pass_the_gate_so_that_a_patient_client_stays(broker, raw_cli
 
 def test_a_client_whose_broker_s_open_is_held_is_not_blamed_for_silence(raw_client):
     """It cannot know of an idle time-out that nobody has told it [2.4.5]."""
-    with serve(limits=Limits(idle_s=0.1)) as broker:
+    with StillServer(limits=Limits(idle_s=0.1)) as broker:
         broker.freeze_new()
         client = raw_client(broker)
-        client.end.start()
+        client.amqp.start()
         client.flush()
-        client.pump(lambda: broker.connections() == ["c1"])
+        client.pump(lambda: broker.wires())
         wire = broker.wire("c1")
         while wire.wait_held(1)[0].kind != "open" or wire.held()[0].direction == "c2b":
             wire.step()
             client.pump(lambda: bool(wire.held()))
         wire.free_run("c2b")
-        # On the broker's own clock, so that its deadline comes first, however busy the machine is.
-        later = threading.Event()
-        broker.ask(lambda: broker.listener.loop.call_later(0.5, later.set))
-        assert later.wait(TIMEOUT_S)
+        broker.wait(60)
         assert broker.connections() == ["c1"]
         assert [frame.kind for frame in wire.held()] == ["open"]
         wire.free_run()
@@ -163,18 +165,19 @@ def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
     """With `freeze_new` even the protocol header waits, and goes on by hand."""
     broker.freeze_new()
     client = raw_client(broker)
-    client.end.start()
+    client.amqp.start()
     client.flush()
-    until(broker.connections)
+    broker.until(broker.wires)
     wire = broker.wire()
     assert [frame.kind for frame in wire.wait_held(1)] == ["protocol-header"]
     wire.free_run()
     client.pump(lambda: client.amqp.opened)
 
 
-def test_too_many_held_frames_are_left_to_tcp(raw_client):
-    """Beyond `held_frames` the socket is not read; nothing is lost when the gate opens."""
-    with serve(limits=Limits(held_frames=50)) as broker:
+@pytest.mark.parametrize("limits", [Limits(held_frames=50), Limits(held_octets=1_000)])
+def test_too_many_held_frames_are_left_to_tcp(raw_client, limits):
+    """Beyond the limit the socket is not read; nothing is lost when the gate opens."""
+    with StillServer(limits=limits) as broker:
         client = raw_client(broker).open()
         session = client.session()
         client.sender(session)
@@ -190,6 +193,8 @@ def test_too_many_held_frames_are_left_to_tcp(raw_client):
         assert 51 <= len(wire.held()) <= 60
         wire.free_run()
         client.pump(lambda: client.kinds().count("begin") == 201)
+        (served,) = broker.listener.connections.values()
+        assert broker.ask(lambda: served.held_octets) == 0
 
 
 def test_the_stepper_shows_what_was_held(broker, raw_client):
@@ -230,7 +235,7 @@ def test_proton_waits_for_the_hand():
         thread.start()
         (held,) = wire.wait_held(1)
         assert held.kind == "transfer"
-        assert not done.wait(1.5)  # longer than the idle time-out: the client is still there
+        assert not done.is_set()
         wire.step()
         assert [frame.kind for frame in wire.wait_held(1, direction="b2c")] == ["disposition"]
         assert not done.is_set()
@@ -245,11 +250,22 @@ def test_the_wire_of_the_client_is_not_that_of_a_socket_which_says_nothing(broke
     with pytest.raises(WireError, match="connect one first"):
         broker.wire()
     client = raw_client(broker).open()
-    with socket.create_connection(("127.0.0.1", broker.port)):
-        until(lambda: len(broker.connections()) == 2)
+    with broker.dial():
+        assert len(broker.connections()) == 2
         wire = broker.wire()
         wire.hold("c2b")
         client.amqp.begin()
         client.flush()
         assert wire.wait_held(1, direction="c2b")[0].kind == "begin"
         wire.free_run()
+
+
+def test_a_broker_that_has_said_close_waits_for_no_sign_of_life(broker, raw_client):
+    """A client that does not answer is cut after `close_s`; until then nothing is due."""
+    client = raw_client(broker, idle_time_out_ms=200).open()
+    (served,) = broker.listener.connections.values()
+    broker.ask(served.farewell)
+    served.receive(encode_item(Frame(0)))  # what makes the broker look at its timers
+    began = broker.now()
+    gone(client.socket)
+    assert broker.now() - began == pytest.approx(broker.listener.limits.close_s, abs=0.1)

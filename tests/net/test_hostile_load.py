@@ -11,11 +11,11 @@ import pytest
 from tests.fuzz_frames import CORPUS, damaged
 from tests.patience import TIMEOUT_S, until
 from workbench import presets
-from workbench.amqp import DeliveryReceived
-from workbench.amqp.framing import Frame, ProtocolHeader, encode_item, item_size
-from workbench.amqp.messaging import Accepted
-from workbench.amqp.performatives import Begin, Open, SaslInit, Transfer
-from workbench.amqp.values import Symbol
+from workbench.amqp10.events import DeliveryReceived
+from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item, item_size
+from workbench.amqp10.messaging import Accepted
+from workbench.amqp10.performatives import Begin, Open, SaslInit, Transfer
+from workbench.amqp10.values import Symbol
 from workbench.net import LiveBroker
 
 BODY = b"\x00\x53\x75\xa0\x01x"

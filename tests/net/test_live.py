@@ -6,8 +6,8 @@ import socket
 import pytest
 
 from tests.patience import TIMEOUT_S
-from workbench.amqp.framing import Frame, encode_item
-from workbench.amqp.performatives import SaslInit
+from workbench.amqp10.frame import Frame, encode_item
+from workbench.amqp10.performatives import SaslInit
 from workbench.net import Limits, ListenError, LiveBroker
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")

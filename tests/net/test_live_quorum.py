@@ -1,12 +1,9 @@
-"""Quorum queues on the wall clock: a real client, and a real disk if it is wanted."""
-
-import threading
+"""Quorum queues on the wall clock, with a real client."""
 
 import pytest
 
 from tests.patience import TIMEOUT_S
 from workbench.net import LiveBroker
-from workbench.net.real_disk import RealDisk
 from workbench.queues import QueueArguments
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
@@ -53,28 +50,3 @@ def test_a_real_client_publishes_and_consumes(live):
     connection.close()
     assert bodies == list(range(20))
     assert live.ask(lambda: cluster.groups["q"].leader) in ("n2", "n3")
-
-
-def test_a_real_disk_confirms_when_fdatasync_has_returned(live):
-    """Each node with a file of its own: every confirm has an fsync of a majority behind it."""
-    cluster = declare(live)
-
-    def plug_in():
-        disks = [RealDisk(live._loop) for _ in cluster.nodes]
-        for node, disk in zip(cluster.nodes.values(), disks, strict=True):
-            node.disk = disk
-        return disks
-
-    disks = live.ask(plug_in)
-    connection = BlockingConnection(live.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
-    sender = connection.create_sender("/queues/q")
-    for number in range(5):
-        sender.send(Message(body=number))
-    connection.close()
-    syncs = live.ask(lambda: sorted(disk.syncs for disk in disks))
-    assert syncs[1] >= 5
-    assert all(disk.last_us > 0 for disk in disks if disk.syncs)
-    live.stop()
-    for disk in disks:
-        disk.close()
-    assert not any(thread.name.startswith("wal") for thread in threading.enumerate())

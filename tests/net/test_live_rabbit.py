@@ -94,7 +94,7 @@ def test_an_alarm_holds_a_proton_sender_until_it_is_over(broker):
     delivery = sender.link.send(Message(body="held"))
     with pytest.raises(Exception, match="timed out"):
         connection.wait(lambda: delivery.settled, timeout=0.3)
-    assert broker.ask(lambda: live.find("q").queue.enqueued) == 0
+    assert broker.ask(lambda: live.queues["q"].queue.enqueued) == 0
     broker.ask(lambda: live.clear_alarm("memory"))
     connection.wait(lambda: delivery.settled, timeout=TIMEOUT_S)
     connection.close()

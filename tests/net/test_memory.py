@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from workbench import presets
-from workbench.amqp.framing import Frame, encode_item
-from workbench.amqp.performatives import Flow, Transfer
+from workbench.amqp10.frame import Frame, encode_item
+from workbench.amqp10.performatives import Flow, Transfer
 from workbench.net import LiveBroker
 from workbench.net.machine import total_memory
 from workbench.queues import QueueArguments

@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.net.still import StillServer
 from workbench import presets
-from workbench.amqp.encoder import encode_value
-from workbench.amqp.performatives import Begin
-from workbench.amqp.values import Described, ULong
+from workbench.amqp10.encoder import encode_value
+from workbench.amqp10.performatives import Begin
+from workbench.amqp10.values import Described, ULong
 from workbench.live import recording
 from workbench.net import Limits, LiveBroker
 from workbench.trace import files
@@ -76,7 +77,7 @@ def test_rabbitmq_takes_an_open_of_more_than_512_octets(raw_client, preset, open
     with LiveBroker(preset) as broker:
         client = raw_client(broker)
         client.amqp.send_open = lambda: None  # what is said instead comes below
-        client.end.start()
+        client.amqp.start()
         client.pump(lambda: client.kinds().count("protocol-header") == 2)
         large = encode_value(Described(ULong(0x10), ["raw", "h" * 600]))
         client.socket.sendall(framed(large))
@@ -135,7 +136,7 @@ def test_a_mistake_of_ours_closes_its_connection_with_internal_error(raw_client,
 
 def test_a_mistake_when_time_is_up_closes_the_connection_too(raw_client):
     """A timer belongs to its connection."""
-    with LiveBroker("rmq4.3", limits=Limits(idle_s=0.2)) as broker:
+    with StillServer("rmq4.3", limits=Limits(idle_s=0.2)) as broker:
         client = raw_client(broker).open()
         broken(broker)
         client.pump(lambda: client.errors() != [])

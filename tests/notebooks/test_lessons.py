@@ -9,16 +9,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.conftest import find_chromium
 from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-MAP = "00_index"
-# Where there is a browser the quick run takes every lesson through it, from first cell to last.
-LATER = pytest.mark.slow if find_chromium() else ()
+WITH_SPARK = "10_million"  # starts a second Java: most of a minute
 LESSONS = [
-    pytest.param(path, marks=() if path.stem == MAP else LATER, id=path.stem) for path in NOTEBOOKS
+    pytest.param(path, marks=pytest.mark.slow if path.stem == WITH_SPARK else (), id=path.stem)
+    for path in NOTEBOOKS
 ]
 CELL_TIMEOUT_S = 300  # Spark's first question compiles and loads much
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench import presets
-from workbench.amqp.errors import LocalProtocolError
-from workbench.broker import Broker
+from tests.peers import net
+from tests.peers.net import LATENCY_US
+from workbench.amqp10.errors import LocalProtocolError
+from workbench.frontends import message_of
 from workbench.peers.getter import Ending, Getter
-from workbench.sim import VirtualClock, Wire
-from workbench.trace.taps import Recorder
-
-LATENCY_US = 1000
 
 
-class Net:
+class Net(net.Net):
     """A broker and one getter on a wire, attached."""
 
     def __init__(self) -> None:
-        self.clock = VirtualClock()
-        self.tap = Recorder("test", now=lambda: self.clock.now_us)
-        self.broker = Broker(self.clock, presets.get("spec"), self.tap)
-        self.getter = Getter(self.clock)
-        end = self.broker.accept("c1")
-        ids = itertools.count()
-        self.wire = Wire(
-            self.clock,
-            self.getter,
-            end,
-            latency_us=(LATENCY_US, LATENCY_US),
-            connection="c1",
-            tap=self.tap,
-            next_frame_id=lambda: next(ids),
-        )
-        end.connect(self.wire)
-        self.getter.connect(self.wire)
-        self.rest()
-        assert self.getter.attached
-
-    def rest(self) -> None:
-        self.clock.run_until_rest(100_000)
-        assert self.tap.problems == []
-
-    def until(self, t_us: int) -> None:
-        """Let everything happen that is due up to then."""
-        self.clock.call_at(t_us, lambda: None)
-        while self.clock.now_us < t_us:
-            assert self.clock.step()
+        super().__init__()
+        self.getter = Getter()
+        self.client(self.getter)
+        self.wire = self.wires["c1"]
 
     def publish(self) -> None:
-        self.broker.queues["q"].publish(b"x")
+        self.broker.queues["q"].publish(message_of(b"x"))
 
     @property
     def sender_credit(self) -> int:
@@ -83,13 +54,8 @@ def test_a_drain_by_hand_before_the_time_is_over_is_the_only_one() -> None:
     net.getter.drain()
     net.rest()
     net.until(net.clock.now_us + 60_000)
-    drains = [
-        row
-        for row in net.tap.rows
-        if row.kind == "flow" and row.event == "sent" and (row.frame or {}).get("drain")
-        and row.from_peer == "client"
-    ]  # fmt: skip
-    assert len(drains) == 1
+    flows = net.rows("flow", from_peer="client")
+    assert sum(bool(row.frame.get("drain")) for row in flows) == 1
     net.wire.release_direction("b2c")
     net.rest()
     assert asked.ending is Ending.NOTHING

@@ -13,17 +13,17 @@ from workbench.queues import (
     Confirm,
     Count,
     Credit,
+    Credited,
     Deliver,
     DetachConsumer,
     Dispatch,
     Drained,
     Dropped,
     Enqueue,
-    Meta,
+    Message,
     Modify,
-    Origin,
+    Prefetch,
     Purge,
-    QueueArguments,
     QueueError,
     Reject,
     Release,
@@ -34,47 +34,12 @@ from workbench.queues import (
 WRAPPING = 4294967294
 
 
-@pytest.mark.parametrize(
-    ("arguments", "unlimited"),
-    [
-        ({}, True),
-        ({"max_length": 3}, False),
-        ({"max_length_bytes": 3}, False),
-        ({"message_ttl_ms": 3}, False),
-        ({"expires_ms": 3}, False),
-        ({"single_active_consumer": True}, True),
-    ],
-)
-def test_a_plain_message_is_appended_as_by_the_command_where_nothing_bounds_the_queue(
-    arguments: dict[str, int], unlimited: bool
-) -> None:
-    """`append` leaves the queue that `Enqueue` leaves; where old messages wait it declines."""
-    short, whole = (ClassicQueue("q", QueueArguments(**arguments)) for _ in range(2))
-    assert short.unlimited is unlimited
-    if not unlimited:
-        return
-    for now_us, payload in ((1, b"a"), (5, b"bc")):
-        assert short.append(payload, 0, Origin(routing_keys=("q",)), now_us)
-        command = Enqueue(payload=payload, origin=Origin(routing_keys=("q",)))
-        whole.apply(command, Meta(t_us=now_us))
-    for queue in (short, whole):
-        queue.apply(Checkout(consumer="a", delivery_count=0))
-        queue.apply(Credit(consumer="a", delivery_count=0, link_credit=5))
-    assert short.overview() == whole.overview()
-    assert short.ready_octets == whole.ready_octets
-    for _ in range(2):
-        assert short.apply(Dispatch()) == whole.apply(Dispatch())
-    short.apply(Enqueue(payload=b"old", ttl_ms=1))
-    assert not short.append(b"m", 0, Origin(), 9_000)
-    assert short.ready == 1
-
-
 def queue_with(messages: int, consumer: str | None = "a", delivery_count: int = 0) -> ClassicQueue:
     queue = ClassicQueue("q")
     for number in range(messages):
-        queue.apply(Enqueue(payload=b"m%d" % number, publish=number))
+        queue.apply(Enqueue(message=Message(payload=b"m%d" % number), publish=number))
     if consumer:
-        queue.apply(Checkout(consumer=consumer, delivery_count=delivery_count))
+        queue.apply(Checkout(consumer=consumer, mode=Credited(delivery_count)))
     return queue
 
 
@@ -94,14 +59,6 @@ def delivered(queue: ClassicQueue) -> list[int]:
     return ids
 
 
-def test_nothing_is_handed_out_without_credit() -> None:
-    """A consumer that has not granted anything gets nothing [2.6.7]."""
-    queue = queue_with(3)
-    assert not queue.deliverable()
-    assert queue.apply(Dispatch()) == (None, [])
-    assert queue.overview()["ready"] == 3
-
-
 def test_a_dispatch_hands_out_one_message_in_order() -> None:
     """One at a time, so that somebody may act between two deliveries."""
     queue = queue_with(3)
@@ -113,67 +70,6 @@ def test_a_dispatch_hands_out_one_message_in_order() -> None:
     assert delivered(queue) == [1]
     assert queue.consumer("a").link_credit == 0
     assert queue.unsettled == 2
-
-
-def test_credit_is_absolute_not_added() -> None:
-    """Granting 50 twice leaves 50 [2.6.7]."""
-    queue = queue_with(0)
-    grant(queue, 50)
-    grant(queue, 50)
-    assert queue.consumer("a").link_credit == 50
-
-
-@pytest.mark.parametrize("initial", [0, 10, 2147483640, 4294967290])
-def test_credit_counts_from_the_delivery_count_it_names(initial: int) -> None:
-    """credit = 0 + 6 - 1 when one message is under way, wherever the count began."""
-    queue = queue_with(9, delivery_count=initial)
-    grant(queue, 3)
-    queue.apply(Dispatch())
-    reply, _ = queue.apply(Credit(consumer="a", delivery_count=initial, link_credit=6))
-    assert reply.link_credit == 5
-    assert reply.available == 8
-
-
-def test_credit_below_what_was_sent_leaves_none() -> None:
-    """A cut that crosses messages in flight floors credit at 0."""
-    queue = queue_with(9, delivery_count=WRAPPING)
-    grant(queue, 3)
-    delivered(queue)
-    reply, _ = queue.apply(Credit(consumer="a", delivery_count=WRAPPING, link_credit=1))
-    assert reply.link_credit == 0
-    assert reply.delivery_count == 1
-
-
-def test_the_largest_credit_is_taken() -> None:
-    """link-credit is a uint: up to 4294967295 is legal."""
-    queue = queue_with(1)
-    grant(queue, 4294967295)
-    assert queue.consumer("a").link_credit == 4294967295
-    assert delivered(queue) == [0]
-
-
-@pytest.mark.parametrize("credit", [2147483648, 4294967293, 4294967294, 4294967295])
-def test_the_largest_credit_is_given_back(credit: int) -> None:
-    """Drain moves delivery-count by all of it, however far round that is [2.6.7]."""
-    queue = queue_with(0, delivery_count=WRAPPING)
-    _, effects = queue.apply(
-        Credit(consumer="a", delivery_count=WRAPPING, link_credit=credit, drain=True)
-    )
-    (drained,) = (effect for effect in effects if isinstance(effect, Drained))
-    assert drained.given_back == credit
-    assert drained.delivery_count == (WRAPPING + credit) % 2**32
-
-
-def test_consumers_with_credit_are_served_in_turn() -> None:
-    """Two consumers with credit share the messages one by one."""
-    queue = queue_with(4)
-    queue.apply(Checkout(consumer="b"))
-    grant(queue, 9, "a")
-    grant(queue, 9, "b")
-    served = []
-    while queue.deliverable():
-        served += [e.consumer for e in queue.apply(Dispatch())[1] if isinstance(e, Deliver)]
-    assert served == ["a", "b", "a", "b"]
 
 
 def test_what_would_go_out_next_is_told_without_handing_it_out() -> None:
@@ -202,47 +98,6 @@ def test_a_consumer_that_cannot_take_now_keeps_its_credit() -> None:
     assert delivered(queue) == [0, 1]
 
 
-def test_drain_on_an_empty_queue_gives_all_credit_back_at_once() -> None:
-    """delivery-count moves to the limit, credit becomes 0 [2.6.7]."""
-    queue = queue_with(0, delivery_count=WRAPPING)
-    effects = grant(queue, 5, drain=True)
-    assert effects == [Drained(consumer="a", delivery_count=3, given_back=5)]
-    assert queue.consumer("a").link_credit == 0
-    assert grant(queue, 0, drain=True) == []
-
-
-def test_drain_follows_the_last_message() -> None:
-    """What is there goes first, then the rest of the credit is given back."""
-    queue = queue_with(2)
-    assert grant(queue, 5, drain=True) == []
-    first = queue.apply(Dispatch())[1]
-    last = queue.apply(Dispatch())[1]
-    assert [type(effect) for effect in first] == [Deliver]
-    assert [type(effect) for effect in last] == [Deliver, Drained]
-    assert last[1].given_back == 3
-    assert queue.consumer("a").delivery_count == 5
-
-
-def test_drain_with_more_messages_than_credit_gives_nothing_back() -> None:
-    """The credit is used up instead."""
-    queue = queue_with(3)
-    grant(queue, 2, drain=True)
-    assert delivered(queue) == [0, 1]
-    assert queue.consumer("a").link_credit == 0
-    assert not queue.deliverable()
-
-
-def test_settling_is_unrelated_to_credit() -> None:
-    """Accepted messages leave; credit stays what it was."""
-    queue = queue_with(3)
-    grant(queue, 2)
-    delivered(queue)
-    assert queue.apply(Settle(consumer="a", message_ids=(0, 1))) == (Count(count=2), [])
-    assert queue.consumer("a").link_credit == 0
-    assert not queue.deliverable()
-    assert queue.terminal == 2
-
-
 def test_released_messages_go_back_to_their_place() -> None:
     """They are delivered again before younger ones; no failed attempt is counted."""
     queue = queue_with(4)
@@ -254,20 +109,6 @@ def test_released_messages_go_back_to_their_place() -> None:
     assert (effect.message.message_id, effect.message.delivery_count) == (0, 0)
     assert effect.message.acquired_count == 2
     assert delivered(queue) == [2, 3]
-
-
-def test_modified_counts_the_failure_and_merges_annotations() -> None:
-    """delivery-failed counts up the header's delivery-count [3.4.5]."""
-    queue = queue_with(1)
-    grant(queue, 1)
-    delivered(queue)
-    queue.apply(
-        Modify(consumer="a", message_ids=(0,), delivery_failed=True, annotations={"x-why": "busy"})
-    )
-    grant(queue, 1)
-    (effect,) = queue.apply(Dispatch())[1]
-    assert effect.message.delivery_count == 1
-    assert effect.message.annotations == {"x-why": "busy"}
 
 
 def test_undeliverable_here_bars_the_message_for_that_consumer_only() -> None:
@@ -283,16 +124,6 @@ def test_undeliverable_here_bars_the_message_for_that_consumer_only() -> None:
     assert grant(queue, 5, drain=True) == [Drained(consumer="a", delivery_count=7, given_back=5)]
     grant(queue, 1, "b")
     assert delivered(queue) == [0]
-
-
-def test_rejected_messages_are_dropped_with_the_reason() -> None:
-    """Rejected is terminal at the queue [3.4.3]."""
-    queue = queue_with(1)
-    grant(queue, 1)
-    delivered(queue)
-    _, effects = queue.apply(Reject(consumer="a", message_ids=(0,)))
-    assert [(type(e), e.reason) for e in effects] == [(Dropped, "rejected")]
-    assert queue.terminal == 1
 
 
 def test_detaching_requeues_in_original_order() -> None:
@@ -317,21 +148,12 @@ def test_settled_deliveries_leave_at_once() -> None:
     assert (queue.unsettled, queue.terminal) == (0, 2)
 
 
-def test_purge_drops_ready_messages_only() -> None:
-    """Unsettled ones stay with their consumer."""
-    queue = queue_with(4)
-    grant(queue, 1)
-    delivered(queue)
-    reply, effects = queue.apply(Purge())
-    assert reply == Count(count=3)
-    assert {e.reason for e in effects} == {"purged"}
-    assert (queue.ready, queue.unsettled, queue.terminal) == (0, 1, 3)
-
-
 def test_enqueue_confirms_to_the_publisher() -> None:
     """The effect carries the publish it answers."""
     queue = ClassicQueue("q")
-    assert queue.apply(Enqueue(payload=b"", publish="p1"))[1] == [Confirm(publish="p1")]
+    assert queue.apply(Enqueue(message=Message(payload=b""), publish="p1"))[1] == [
+        Confirm(publish="p1")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -394,12 +216,12 @@ class QueueModel(RuleBasedStateMachine):
     @rule(count=st.integers(1, 4))
     def enqueue(self, count: int) -> None:
         for _ in range(count):
-            self.note(self.queue.apply(Enqueue(payload=b""))[1])
+            self.note(self.queue.apply(Enqueue(message=Message(payload=b"")))[1])
 
     @rule(which=st.sampled_from("abc"), settled=st.booleans(), start=st.sampled_from([0, WRAPPING]))
     def checkout(self, which: str, settled: bool, start: int) -> None:
         if which not in self.limit:
-            self.queue.apply(Checkout(consumer=which, settled=settled, delivery_count=start))
+            self.queue.apply(Checkout(consumer=which, settled=settled, mode=Credited(start)))
             self.limit[which] = 0
 
     @rule(which=st.integers(0, 2), credit=st.integers(0, 5), drain=st.booleans())
@@ -463,3 +285,21 @@ QueueModel.TestCase.settings = settings(
     derandomize=True, max_examples=120, stateful_step_count=40, deadline=None
 )
 TestQueueModel = QueueModel.TestCase
+
+
+def test_a_prefetching_consumer_has_credit_until_so_many_are_unsettled() -> None:
+    """Each settlement gives credit back, without a word about credit."""
+    queue = ClassicQueue("q")
+    for _ in range(5):
+        queue.apply(Enqueue(message=Message(payload=b"")))
+    queue.apply(Checkout(consumer="c", mode=Prefetch(2)))
+
+    def handed() -> list[int]:
+        effects = [effect for _ in range(5) for effect in queue.apply(Dispatch())[1]]
+        return [one.message.message_id for one in effects if isinstance(one, Deliver)]
+
+    assert handed() == [0, 1]
+    queue.apply(Settle(consumer="c", message_ids=(0,)))
+    assert handed() == [2]
+    queue.apply(Release(consumer="c", message_ids=(1, 2)))
+    assert handed() == [1, 2]

@@ -23,6 +23,7 @@ from workbench.queues import (
     Enqueue,
     Expire,
     Gone,
+    Message,
     Meta,
     Modify,
     Origin,
@@ -47,7 +48,8 @@ def queue_of(**arguments) -> ClassicQueue:
 def put(queue: ClassicQueue, payload: bytes = b"m", t_us: int = 0, **terms) -> list:
     """The effects of one message that comes."""
     origin = Origin(exchange="x", routing_keys=("k",))
-    command = Enqueue(payload=payload, publish=payload, origin=origin, **terms)
+    message = Message(payload=payload, ttl_ms=terms.pop("ttl_ms", None))
+    command = Enqueue(message=message, publish=payload, origin=origin, **terms)
     return queue.apply(command, Meta(t_us=t_us))[1]
 
 
@@ -83,24 +85,6 @@ def test_drop_head_drops_the_oldest_and_confirms_what_comes() -> None:
     assert (queue.ready, queue.left) == (2, {"dropped": 1})
 
 
-def test_with_a_dead_letter_exchange_the_dropped_head_goes_there() -> None:
-    """Reason maxlen, with the keys that the message came with."""
-    queue = queue_of(max_length=1, dead_letter_exchange="dlx")
-    put(queue, b"0")
-    _, dead = put(queue, b"1")
-    assert isinstance(dead, DeadLettered)
-    assert (dead.message.payload, dead.reason) == (b"0", "maxlen")
-    assert (dead.exchange, dead.routing_keys) == ("dlx", ("k",))
-    assert queue.left == {"dead_lettered": 1}
-
-
-def test_the_dead_letter_routing_key_takes_the_place_of_the_messages_own() -> None:
-    """x-dead-letter-routing-key [rabbit_dead_letter.erl]."""
-    queue = queue_of(max_length=0, dead_letter_exchange="", dead_letter_routing_key="dead")
-    _, dead = put(queue)
-    assert (dead.exchange, dead.routing_keys) == ("", ("dead",))
-
-
 def test_reject_publish_refuses_what_comes_and_keeps_what_is_there() -> None:
     """The publisher hears of it; the message never was in the queue."""
     queue = queue_of(max_length=1, overflow="reject-publish", dead_letter_exchange="dlx")
@@ -130,24 +114,6 @@ def test_octets_are_limited_too(overflow: str, kept: bytes) -> None:
     assert queue.ready == 0
 
 
-def test_a_queue_may_be_filled_to_the_last_octet() -> None:
-    """The limit itself is legal."""
-    queue = queue_of(max_length_bytes=6)
-    put(queue, b"1111")
-    assert [type(effect) for effect in put(queue, b"22")] == [Confirm]
-    assert (queue.ready, queue.ready_octets) == (2, 6)
-
-
-def test_unsettled_messages_do_not_count_against_the_length() -> None:
-    """Only what is ready does [rabbitmq.com: maxlength]."""
-    queue = queue_of(max_length=1)
-    grant(queue, 1)
-    put(queue)
-    assert out(queue) == [("a", 0)]
-    assert [type(effect) for effect in put(queue)] == [Confirm]
-    assert (queue.ready, queue.unsettled) == (1, 1)
-
-
 @pytest.mark.parametrize("overflow", ["drop-head", "reject-publish"])
 def test_what_a_consumer_waits_for_with_credit_needs_no_room(overflow: str) -> None:
     """As in RabbitMQ, whose queue hands out in the turn in which it takes in."""
@@ -158,19 +124,6 @@ def test_what_a_consumer_waits_for_with_credit_needs_no_room(overflow: str) -> N
     refused = Rejected if overflow == "reject-publish" else Dropped
     assert effects.count(refused) == 1
     assert (queue.unsettled, queue.ready) == (2, 1)
-
-
-def test_what_comes_back_to_a_full_queue_drops_the_head() -> None:
-    """The oldest goes, and that may be the one that came back [requeue_and_run]."""
-    queue = queue_of(max_length=2)
-    grant(queue, 1)
-    put(queue, b"0")
-    out(queue)
-    put(queue, b"1")
-    put(queue, b"2")
-    _, effects = queue.apply(Release(consumer="a", message_ids=(0,)))
-    assert [effect.message.payload for effect in effects] == [b"0"]
-    assert queue.ready == 2
 
 
 def test_what_a_consumer_leaves_behind_may_find_no_room() -> None:
@@ -198,53 +151,6 @@ def test_what_comes_back_to_a_queue_that_refuses_stays() -> None:
 
 
 # -- age ------------------------------------------------------------------------------------
-
-
-def test_a_message_expires_at_its_age_and_not_before() -> None:
-    """x-message-ttl, in ms; the queue says when to look again."""
-    queue = queue_of(message_ttl_ms=5)
-    put(queue, t_us=1 * MS)
-    assert queue.deadline_us() == 6 * MS
-    assert queue.apply(Expire(), Meta(t_us=6 * MS - 1))[1] == []
-    (expired,) = queue.apply(Expire(), Meta(t_us=6 * MS))[1]
-    assert (expired.reason, queue.left, queue.deadline_us()) == ("expired", {"expired": 1}, None)
-
-
-def test_an_expired_message_is_dead_lettered_where_there_is_a_place() -> None:
-    """Reason expired."""
-    queue = queue_of(message_ttl_ms=5, dead_letter_exchange="dlx")
-    put(queue)
-    (dead,) = queue.apply(Expire(), Meta(t_us=5 * MS))[1]
-    assert (type(dead), dead.reason) == (DeadLettered, "expired")
-
-
-@pytest.mark.parametrize(("own", "age"), [(3, 3), (9, 5), (None, 5)])
-def test_of_two_ages_the_shorter_counts(own: int | None, age: int) -> None:
-    """The header's ttl and the queue's [calculate_msg_expiry]."""
-    queue = queue_of(message_ttl_ms=5)
-    put(queue, ttl_ms=own)
-    assert queue.deadline_us() == age * MS
-
-
-def test_messages_expire_from_the_head_alone() -> None:
-    """Behind one without an age an older one waits, and is ready [rabbitmq.com: ttl, caveats]."""
-    queue = queue_of()
-    put(queue)
-    put(queue, ttl_ms=5)
-    assert queue.deadline_us() is None
-    assert queue.apply(Expire(), Meta(t_us=9 * MS))[1] == []
-    assert queue.ready == 2
-
-
-def test_what_has_become_too_old_behind_others_is_not_handed_out() -> None:
-    """When it comes to the head it goes; the consumer gets the one behind it."""
-    queue = queue_of()
-    put(queue)
-    put(queue, ttl_ms=5)
-    put(queue)
-    grant(queue, 9)
-    assert out(queue, t_us=9 * MS) == [("a", 0), ("a", 2)]
-    assert queue.left == {"expired": 1}
 
 
 def test_nothing_too_old_is_handed_out_even_if_nobody_looked() -> None:
@@ -276,17 +182,6 @@ def test_age_0_means_now_or_never() -> None:
     assert [type(effect) for effect in put(queue, unable=frozenset("a"))] == [Confirm, Dropped]
 
 
-def test_what_is_released_too_old_expires() -> None:
-    """Its time runs while a consumer has it [requeue_and_run: drop_expired_msgs]."""
-    queue = queue_of(message_ttl_ms=5)
-    grant(queue, 1)
-    put(queue)
-    out(queue)
-    command = Release(consumer="a", message_ids=(0,))
-    (expired,) = queue.apply(command, Meta(t_us=7 * MS))[1]
-    assert expired.reason == "expired"
-
-
 def test_a_queue_nobody_uses_is_to_be_deleted() -> None:
     """x-expires: so long without a consumer; attaching and declaring again put it off."""
     queue = ClassicQueue("q", QueueArguments(expires_ms=5), created_us=1 * MS)
@@ -303,24 +198,6 @@ def test_a_queue_nobody_uses_is_to_be_deleted() -> None:
 # -- dead letters and outcomes --------------------------------------------------------------
 
 
-def test_a_rejected_message_is_dead_lettered() -> None:
-    """Reason rejected; without a dead-letter exchange it is dropped."""
-    queue = queue_of(dead_letter_exchange="dlx")
-    put(queue)
-    grant(queue, 1)
-    out(queue)
-    (dead,) = queue.apply(Reject(consumer="a", message_ids=(0,)))[1]
-    assert (type(dead), dead.reason, queue.left) == (DeadLettered, "rejected", {"dead_lettered": 1})
-
-
-def test_purged_messages_are_not_dead_lettered() -> None:
-    """Whoever purges wants them gone."""
-    queue = queue_of(dead_letter_exchange="dlx")
-    put(queue)
-    (gone,) = queue.apply(Purge())[1]
-    assert (type(gone), gone.reason) == (Dropped, "purged")
-
-
 def test_a_classic_queue_has_no_delivery_limit() -> None:
     """A message that fails a hundred times comes a hundred and first time."""
     queue = queue_of()
@@ -334,27 +211,6 @@ def test_a_classic_queue_has_no_delivery_limit() -> None:
 
 
 # -- priorities -----------------------------------------------------------------------------
-
-
-def test_the_highest_priority_with_credit_is_served_first() -> None:
-    """Its credit runs out first; then the next lower one gets messages."""
-    queue = queue_of()
-    grant(queue, 2, "low", priority=-1)
-    grant(queue, 2, "plain")
-    grant(queue, 2, "high", priority=5)
-    for _ in range(6):
-        put(queue)
-    assert [name for name, _ in out(queue)] == ["high", "high", "plain", "plain", "low", "low"]
-
-
-def test_equals_are_served_in_turn() -> None:
-    """As without any priority."""
-    queue = queue_of()
-    grant(queue, 2, "a", priority=3)
-    grant(queue, 2, "b", priority=3)
-    for _ in range(4):
-        put(queue)
-    assert [name for name, _ in out(queue)] == ["a", "b", "a", "b"]
 
 
 def test_one_that_cannot_take_a_message_leaves_it_to_a_lower_one() -> None:
@@ -417,7 +273,7 @@ class LimitsModel(RuleBasedStateMachine):
                 case Confirm():
                     number = len(self.place)
                     self.place[number] = "ready"
-                    self.size[number] = len(command.payload)
+                    self.size[number] = command.message.size
                     self.answers += 1
                 case Rejected():
                     self.refused += 1
@@ -456,7 +312,12 @@ class LimitsModel(RuleBasedStateMachine):
         for size in sizes:
             self.published += 1
             origin = Origin(routing_keys=("k",))
-            self.do(Enqueue(payload=b"x" * size, ttl_ms=ttl, unable=shut, origin=origin), shut)
+            self.do(
+                Enqueue(
+                    message=Message(payload=b"x" * size, ttl_ms=ttl), unable=shut, origin=origin
+                ),
+                shut,
+            )
 
     @rule(name=NAMES, credit=st.integers(0, 4), drain=st.booleans(), settled=st.booleans())
     def credit(self, name: str, credit: int, drain: bool, settled: bool) -> None:

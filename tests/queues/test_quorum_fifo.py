@@ -15,14 +15,15 @@ from workbench.queues import (
     Dropped,
     Enqueue,
     Expire,
+    Message,
     Modify,
     Purge,
-    QueueError,
+    QueueArguments,
     Reject,
     Release,
     Settle,
 )
-from workbench.queues.quorum_commands import (
+from workbench.queues.quorum_fifo import (
     Active,
     Answered,
     ClientDown,
@@ -30,18 +31,22 @@ from workbench.queues.quorum_commands import (
     Handed,
     Logged,
     OutOfOrder,
-    QuorumCheckout,
+    QuorumFifo,
     Resume,
 )
-from workbench.queues.quorum_fifo import QuorumFifo
-from workbench.queues.quorum_terms import QuorumTerms
+
+
+def fifo(*, limit_counts="failed", two_priorities=False, **arguments):
+    """A queue that is declared so."""
+    declared = QueueArguments(queue_type="quorum", **arguments)
+    return QuorumFifo("q", declared, limit_counts=limit_counts, two_priorities=two_priorities)
 
 
 class Driver:
     """Applies commands with the numbers that a client would give them."""
 
     def __init__(self, **terms):
-        self.queue = QuorumFifo("q", QuorumTerms(**terms))
+        self.queue = fifo(**terms)
         self.seq = {}
         self.enqueue_seq = {}
 
@@ -56,11 +61,11 @@ class Driver:
         return self.queue.apply(self.logged(command, client, t_us))
 
     def publish(self, *payloads, client="p", ttl_ms=None, t_us=0):
-        sent = [Enqueue(payload=payload, ttl_ms=ttl_ms) for payload in payloads]
+        sent = [Enqueue(message=Message(payload=payload, ttl_ms=ttl_ms)) for payload in payloads]
         return [effect for one in sent for effect in self.apply(one, client, t_us)[1]]
 
     def consume(self, name="x", credit=None, **terms):
-        effects = self.apply(QuorumCheckout(consumer=name, **terms))[1]
+        effects = self.apply(Checkout(consumer=name, **terms))[1]
         if credit is not None:
             effects += self.credit(name, credit)
         return effects
@@ -83,7 +88,7 @@ def numbers(effects):
 def test_a_message_sent_again_is_taken_in_once():
     """The publisher's own number tells; the answer confirms it once more."""
     queue = QuorumFifo("q")
-    logged = Logged("p", 1, 1, Enqueue(payload=b"m"))
+    logged = Logged("p", 1, 1, Enqueue(message=Message(payload=b"m")))
     assert queue.apply(logged) == (None, [])
     assert queue.apply(logged) == (None, [])
     assert queue.ready == 1
@@ -112,7 +117,7 @@ def test_a_command_whose_predecessor_is_missing_is_not_obeyed():
     """A purge does not overtake a message that was sent before it and was lost."""
     driver = Driver()
     driver.publish(b"a", client="c")
-    lost = driver.logged(Enqueue(payload=b"b"))
+    lost = driver.logged(Enqueue(message=Message(payload=b"b")))
     purge = driver.logged(Purge())
     assert driver.queue.apply(purge)[0] == OutOfOrder(2)
     driver.queue.apply(lost)
@@ -122,7 +127,9 @@ def test_a_command_whose_predecessor_is_missing_is_not_obeyed():
 def test_a_message_whose_predecessor_is_missing_is_not_taken_in():
     """Order is kept: the publisher is told which one is expected."""
     queue = QuorumFifo("q")
-    assert queue.apply(Logged("p", 3, 3, Enqueue(payload=b"3")))[0] == OutOfOrder(1)
+    assert queue.apply(Logged("p", 3, 3, Enqueue(message=Message(payload=b"3"))))[0] == OutOfOrder(
+        1
+    )
     assert queue.ready == 0
 
 
@@ -137,27 +144,6 @@ def test_credit_is_absolute_and_hands_out_before_it_answers():
     assert (answer.credited.delivery_count, answer.credited.link_credit) == (2, 0)
     assert answer.credited.available == 1
     assert payloads(driver.credit("x", 2, at=1)) == [b"c"]  # counted from 1: one more
-
-
-def test_drain_gives_the_rest_of_the_credit_back():
-    """delivery-count moves on by what was not used [AMQP 1.0, 2.6.7]."""
-    driver = Driver()
-    driver.publish(b"a")
-    driver.consume()
-    answer = driver.credit("x", 10, drain=True)[-1]
-    assert (answer.credited.delivery_count, answer.credited.link_credit) == (10, 0)
-    assert answer.credited.drain
-
-
-def test_a_prefetching_consumer_gets_credit_back_with_each_settlement():
-    """Simple-prefetch: never more than so many unsettled, and no credit command at all."""
-    driver = Driver()
-    driver.publish(b"a", b"b", b"c", b"d")
-    effects = driver.consume(prefetch=2)
-    assert payloads(effects) == [b"a", b"b"]
-    reply, effects = driver.apply(Settle(consumer="x", message_ids=(0,)))
-    assert (reply, payloads(effects)) == (Count(count=1), [b"c"])
-    assert driver.queue.unsettled == 2
 
 
 def test_what_comes_back_goes_out_before_what_was_never_out():
@@ -218,63 +204,11 @@ def test_a_lost_client_s_messages_come_back_as_failed_attempts():
         assert message.delivery_count == count
 
 
-@pytest.mark.parametrize("terms", [{"max_length": 2}, {"max_length_bytes": 2}])
-def test_drop_head_drops_the_oldest(terms):
-    """The newest message is always taken."""
-    driver = Driver(**terms)
-    effects = driver.publish(b"a", b"b", b"c")
-    assert [e.message.payload for e in effects] == [b"a"]
-    assert [message.payload for message in driver.queue.ready_messages()] == [b"b", b"c"]
-
-
-def test_octets_are_counted_for_what_is_ready_alone():
-    """A message that is out at a consumer makes room; when it comes back the oldest must go."""
-    driver = Driver(max_length_bytes=10)
-    driver.publish(b"a" * 6)
-    driver.consume(credit=1)
-    assert driver.publish(b"b" * 6) == []
-    assert driver.queue.ready_octets == 6
-    effects = driver.apply(Release(consumer="x", message_ids=(0,)))[1]
-    # Returned messages are first, so the one that comes back is the one that goes.
-    assert [(e.message.payload, e.reason) for e in effects] == [(b"a" * 6, "maxlen")]
-
-
-@pytest.mark.parametrize(
-    ("queue_ms", "own_ms", "at_ms"),
-    [(10, None, 10), (None, 7, 7), (10, 7, 7), (5, 7, 5), (0, 9, 1)],
-)
-def test_a_message_waits_for_the_shorter_of_the_queue_s_time_and_its_own(queue_ms, own_ms, at_ms):
-    """Then it leaves with the next command, whichever; 0 means within one millisecond."""
-    driver = Driver(message_ttl_ms=queue_ms)
-    driver.publish(b"a", ttl_ms=own_ms, t_us=2_000)
-    assert driver.queue.deadline_us() == 2_000 + at_ms * 1_000
-    assert driver.apply(Expire(), t_us=2_000 + at_ms * 1_000 - 1)[1] == []
-    effects = driver.apply(Expire(), t_us=2_000 + at_ms * 1_000)[1]
-    assert [(e.message.payload, e.reason) for e in effects] == [(b"a", "expired")]
-    assert (driver.queue.ready, driver.queue.terminal) == (0, 1)
-    assert driver.queue.deadline_us() is None
-
-
-def test_an_old_message_behind_a_younger_one_waits_until_that_is_gone():
-    """Only the head is looked at; at the head it goes before it can be handed out."""
-    driver = Driver()
-    driver.publish(b"young", ttl_ms=9)
-    driver.publish(b"old", ttl_ms=3)
-    driver.publish(b"for ever")
-    assert driver.apply(Expire(), t_us=5_000)[1] == []
-    effects = driver.consume(credit=5)
-    assert payloads(effects) == [b"young", b"for ever"]
-    assert [e.reason for e in effects if isinstance(e, Dropped)] == ["expired"]
-
-
-def test_what_a_consumer_holds_is_not_too_old_until_it_comes_back():
-    """Its age goes on counting: returned too late it is gone at once."""
-    driver = Driver(message_ttl_ms=5)
-    driver.publish(b"a")
-    driver.consume(credit=1)
-    assert driver.apply(Expire(), t_us=50_000)[1] == []
-    effects = driver.apply(Release(consumer="x", message_ids=(0,)), t_us=50_001)[1]
-    assert [e.reason for e in effects] == ["expired"]
+def test_a_ttl_of_0_means_within_one_millisecond():
+    """A message is handed out in an entry of its own, not in that which takes it in."""
+    driver = Driver(message_ttl_ms=0)
+    driver.publish(b"a", t_us=2_000)
+    assert driver.queue.deadline_us() == 3_000
 
 
 def test_a_command_that_tells_an_earlier_time_turns_no_clock_back():
@@ -300,7 +234,7 @@ def test_reject_publish_tells_when_it_is_full_and_when_80_percent_is_left(limit)
 
 def test_with_a_single_active_consumer_the_others_wait_with_their_credit():
     """Nothing is available to them; when the active one goes, its messages come first."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     driver.publish(b"a", b"b", b"c")
     assert driver.consume("x", credit=1)[0] == Active("c", "x", 3)
     answer = driver.consume("y", credit=5)[-1]
@@ -312,7 +246,7 @@ def test_with_a_single_active_consumer_the_others_wait_with_their_credit():
 
 def test_a_higher_priority_takes_over_when_the_active_one_has_settled():
     """Quiescing: nothing new for the old one, nothing yet for the new one."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     driver.publish(b"a", b"b")
     driver.consume("x", credit=1)
     driver.consume("y", credit=5, priority=1)
@@ -335,7 +269,7 @@ def test_a_higher_priority_takes_over_when_the_active_one_has_settled():
 )
 def test_who_makes_way_is_told_if_it_settles_and_not_if_it_gives_back(command, told):
     """In `rabbit_fifo.erl` it is `complete_and_checkout` that tells, `return` does not."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     driver.publish(b"a", b"b")
     driver.consume("x", credit=1)
     driver.consume("y", priority=1)
@@ -347,7 +281,7 @@ def test_who_makes_way_is_told_if_it_settles_and_not_if_it_gives_back(command, t
 
 def test_who_makes_way_at_once_is_told_behind_the_one_that_takes_over():
     """It holds nothing when one of a higher priority attaches."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     driver.publish(b"a")
     driver.consume("x")
     effects = driver.consume("y", priority=1)
@@ -360,7 +294,7 @@ def test_who_makes_way_at_once_is_told_behind_the_one_that_takes_over():
 
 def test_a_consumer_that_need_not_make_way_any_more_goes_on():
     """The one with a higher priority has left before the active one had settled."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     driver.publish(b"a", b"b")
     driver.consume("x", credit=1)
     driver.consume("y", priority=1)
@@ -371,20 +305,10 @@ def test_a_consumer_that_need_not_make_way_any_more_goes_on():
 
 def test_of_those_who_wait_the_one_with_more_credit_is_next():
     """Among equal priorities; with equal credit it is who attached first."""
-    driver = Driver(single_active=True)
+    driver = Driver(single_active_consumer=True)
     for name, credit in (("x", 1), ("a", 2), ("b", 5), ("c", 5)):
         driver.consume(name, credit=credit)
     assert Active("c", "b", 0) in driver.apply(DetachConsumer(consumer="x"))[1]
-
-
-def test_a_consumer_with_a_higher_priority_is_served_while_it_has_credit():
-    """Equals in turn; who gets credit joins behind his equals."""
-    driver = Driver()
-    for name, credit, priority in (("x", 2, 0), ("low", 9, -1), ("y", 2, 0), ("high", 2, 7)):
-        driver.consume(name, credit=credit, priority=priority)
-    effects = driver.publish(*(b"%d" % number for number in range(7)))
-    got = [one.deliver.consumer for one in effects if isinstance(one, Handed)]
-    assert got == ["high", "high", "x", "y", "x", "y", "low"]
 
 
 def test_what_is_too_old_goes_from_the_head_of_every_priority():
@@ -396,22 +320,14 @@ def test_what_is_too_old_goes_from_the_head_of_every_priority():
             (b"young", 9, None),
             (b"old 0", 0, 1),
         ):
-            driver.apply(Enqueue(payload=payload, priority=priority, ttl_ms=ttl_ms), "p")
+            driver.apply(
+                Enqueue(message=Message(payload=payload, priority=priority, ttl_ms=ttl_ms)), "p"
+            )
         effects = driver.apply(Expire(), t_us=2000)[1]
         assert [one.payload for one in driver.queue.ready_messages()] == left
         gone = [one.message.payload for one in effects]
         assert gone == ([b"old 9"] if two else [b"old 9", b"old 0"])
         assert driver.queue.ready_octets == sum(map(len, left))
-
-
-def test_an_inactive_consumer_that_drains_gives_all_its_credit_back():
-    """There is nothing for it, so the answer is at once."""
-    driver = Driver(single_active=True)
-    driver.publish(b"a")
-    driver.consume("x")
-    driver.consume("y")
-    answer = driver.credit("y", 7, drain=True)[-1].credited
-    assert (answer.delivery_count, answer.link_credit, answer.available) == (7, 0, 0)
 
 
 def test_resume_brings_again_what_was_handed_and_not_settled():
@@ -424,30 +340,12 @@ def test_resume_brings_again_what_was_handed_and_not_settled():
     assert (numbers(effects), payloads(effects)) == ([2], [b"c"])
 
 
-def test_reject_and_purge_take_messages_out():
-    """Both are told as dropped, each with its reason."""
-    driver = Driver()
-    driver.publish(b"a", b"b", b"c")
-    driver.consume(credit=1)
-    rejected = driver.apply(Reject(consumer="x", message_ids=(0,)))[1]
-    reply, purged = driver.apply(Purge())
-    assert [e.reason for e in (*rejected, *purged)] == ["rejected", "purged", "purged"]
-    assert (reply, driver.queue.terminal) == (Count(count=2), 3)
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        {"overflow": "reject-publish-dlx"},
-        {"max_length": -1},
-        {"max_length_bytes": -1},
-        {"message_ttl_ms": -1},
-    ],
-)
-def test_terms_that_cannot_be_are_refused_in_words(terms):
-    """The text names what is legal."""
-    with pytest.raises(QueueError, match=r"legal|knows"):
-        QuorumTerms(**terms)
+def test_reject_publish_dlx_is_not_known_and_taken_for_drop_head():
+    """`rabbit_quorum_queue.erl:overflow` warns and takes the default."""
+    driver = Driver(max_length=1, overflow="reject-publish-dlx")
+    effects = driver.publish(b"a", b"b")
+    assert [(e.message.payload, e.reason) for e in effects] == [(b"a", "maxlen")]
+    assert not driver.queue.full
 
 
 def standing(queue):
@@ -467,7 +365,7 @@ class AnyCommands(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.driver = Driver(**self.terms)
-        self.copy = QuorumFifo("q", QuorumTerms(**self.terms))
+        self.copy = fifo(**self.terms)
         self.held = {"x": set(), "y": set()}
         self.log = []
         self.now_us = 0
@@ -490,7 +388,7 @@ class AnyCommands(RuleBasedStateMachine):
     )
     def publish(self, count, size, ttl_ms):
         for _ in range(count):
-            self.do(Enqueue(payload=b"m" * size, ttl_ms=ttl_ms), "p")
+            self.do(Enqueue(message=Message(payload=b"m" * size, ttl_ms=ttl_ms)), "p")
 
     @rule(ms=st.integers(0, 15))
     def let_time_pass(self, ms):

@@ -5,24 +5,30 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from workbench.queues.raft import NotLeaderError, Replica
-from workbench.queues.raft_log import Entry, RaftLog
-from workbench.queues.raft_messages import (
+from workbench.queues.raft import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PRE_VOTE,
+    RIGHT,
+    RULES_BROKEN,
     AppendEntries,
     AppendReply,
     Committed,
     ElectionTimer,
+    Entry,
+    NotLeaderError,
     Persist,
     PreVote,
     PreVoteReply,
+    RaftLog,
+    Replica,
     RequestVote,
     Send,
     VoteReply,
     Write,
 )
 from workbench.queues.raft_referee import STAYS_ON_DISK, InvariantBrokenError, Referee
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
-from workbench.queues.raft_vote import CANDIDATE, FOLLOWER, LEADER, PRE_VOTE
 
 THREE = ("a", "b", "c")
 

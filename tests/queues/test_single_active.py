@@ -12,8 +12,8 @@ from workbench.queues import (
     Deliver,
     DetachConsumer,
     Dispatch,
-    Drained,
     Enqueue,
+    Message,
     QueueArguments,
     Requeued,
     Settle,
@@ -24,7 +24,7 @@ def queue_with(messages, *consumers):
     """A queue with messages and consumers attached in that order."""
     queue = ClassicQueue("q", QueueArguments(single_active_consumer=True))
     for number in range(messages):
-        queue.apply(Enqueue(payload=b"%d" % number))
+        queue.apply(Enqueue(message=Message(payload=b"%d" % number)))
     for name in consumers:
         queue.apply(Checkout(consumer=name))
     return queue
@@ -43,31 +43,12 @@ def deliveries(queue):
     return handed
 
 
-def test_the_first_to_attach_is_active_and_the_others_get_nothing():
-    """Credit of a waiting consumer is kept and not used."""
-    queue = queue_with(3, "a", "b")
-    assert queue.active == "a"
-    queue.apply(Credit(consumer="b", delivery_count=0, link_credit=10))
-    assert deliveries(queue) == []
-    queue.apply(Credit(consumer="a", delivery_count=0, link_credit=2))
-    assert deliveries(queue) == [("a", 0), ("a", 1)]
-
-
 def test_nothing_is_available_to_who_waits():
     """Whatever its credit; RabbitMQ's answer to credit tells how much is ready all the same."""
     queue = queue_with(3, "a", "b")
     reply, _ = queue.apply(Credit(consumer="b", delivery_count=0, link_credit=10))
     assert (reply.available, queue.available_to("b")) == (3, 0)
     assert queue.available_to("a") == 3
-
-
-def test_a_waiting_consumer_that_drains_gives_back_all_its_credit_at_once():
-    """There is nothing it could get, however much is ready."""
-    queue = queue_with(3, "a", "b")
-    _, effects = queue.apply(Credit(consumer="b", delivery_count=5, link_credit=10, drain=True))
-    (drained,) = effects
-    assert isinstance(drained, Drained)
-    assert drained.given_back == 15
 
 
 def test_who_leaves_gives_its_messages_back_before_the_next_becomes_active():
@@ -118,7 +99,7 @@ class SingleActive(RuleBasedStateMachine):
 
     @rule()
     def publish(self):
-        self.queue.apply(Enqueue(payload=b"x"))
+        self.queue.apply(Enqueue(message=Message(payload=b"x")))
         self.ready.append(next(self.numbers))
 
     @rule()

@@ -20,6 +20,7 @@ from workbench.queues import (
     Drained,
     Dropped,
     Enqueue,
+    Message,
     Meta,
     Modify,
     Purge,
@@ -47,7 +48,7 @@ def stream_of(count: int = 0, every_us: int = MS, **arguments) -> StreamQueue:
 
 
 def put(stream: StreamQueue, t_us: int = 0, payload: bytes = b"mmm") -> list:
-    return stream.apply(Enqueue(payload=payload, publish=t_us), Meta(t_us=t_us))[1]
+    return stream.apply(Enqueue(message=Message(payload=payload), publish=t_us), Meta(t_us=t_us))[1]
 
 
 def read(
@@ -126,15 +127,6 @@ def test_readers_are_served_in_turn() -> None:
     assert got == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
 
 
-def test_credit_alone_limits_what_a_consumer_gets() -> None:
-    """Outcomes prompt nothing: credit is granted anew, or nothing comes."""
-    stream = stream_of(5)
-    assert read(stream, 2, "a", FIRST) == [0, 1]
-    assert stream.apply(Settle(consumer="a", message_ids=(0, 1))) == (Count(count=2), [])
-    assert not stream.deliverable()
-    assert read(stream, 1) == [2]
-
-
 @pytest.mark.parametrize("outcome", [Settle, Reject, Release, Modify])
 def test_no_outcome_changes_the_log(outcome: type) -> None:
     """Rejected and released messages stay, and are not delivered again."""
@@ -174,24 +166,6 @@ def test_a54_available_is_an_estimate() -> None:
     assert stream.available_to("a") == 1
     read(stream, 0, "b", Start(offset=99))
     assert stream.available_to("b") == 0
-
-
-def test_drain_gives_back_what_the_log_could_not_use() -> None:
-    """delivery-count moves on by the rest of the credit [2.6.7]."""
-    stream = stream_of(2)
-    stream.apply(Checkout(consumer="a", start=FIRST))
-    stream.apply(Credit(consumer="a", delivery_count=0, link_credit=5, drain=True))
-    effects = [effect for _ in range(2) for effect in stream.apply(Dispatch())[1]]
-    assert [type(effect) for effect in effects] == [Deliver, Deliver, Drained]
-    assert (effects[2].delivery_count, effects[2].given_back) == (5, 3)
-
-
-def test_drain_at_the_end_of_the_log_is_answered_at_once() -> None:
-    """Nothing is there, so all of it is given back."""
-    stream = stream_of(2)
-    stream.apply(Checkout(consumer="a"))
-    _, effects = stream.apply(Credit(consumer="a", delivery_count=0, link_credit=5, drain=True))
-    assert effects == [Drained(consumer="a", delivery_count=5, given_back=5)]
 
 
 def test_a_message_tells_its_offset_and_is_never_called_delivered_before() -> None:

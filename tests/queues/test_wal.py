@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.queues.raft_log import Entry
+from workbench.queues.raft import Entry
 from workbench.queues.wal import Done, WriteAheadLog
 
 

@@ -10,17 +10,11 @@ of the invariant (facts about flow control, 1 to 6 and 14) that it breaks; 0 is 
 from collections import deque
 from dataclasses import dataclass, field
 
-from tests.amqp.pair import Pair
-from workbench.amqp import (
-    ConnectionSettings,
-    Disposition,
-    Flow,
-    Frame,
-    ProtocolViolation,
-    Role,
-    SessionSettings,
-    Transfer,
-)
+from tests.amqp10.pair import Pair
+from workbench.amqp10.events import ProtocolViolation
+from workbench.amqp10.frame import Frame
+from workbench.amqp10.performatives import Disposition, Flow, Role, Transfer
+from workbench.amqp10.settings import ConnectionSettings, SessionSettings
 
 WRAP = 2**32
 CLIENT, SERVER = 0, 1

@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
+from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.scenarios.quorum_model import QuorumModel
 from workbench.sim.explorer import Bounds, explore
 

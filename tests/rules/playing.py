@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.rules.books import LINKS, WRAP, World
-from workbench.amqp import LocalProtocolError
+from workbench.amqp10.errors import LocalProtocolError
 
 
 class Play(World):

@@ -6,7 +6,6 @@ import pytest
 
 from tests.rules.runs import STARTS, begun, ledger, then, transfers
 from workbench import serial
-from workbench.amqp.flow import link_credit_snd
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -15,6 +14,7 @@ from workbench.scenarios.link_model import (
 )
 from workbench.scenarios.rules import RULES
 from workbench.scenarios.schedules import play
+from workbench.serial import link_credit_snd
 
 ORDERS = [
     order

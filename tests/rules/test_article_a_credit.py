@@ -1,13 +1,12 @@
 """Rows A1 to A14 and A32 to A34 of the feature table: what link credit is, as runs show it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
-from tests.amqp.pair import LinkPair
+from tests.amqp10.pair import LinkPair
 from tests.rules.runs import STARTS, begun, both, flows, ledger, then, transfers
 from workbench import presets
-from workbench.amqp import Flow
+from workbench.amqp10.performatives import Flow
 from workbench.exercises.compare import compare_rules
 
 SERVICE_US = presets.get("spec").queue_deliver_us
@@ -139,7 +138,7 @@ def test_a09_a_sender_that_tells_another_credit_changes_nothing_at_the_receiver(
     pair.sender.flow()
     pair.pump()
     (frame,) = pair.sending.frames(Flow)
-    pair.inject(pair.sending, replace(frame, link_credit=told))
+    pair.inject(pair.sending, structs.replace(frame, link_credit=told))
     assert pair.link_credit() == (5, 5)
     assert not pair.receiving.violations
 

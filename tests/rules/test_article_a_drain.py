@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.amqp.pair import LinkPair
+from tests.amqp10.pair import LinkPair
 from tests.rules.runs import STARTS, begun, both, flows, ledger, then, transfers
-from workbench.amqp import Flow
+from workbench.amqp10.performatives import Flow
 from workbench.peers.getter import Ending
 from workbench.scenarios.asking import gets_of
 from workbench.scenarios.handover import seen

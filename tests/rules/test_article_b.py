@@ -9,12 +9,10 @@ import pytest
 
 from tests.broker.rig import Rig, data
 from workbench import presets
+from workbench.broker.quorum_client import FifoClient
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
-from workbench.broker.quorum_port import QueuePort
-from workbench.peers.scripted import ScriptedSender
-from workbench.queues import Enqueue, QueueArguments, Settle
-from workbench.queues.quorum_commands import QuorumCheckout
+from workbench.queues import Checkout, Enqueue, Message, Prefetch, QueueArguments, Settle
 from workbench.scenarios import run
 from workbench.scenarios.confirming import BATCHES, ONE_AT_A_TIME, PIPELINED, publish_for
 from workbench.sim import VirtualClock
@@ -36,7 +34,7 @@ class Publisher:
         self.confirmed = 0
         self.slow = False
         self.credit = upstream
-        self.port = QueuePort(group, clock, name, place=FRONT, owner=self, soft_limit=limit)
+        self.client = FifoClient(group, clock, name, place=FRONT, owner=self, soft_limit=limit)
         clock.call_soon(self.go_on)
 
     def go_on(self):
@@ -44,7 +42,7 @@ class Publisher:
             return
         self.credit -= self.slow
         self.left -= 1
-        self.port.send(Enqueue(payload=b"m"))
+        self.client.send(Enqueue(message=Message(payload=b"m")))
         self.clock.call_later(10, self.go_on)
 
     def slowed(self, slow, pending):
@@ -92,8 +90,7 @@ def test_b1_the_same_bursts_stall_nobody_unless_they_come_faster_than_they_are_w
     def held(every_us):
         rig = Rig(replace(RMQ43, fsync_us=20_000), latency_us=100)
         rig.broker.declare("q", QUORUM, replicas=1)
-        sender = ScriptedSender(rig.clock, address="q")
-        rig.connect(sender)
+        sender = rig.publisher("q")
         rig.rest()
         for burst in range(20):
             rig.clock.call_later(burst * every_us, sender.publish, [data(b"m")] * 150)
@@ -136,8 +133,7 @@ def two_links(fsync_us, count=1_000):
     rig.broker.declare("fast")
     told = {}
     for number, queue in enumerate(("slow", "fast")):
-        sender = ScriptedSender(rig.clock, address=queue, name=queue, link_name=queue)
-        rig.connect(sender, f"c{number + 1}")
+        sender = rig.publisher(queue, f"c{number + 1}")
         sender.publish([data(b"m")] * count)
         told[queue] = sender
     ended = {}
@@ -162,11 +158,9 @@ def test_b12_an_alarm_stops_the_publishers_of_every_connection_and_queue():
     rig.broker.declare("quorum", QUORUM, replicas=1)
     rig.broker.declare("classic")
     senders = {
-        queue: ScriptedSender(rig.clock, address=queue, name=queue, link_name=queue)
-        for queue in ("quorum", "classic")
+        queue: rig.publisher(queue, f"c{number}")
+        for number, queue in enumerate(("quorum", "classic"), start=1)
     }
-    for number, sender in enumerate(senders.values(), start=1):
-        rig.connect(sender, f"c{number}")
     rig.rest()
     rig.broker.set_alarm()
     rig.rest()
@@ -231,8 +225,7 @@ def test_b17_b18_link_credit_bounds_what_publishers_without_confirms_have_in_the
     rig.broker.declare("q", QUORUM, replicas=1)
     rig.broker.queues["q"].stall()
     for number in range(links):
-        sender = ScriptedSender(rig.clock, address="q", settled=True, name=f"p{number}")
-        rig.connect(sender, f"c{number + 1}")
+        sender = rig.publisher("q", f"c{number + 1}", settled=True)
         sender.publish([data(b"m")] * 1_000)
     rig.rest()
     assert rig.broker.queues["q"].mailbox == 255 * links
@@ -258,13 +251,13 @@ def test_b19_prefetch_bounds_what_a_consumer_holds_and_auto_ack_does_not():
 
         def settle(self, number):
             self.held -= 1
-            self.port.send(Settle(consumer="settles", message_ids=(number,)))
+            self.client.send(Settle(consumer="settles", message_ids=(number,)))
 
     for name in ("manual", "settles", "auto"):
         clock, group = small_cluster()
         owner = Owner(group, clock, count=300, heeds=False)
-        owner.port.consume(name)
-        owner.port.send(QuorumCheckout(consumer=name, prefetch=20, settled=name == "auto"))
+        owner.client.consume(name)
+        owner.client.send(Checkout(consumer=name, mode=Prefetch(20), settled=name == "auto"))
         clock.run_until_rest()
         got[name], most[name] = owner.got, owner.most
     assert got == {"manual": 20, "settles": 300, "auto": 300}
@@ -280,7 +273,7 @@ def test_b21_the_command_beyond_the_soft_limit_stops_the_grants(limit):
         publisher = Publisher(group, clock, limit=limit, upstream=upstream)
         clock.run_until_rest()
         assert publisher.confirmed == 5000
-        assert publisher.port.client.most_pending == limit + 1 + upstream
+        assert publisher.client.most_pending == limit + 1 + upstream
 
 
 def test_b22_the_lower_soft_limit_buffers_less_with_many_clients():
@@ -295,7 +288,7 @@ def test_b22_the_lower_soft_limit_buffers_less_with_many_clients():
             Publisher(group, clock, f"p{number}", limit=limit, count=400) for number in range(50)
         ]
         clock.run_until_rest()
-        waiting[limit] = sum(client.port.client.most_pending for client in clients)
+        waiting[limit] = sum(client.client.most_pending for client in clients)
         took[limit] = clock.now_us
     assert waiting[32] == 50 * 33
     assert waiting[256] == 50 * 257

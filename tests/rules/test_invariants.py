@@ -28,7 +28,7 @@ from tests.rules.books import CLIENT, LINKS, SERVER
 from tests.rules.playing import Play
 from tests.rules.runs import STARTS
 from workbench import serial
-from workbench.amqp import flow, session
+from workbench.amqp10 import flow, session
 
 ALL = frozenset({0, 1, 2, 3, 4, 5, 6, 14})
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.broker.rig import Rig
 from workbench import presets
-from workbench.amqp.performatives import Disposition
+from workbench.amqp10.performatives import Disposition
 from workbench.peers.proton_peer import ProtonPeer
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")

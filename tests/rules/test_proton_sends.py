@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("proton", reason="needs python-qpid-proton")
 
-from tests.amqp.proton_engine import Bridge
+from tests.amqp10.proton_engine import Bridge
 from tests.broker.rig import Rig
-from workbench.amqp import DeliveryReceived, FlowReceived, ProtocolViolation
+from workbench.amqp10.events import DeliveryReceived, FlowReceived, ProtocolViolation
 from workbench.peers.proton_peer import ProtonPeer
 
 

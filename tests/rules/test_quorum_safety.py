@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import (
     CONFIRMED_IS_SAFE,
     ELECTION_SAFETY,
@@ -18,7 +19,6 @@ from workbench.queues.raft_referee import (
     STAYS_ON_DISK,
     InvariantBrokenError,
 )
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 from workbench.scenarios import run
 from workbench.scenarios.quorum_chaos import Chaos
 from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, shortest, stepper_command

@@ -41,6 +41,21 @@ def transfers(played):
     return [row for row in played.rows if row.kind == "transfer" and row.event == "received"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "act"),
+    [
+        *((mode, "get") for mode in ("get", "get-with-timeout", "stop")),
+        *((mode, "detach") for mode in ("get", "get-with-timeout", "stop", "notify")),
+    ],
+)
+def test_an_act_at_the_start_comes_before_what_the_receiver_does_by_itself(mode, act):
+    """Whatever it is: a get is not asked for twice, and nothing on a link that is gone."""
+    idle = asked(mode=mode, messages=3)
+    played = idle.act(idle.start_seq, act)
+    assert played.rested
+    assert len(gets_of(played)) == (act == "get")
+
+
 def test_a_synchronous_get_is_one_credit_and_one_message():
     """Figure 2.43: flow(1), one transfer, then none, however many are ready."""
     played = asked(mode="get", messages=5)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.amqp.messaging import decode_message
+from workbench.amqp10.messaging import decode_message
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.handover import seen
 from workbench.trace.importer import import_capture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.amqp import flow
+from workbench.amqp10 import flow
 from workbench.scenarios import rules
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,

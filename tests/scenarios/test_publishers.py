@@ -4,7 +4,8 @@ import pytest
 
 from workbench import presets
 from workbench.scenarios import run
-from workbench.scenarios.declare import ActionError, ParameterError
+from workbench.scenarios.action import ActionError
+from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.publishers import service_times
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT
 

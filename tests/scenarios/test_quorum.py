@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.cli import main as cli
-from workbench.queues.raft_rules import RULES_BROKEN
+from workbench.queues.raft import RULES_BROKEN
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.quorum_chaos import Chaos
 from workbench.scenarios.quorum_shelf import stepper_command

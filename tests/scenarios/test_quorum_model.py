@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rules import every_order
+from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import CONFIRMED_IS_SAFE, LEADER_COMPLETENESS
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 from workbench.scenarios.quorum_model import QuorumModel
 from workbench.scenarios.quorum_search import FIGURE_8, directed, play, shrink
 from workbench.sim.explorer import Bounds, explore

@@ -1,11 +1,18 @@
 """Rules for the sender's credit after a flow, against arithmetic without circles."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.amqp.flow import UINT_MAX, SenderLinkFlow, link_credit_snd
+from workbench.amqp10.flow import SenderLinkFlow
+from workbench.amqp10.performatives import Flow
+from workbench.frontends.outgoing_link import OutgoingLink
+from workbench.presets import UINT_MAX
 from workbench.scenarios.rules import RULES, rule_named
+from workbench.serial import link_credit_snd
 
 COUNTS = st.integers(0, 2**32 - 1)
 CREDITS = st.one_of(st.integers(0, 50), st.integers(0, UINT_MAX))
@@ -59,15 +66,20 @@ def test_the_article_s_race_tells_the_rules_apart():
 
 
 @pytest.mark.parametrize("name", list(RULES))
-def test_a_sender_uses_the_rule_it_is_given_and_else_the_specification_s(name):
-    """`SenderLinkFlow.rule`; a flow without delivery-count stands for the initial one [2.7.4]."""
-    ends = {"initial_delivery_count": 20, "delivery_count": 21, "link_credit": 2}
+def test_a_consumer_uses_the_rule_it_is_given_and_else_leaves_credit_to_the_endpoint(name):
+    """A flow without delivery-count stands for the initial one [2.7.4]."""
     rule = RULES[name].rule
-    mine, plain = SenderLinkFlow(**ends, rule=rule), SenderLinkFlow(**ends)
     for stated in (20, None):
-        assert mine.credit_after(stated, 6) == rule(20, 6, 21, 2)
-        assert plain.credit_after(stated, 6) == link_credit_snd(20, 6, 21)
-    assert mine.link_credit == plain.link_credit == 2
+        flow = Flow(
+            incoming_window=9, next_outgoing_id=0, outgoing_window=9, handle=0,
+            delivery_count=stated, link_credit=6,
+        )  # fmt: skip
+        for own, credit in ((rule, rule(20, 6, 21, 2)), (None, 2)):
+            counters = SenderLinkFlow(initial_delivery_count=20, delivery_count=21, link_credit=2)
+            link: Any = SimpleNamespace(counters=counters)
+            OutgoingLink("c", link, None, None, None, own).heed(flow)  # type: ignore[arg-type]
+            assert link.credit_by_owner is (own is not None)
+            assert counters.link_credit == credit
 
 
 def test_a_rule_is_found_by_name_and_says_what_it_does():

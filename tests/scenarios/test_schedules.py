@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.scenarios.ledgers import standing
 from workbench import serial
-from workbench.amqp.flow import link_credit_snd
 from workbench.scenarios import ActionError, names, run
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
@@ -23,6 +22,7 @@ from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.rules import RULES
 from workbench.scenarios.run import Run
 from workbench.scenarios.schedules import moved, play, play_model, seq_of_move, states_along
+from workbench.serial import link_credit_snd
 from workbench.trace.explain import OTHER_RULE, explain
 from workbench.trace.fold import fold
 from workbench.trace.hash import trace_hash

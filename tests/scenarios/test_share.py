@@ -256,16 +256,16 @@ def test_a_code_full_of_refused_acts_costs_no_more_than_a_few_runs():
     assert "31 more are left out" in told(restored)
 
 
-def test_a_run_that_went_otherwise_in_another_version_of_the_model_says_so(monkeypatch):
+def test_a_run_that_went_otherwise_in_another_version_of_the_model_says_what_has_changed():
     """Only a difference is reported: an old code whose run is still the same is fine."""
-    code = share_code(example())
-    made = share.MODEL_VERSION
-    monkeypatch.setattr(share, "MODEL_VERSION", made + 1)
-    assert open_code(code).problems == ()
-    restored = open_code(altered(code, trace_hash="ab" * 32))
-    assert restored.same is False
-    assert f"made with version {made} of the model, this is {made + 1}" in told(restored)
-    assert "begins with" in told(restored)
+    code, now = share_code(example()), share.MODEL_VERSION
+    assert open_code(altered(code, model=now - 1)).problems == ()
+    for made, since in ((now - 1, share.CHANGED[now]), (now + 1, "does not know")):
+        restored = open_code(altered(code, model=made, trace_hash="ab" * 32))
+        assert restored.same is False
+        assert f"made with version {made} of the model, this is {now}; since" in told(restored)
+        assert since in told(restored)
+        assert "begins with" in told(restored)
 
 
 def test_a_client_that_is_not_installed_here_is_replaced(monkeypatch):

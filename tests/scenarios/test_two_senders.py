@@ -36,28 +36,18 @@ def counts(run_ms=200, **changes):
     return {one.kind: one for one in counted(done.world)}
 
 
-def recorded(run_ms, *, prompt=True):
+def recorded(run_ms):
     """World and rows of a short run, each row kept."""
     clock = VirtualClock()
     recorder = Recorder("kept", now=lambda: clock.now_us)
     values = TWO_SENDERS.values(BLOG, {"run_ms": run_ms})
-    world = Stepped if not prompt else World
-    built = world(
+    built = World(
         preset=TWO_SENDERS.effective(BLOG, values), parameters=values, tap=recorder, clock=clock
     )
     TWO_SENDERS.build(built)
     clock.run_until_rest()
     assert not clock.due
     return built, recorder.rows
-
-
-class Stepped(World):
-    """A world in which every frame arrives in a clock event of its own."""
-
-    def connect(self, *given, **more):
-        """As it is, but never at once."""
-        self.broker.prompt = False
-        return super().connect(*given, **{**more, "prompt": False})
 
 
 def test_the_article_s_counts_come_out_of_the_mechanism():
@@ -108,30 +98,13 @@ def test_a_confirm_waits_behind_the_transfers_before_it():
 def test_no_message_is_lost_or_counted_twice(kind):
     """What was sent is in the queue, and no more is unconfirmed; credit was never overdrawn."""
     world, rows = recorded(50)
-    sent = world.peers["client"].sent[kind]
+    sent = world.peers["client"].publishers[kind].sent
     queue = world.broker.queues[f"{kind}-queue-amqp-10"]
     arrived = [row for row in rows if row.kind == "transfer" and row.link == kind]
     assert sent == queue.queue.ready == sum(row.event == "received" for row in arrived)
     unconfirmed = [row.ledger["unconfirmed"] for row in arrived if row.event == "received"]
     assert max(unconfirmed) <= 255, "170 and the 85 that were left when it was granted again"
     assert world.broker.overview()[f"c1.{kind}.unconfirmed"] == 0
-
-
-def test_all_in_one_event_or_each_in_its_own_the_same_frames_at_the_same_time():
-    """What is due at one instant may share a clock event: frames, ids and counts are the same."""
-    quick, quick_rows = recorded(30)
-    plain, plain_rows = recorded(30, prompt=False)
-
-    def frames(rows):
-        return [
-            (row.t_us, row.event, row.vantage, row.kind, row.link, row.frame, row.ledger)
-            for row in rows
-            if row.is_frame and row.kind == "transfer"
-        ]
-
-    assert frames(quick_rows) == frames(plain_rows)
-    assert quick.clock.overview()["steps"] < plain.clock.overview()["steps"] / 2
-    assert [one.messages for one in counted(quick)] == [one.messages for one in counted(plain)]
 
 
 def test_a_streamed_trace_is_the_kept_one_row_by_row(tmp_path):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from workbench.sim import Actor, VirtualClock
+from workbench.sim.credit_flow import CreditFlow
 
 
 def test_messages_are_handled_in_order_one_per_service_time() -> None:
@@ -34,35 +38,6 @@ def test_each_message_is_one_clock_event_even_without_service_time() -> None:
     assert done == [1]
     clock.step()
     assert done == [1, 2]
-
-
-def test_a_prompt_actor_does_what_takes_no_time_within_the_event_that_brings_it() -> None:
-    """In order, after the rest of that event; what takes time has events of its own."""
-    clock = VirtualClock()
-    done: list[tuple[int, int]] = []
-    actor: Actor[int] = Actor(
-        clock,
-        "a",
-        service_us=lambda message: 0 if message < 10 else message,
-        handle=lambda message: done.append((clock.now_us, message)),
-        prompt=True,
-    )
-
-    def bring() -> None:
-        for message in (1, 2, 20, 3):
-            actor.post(message)
-        done.append((clock.now_us, 0))
-
-    clock.call_soon(bring)
-    clock.step()
-    assert done == [(0, 0), (0, 1), (0, 2)]
-    assert actor.depth == 2
-    clock.run_until_rest()
-    assert done[3:] == [(20, 20), (20, 3)]
-    actor.stall()
-    clock.call_soon(actor.post, 4)
-    clock.run_until_rest()
-    assert actor.depth == 1
 
 
 def test_service_time_may_depend_on_the_message() -> None:
@@ -107,3 +82,69 @@ def test_withdrawing_the_whole_mailbox_stops_the_service() -> None:
     assert clock.due == 0
     clock.run_until_rest()
     assert done == []
+
+
+def chain(clock: VirtualClock, **owner: Any) -> list[Actor[int]]:
+    """Reader, channel and queue: each hands on what it handles, for credit of 400 and 200."""
+    actors: list[Actor[int]] = []
+
+    def hand_on(at: int, message: int) -> None:
+        if at < 2:
+            actors[at].send(actors[at + 1], message)
+
+    for at, name in enumerate(("reader", "channel", "queue")):
+        actors.append(
+            Actor(
+                clock,
+                name,
+                service_us=1,
+                handle=partial(hand_on, at),
+                flow=CreditFlow(initial=400, more_after=200),
+                **(owner if at == 0 else {}),
+            )
+        )
+    return actors
+
+
+def test_a_queue_that_hangs_stops_the_reader_after_800_messages() -> None:
+    """As measured on RabbitMQ 4.3.6 and 3.10.8: reader at 0, channel at -400, two grants kept."""
+    clock = VirtualClock()
+    blocked: list[bool] = []
+    reader, channel, queue = chain(clock, owns_socket=True, blocking=blocked.append)
+    queue.stall()
+    for number in range(2_000):
+        reader.post(number)
+    clock.run_until_rest()
+    assert (reader.depth, channel.depth, queue.depth) == (1_200, 0, 800)
+    assert reader.flow is not None
+    assert channel.flow is not None
+    assert reader.flow.credit_from == {"channel": 0}
+    assert channel.flow.credit_from == {"queue": -400}
+    assert [grant.credit for grant in channel.flow.kept] == [200, 200]
+    assert blocked == [True]
+    queue.resume()
+    clock.run_until_rest()
+    assert (reader.depth, channel.depth, queue.depth) == (0, 0, 0)
+    assert queue.overview()["handled"] == 2_000
+    assert blocked[-1] is False
+
+
+def test_a_process_that_owns_no_socket_goes_on_below_nothing() -> None:
+    """Only grants kept back stop those before it."""
+    clock = VirtualClock()
+    reader, _, queue = chain(clock)
+    queue.stall()
+    for number in range(2_000):
+        reader.post(number)
+    clock.run_until_rest()
+    assert queue.depth == 2_000
+
+
+def test_processes_that_count_no_credit_just_post() -> None:
+    """Off by default: a message costs nothing."""
+    clock = VirtualClock()
+    done: list[int] = []
+    to: Actor[int] = Actor(clock, "b", service_us=0, handle=done.append)
+    Actor[int](clock, "a", service_us=0, handle=done.append).send(to, 7)
+    clock.run_until_rest()
+    assert done == [7]

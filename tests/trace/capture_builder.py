@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.amqp.framing import Frame, ProtocolHeader, WireItem, encode_item
-from workbench.amqp.messaging import Accepted, Received
-from workbench.amqp.performatives import (
+from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem, encode_item
+from workbench.amqp10.messaging import Accepted, Received
+from workbench.amqp10.performatives import (
     Attach,
     Begin,
     Close,
@@ -26,7 +26,7 @@ from workbench.amqp.performatives import (
     SaslOutcome,
     Transfer,
 )
-from workbench.amqp.terminus import Source, Target
+from workbench.amqp10.terminus import Source, Target
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 
 WRAP = 2**32

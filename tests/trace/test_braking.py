@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from workbench import presets
 from workbench.scenarios import run
-from workbench.scenarios.declare import ActionError
+from workbench.scenarios.action import ActionError
 from workbench.trace import brakes
 from workbench.trace.braking import held_by, held_intervals, held_us, links_of
 from workbench.trace.fold import link_scope

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trace.capture_builder import Script, Tape, bursts, record
-from workbench.amqp.framing import Frame, encode_item
-from workbench.amqp.messaging import Accepted, Rejected
-from workbench.amqp.performatives import Attach, Begin, Detach, Disposition, Flow, Role, Transfer
-from workbench.amqp.terminus import Source, Target
+from workbench.amqp10.frame import Frame, encode_item
+from workbench.amqp10.messaging import Accepted, Rejected
+from workbench.amqp10.performatives import Attach, Begin, Detach, Disposition, Flow, Role, Transfer
+from workbench.amqp10.terminus import Source, Target
 from workbench.scenarios.run import run
 from workbench.trace import bulk
 from workbench.trace.bulk_stretch import Stretch

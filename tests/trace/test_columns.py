@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.amqp.pair import LinkPair
+from tests.amqp10.pair import LinkPair
 from workbench import presets
-from workbench.amqp import SessionSettings
+from workbench.amqp10.settings import SessionSettings
 from workbench.scenarios import World, registry
 from workbench.scenarios.streaming import stream
-from workbench.sim import Direction, Flight, Taps, VirtualClock
+from workbench.sim import Direction, Flight, NoTap, VirtualClock
 from workbench.trace.columns import ColumnRecorder
 from workbench.trace.files import TraceFileError, TraceWriter, to_table
 from workbench.trace.schema import arrow_schema
@@ -57,7 +57,7 @@ def both(name, preset, given, act, batch_rows=1_000):
         clock.run_until_rest()
         if act is not None:
             spec = scenario.action(act[0])
-            world.apply(spec, spec.arguments(act[1], standard))
+            spec.do(world, spec.arguments(act[1], standard))
             clock.run_until_rest()
         assert not clock.due
         if columns:
@@ -138,48 +138,59 @@ def test_whatever_is_told_becomes_the_same_row(told):
     assert ours.problems == plain.problems
 
 
-SERIES = st.fixed_dictionaries(
+BOUND = st.fixed_dictionaries(
+    {
+        "vantage": st.sampled_from(["broker", "queue:q"]),
+        "names": st.sampled_from([(), ("mailbox",), ("link_credit", "available"), ("nonsense",)]),
+    },
+    optional={"link": WORD, "link_sender": st.just("broker")},
+)
+NOTED = st.fixed_dictionaries(
     {
         "event": st.sampled_from(["note", "confirm", "alarm-set", "no-event"]),
-        "vantage": st.sampled_from(["broker", "queue:q"]),
-        "ledger": st.sampled_from([(), ("mailbox",), ("link_credit", "available"), ("nonsense",)]),
-        "extra": st.sampled_from([(), ("message",), ("first", "last")]),
+        "kind": st.sampled_from([None, "k"]),
+        "extra": st.sampled_from([None, {"message": 3}, {"first": 1, "last": 2}, {"why": "so"}]),
     },
-    optional={"kind": st.just("k"), "link": WORD, "link_sender": st.just("broker")},
+    optional={"queue": WORD},
 )
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(
-    kinds=st.lists(SERIES, min_size=1, max_size=3),
-    told=st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**62), 2**62)), max_size=12),
+    bound=st.lists(BOUND, min_size=1, max_size=3),
+    told=st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**62), 2**62), NOTED), max_size=12),
 )
-def test_a_series_makes_the_rows_that_are_told_one_by_one(kinds, told):
-    """Prepared or not, by columns or by rows, through one tap or several: the same trace."""
+def test_bound_notes_make_the_rows_that_are_told_one_by_one(bound, told):
+    """By columns or by rows: the same trace as from a tap that is told everything."""
     tables: list[pa.Table] = []
     columns = ColumnRecorder("r", now=lambda: 5, sink=tables.append, batch_rows=5)
-    plain, one, other = Recorder("r"), Recorder("r"), Recorder("r")
-    taps = (columns, Taps(one, other))
-    notes = [[tap.series(**kind) for tap in taps] for kind in kinds]
-    for t_us, (which, number) in enumerate(told):
-        which %= len(kinds)
-        kind = dict(kinds[which])
-        ledger, extra = kind.pop("ledger"), kind.pop("extra")
-        numbers = [number, number // 2, 3, 4][: len(ledger) + len(extra)]
-        for note in notes[which]:
-            note(t_us, *numbers)
-        plain.internal(
-            t_us=t_us,
-            ledger=dict(zip(ledger, numbers, strict=False)),
-            extra=dict(zip(extra, numbers[len(ledger) :], strict=True)),
-            **kind,
-        )
+    plain, one = Recorder("r"), Recorder("r")
+    clock, now = VirtualClock(), [0]
+
+    def ledger(names):
+        return dict(zip(names, (now[0], now[0] // 2), strict=False))
+
+    def notes(tap, *, names, **place):
+        return tap.bind(clock, ledger=lambda: ledger(names), **place)
+
+    bindings = [[notes(tap, **place) for tap in (columns, one)] for place in bound]
+    for which, number, row in told:
+        which, now[0] = which % len(bound), number
+        for each in bindings[which]:
+            each.note(**row)
+        place = dict(bound[which])
+        plain.internal(t_us=0, ledger=ledger(place.pop("names")), **place, **row)
     columns.flush()
     wanted = to_table(plain.rows, raw=False).to_pylist()
     assert [row for table in tables for row in table.to_pylist()] == wanted
     assert one.problems == columns.problems == plain.problems
     assert to_table(one.rows, raw=False).to_pylist() == wanted
-    assert to_table(other.rows, raw=False).to_pylist() == wanted
+
+
+def test_nobody_is_asked_for_counters_without_a_tap():
+    """Notes of no tap do nothing."""
+    notes = NoTap().bind(VirtualClock(), vantage="broker", ledger=lambda: 1 // 0)
+    notes.note("note", "k", extra={"a": 1}, queue="q")
 
 
 class Seen:

@@ -8,6 +8,7 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.trace.capture_builder import (
     BODY,
@@ -17,8 +18,8 @@ from tests.trace.capture_builder import (
     bursts,
     record,
 )
-from workbench.amqp.framing import Frame, ProtocolHeader, encode_item
-from workbench.amqp.performatives import Flow, Open, Transfer
+from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
+from workbench.amqp10.performatives import Flow, Open, Transfer
 from workbench.trace.importer import CaptureError, import_capture
 from workbench.trace.schema import Row
 
@@ -158,7 +159,7 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     """A transfer whose performative was kept counts, though its body was not."""
     said = Script(rounds=2).frames()
     said = [
-        (side, dataclasses.replace(item, payload=bytes(400)))
+        (side, structs.replace(item, payload=bytes(400)))
         if isinstance(item, Frame) and isinstance(item.performative, Transfer)
         else (side, item)
         for side, item in said
@@ -192,7 +193,7 @@ def test_a_segment_lost_inside_a_payload_costs_that_payload_alone(folder):
         for n, (_, item) in enumerate(said)
         if isinstance(getattr(item, "performative", 0), Transfer)
     )
-    said[at] = (said[at][0], dataclasses.replace(said[at][1], payload=b"\x01" * 3_000))
+    said[at] = (said[at][0], structs.replace(said[at][1], payload=b"\x01" * 3_000))
     the_plan = bursts(said)
     tape, _ = record(the_plan)
     truth = import_capture(tape.write(folder / "whole.pcapng")).rows
@@ -481,8 +482,8 @@ def test_every_part_of_a_message_is_redacted_whole(folder):
 
 def test_redacted_frames_are_still_valid(folder):
     """What was zeroed decodes again: a message with a body of zeros of the same size."""
-    from workbench.amqp.framing import decode_frame
-    from workbench.amqp.messaging import decode_message
+    from workbench.amqp10.frame import decode_frame
+    from workbench.amqp10.messaging import decode_message
 
     path = record(plan(), frame_by_frame=True)[0].write(folder / "secret.pcapng")
     for row in import_capture(path, redact=True).rows:

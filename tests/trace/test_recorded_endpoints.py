@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.amqp import Accepted
-from workbench.amqp.connection import Connection
-from workbench.amqp.errors import LocalProtocolError
-from workbench.amqp.events import LinkAttaching
-from workbench.amqp.settings import SessionSettings
+from workbench.amqp10.connection import Connection
+from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.events import LinkAttaching
+from workbench.amqp10.messaging import Accepted
+from workbench.amqp10.settings import SessionSettings
 from workbench.sim import VirtualClock, Wire
 from workbench.trace import Recorder, explain, files, fold, trace_hash, transcript
 from workbench.trace.schema import LEDGER_FIELDS

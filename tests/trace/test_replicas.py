@@ -32,7 +32,7 @@ def agrees(played):
     cluster = played.world.broker.cluster
     group = cluster.groups["q"]
     assert {frozenset(way) for way in story.cuts.now} == {
-        frozenset(ends) for ends in cluster.links.cuts()
+        frozenset(ends) for ends in cluster.network.cuts()
     }
     for name, node in story.nodes.items():
         wal = cluster.nodes[name].wal

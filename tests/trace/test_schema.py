@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.amqp import messaging, performatives
-from workbench.amqp.framing import Frame, ProtocolHeader, encode_item
-from workbench.amqp.values import Symbol, UInt
+from workbench.amqp10 import messaging, performatives
+from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
+from workbench.amqp10.values import Symbol, UInt
 from workbench.trace import schema
 from workbench.trace.fields import FRAME_FIELDS
 from workbench.trace.flatten import frame_fields, plain

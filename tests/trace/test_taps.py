@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from workbench.amqp import performatives
-from workbench.amqp.framing import Frame, encode_item
+from workbench.amqp10 import performatives
+from workbench.amqp10.frame import Frame, encode_item
 from workbench.sim import Wire
 from workbench.sim.clock import VirtualClock
 from workbench.trace import Recorder, frame_row
@@ -160,7 +160,7 @@ def test_a_frame_is_not_encoded_until_its_octets_are_asked_for(world, monkeypatc
     def refuse(item: object) -> bytes:
         raise AssertionError("encoded")
 
-    monkeypatch.setattr("workbench.amqp.framing.encode_item", refuse)
+    monkeypatch.setattr("workbench.amqp10.frame.encode_item", refuse)
     wire.send(broker, transfer(b"x"))
     clock.run_until_rest()
     assert len(recorder.rows) == 2

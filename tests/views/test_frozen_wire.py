@@ -180,7 +180,7 @@ def test_new_connections_are_held_from_the_first_octet_on_request(server):
     desk = frozen_wire(server)
     assert "both gates closed" in press(desk, "freeze-new", on=True)
     with RawClient(server) as client:
-        client.end.start()
+        client.amqp.start()
         client.flush()
         until(lambda: kinds(desk) == ["protocol-header"])
         assert "○ protocol-header, 8 octets" in repr(desk)

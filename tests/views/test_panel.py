@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from workbench import presets
-from workbench.scenarios.declare import Action, ActionError, ActionSpec, Kind, Parameter, Scenario
+from workbench.scenarios.action import Action, ActionError
+from workbench.scenarios.declare import ActionSpec, Kind, Parameter, Scenario
 from workbench.scenarios.run import run as play
 from workbench.views.panel_widget import panel
 

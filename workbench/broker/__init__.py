@@ -1,17 +1,19 @@
-"""The broker: queues at work, connections, and its conduct on them."""
+"""The broker: its virtual host, queues at work, dead letters and alarms; it knows no protocol."""
 
-from .addresses import queue_name
-from .broker import Broker
-from .connection import BrokerConnection
-from .consumer_link import ConsumerLink
-from .publisher_link import PublisherLink
+from .broker import Broker, Connection
 from .queue_process import QueueProcess
+from .unconfirmed import CONFIRMED, UNROUTABLE, Confirmed, Outcome, Refused, Unroutable
+from .virtual_host import VirtualHost
 
 __all__ = [
+    "CONFIRMED",
+    "UNROUTABLE",
     "Broker",
-    "BrokerConnection",
-    "ConsumerLink",
-    "PublisherLink",
+    "Confirmed",
+    "Connection",
+    "Outcome",
     "QueueProcess",
-    "queue_name",
+    "Refused",
+    "Unroutable",
+    "VirtualHost",
 ]

@@ -6,11 +6,13 @@ in the queue's mailbox.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
-from workbench.queues import Credited, Deliver, Drained, Enqueue, Origin, Stored
+from msgspec import Struct
+
+from workbench.queues import CreditReply, Deliver, Drained, Enqueue, Message, Origin, Stored
+
+from .unconfirmed import QueueAnswer
 
 
 class Consumer(Protocol):
@@ -34,7 +36,7 @@ class Consumer(Protocol):
     def drained(self, effect: Drained) -> None:
         """The credit that is left was given back."""
 
-    def credit_replied(self, reply: Credited) -> None:
+    def credit_replied(self, reply: CreditReply) -> None:
         """The answer to a `request`: what it asked for has been handed out as far as it goes."""
 
     def activated(self, active: bool = True) -> None:
@@ -47,34 +49,16 @@ class Consumer(Protocol):
         """Messages came or went otherwise than to a consumer; `available` was told before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(Struct, frozen=True):
     """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
 
-    payload: bytes
-    message_format: int
-    ttl_ms: int | None
+    message: Message
     origin: Origin
-    confirmed: Callable[[], None] | None
-    rejected: Callable[[str], None] | None
+    answered: QueueAnswer | None
 
     def command(self, unable: frozenset[str]) -> Enqueue:
         """What the queue is told; this object comes back in what it says of the message."""
-        return Enqueue(
-            payload=self.payload,
-            message_format=self.message_format,
-            publish=self,
-            ttl_ms=self.ttl_ms,
-            origin=self.origin,
-            unable=unable,
-        )
-
-    def refused(self, reason: str) -> None:
-        """The queue does not take it."""
-        if self.rejected is not None:
-            self.rejected(reason)
-        elif self.confirmed is not None:
-            self.confirmed()
+        return Enqueue(message=self.message, publish=self, origin=self.origin, unable=unable)
 
 
 class HandOut:

@@ -1,5 +1,7 @@
-"""A queue at work: a state machine, a mailbox, and consumers that may or may not take a message.
+"""A queue at work, as links and the broker see it, and the process of a classic queue or a stream.
 
+`QueueProcess` is what any kind of queue answers; a quorum queue's is in `quorum_process`.
+`LocalQueueProcess` is a state machine, a mailbox, and consumers that may or may not take a message.
 One process serves the queue. Taking a message in and handing one out each cost a service time and
 go through its mailbox, so that publishers and consumers compete for it. Everything else (credit,
 settlement, attaching, detaching) is obeyed at once: it costs a real queue next to nothing, and a
@@ -10,18 +12,19 @@ One message is handed out per clock event. Between any two a person may act.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
+from typing import Protocol
 
 from workbench.queues import (
     Activated,
     Checkout,
-    ClassicQueue,
     Command,
     Confirm,
     Count,
     Credit,
-    Credited,
+    CreditMode,
     DeadLettered,
     Deliver,
     DetachConsumer,
@@ -32,6 +35,7 @@ from workbench.queues import (
     Enqueue,
     Expire,
     Gone,
+    Message,
     Meta,
     Modify,
     Origin,
@@ -39,67 +43,193 @@ from workbench.queues import (
     Queue,
     QueueArguments,
     QueueError,
+    QueueState,
+    Reject,
     Rejected,
     Release,
     Reply,
     Requeued,
     Selection,
+    Settle,
     Start,
     Touch,
 )
-from workbench.queues.drafts import draft_of
-from workbench.sim import Actor, NoTap, Tap, VirtualClock
+from workbench.sim import Actor, Clock, Tap
 
-from .payload import time_to_live_ms
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
-from .queue_notes import WORDS, QueueNotes
 from .queue_timer import QueueTimer
+from .unconfirmed import CONFIRMED, QueueAnswer, Refused
 
 MESSAGE_OCTETS = 400
 """What a message takes besides its payload: 220 octets in a classic queue, 590 in the log of a
 quorum queue with one replica, measured by tracemalloc."""
+WORDS: dict[type, str] = {
+    Settle: "settle",
+    Reject: "settle",
+    Release: "requeue",
+    Modify: "requeue",
+    Purge: "settle",
+}
+"""Commands as events of a trace."""
+CHANGING = (Enqueue, Release, Modify, DetachConsumer, Purge, Expire)
+"""Commands after which other consumers may get something."""
 
 _NOBODY: frozenset[str] = frozenset()
-_publish = draft_of(Publish)
 
 
-class QueueProcess(QueueNotes):
-    """One queue with its clock, its consumers and its observer.
+class QueueProcess(Protocol):
+    """A queue of any kind at work.
+
+    Attributes:
+        dead_letter: publishes a dead letter to its exchange; None: it is gone.
+        gone: deletes the queue, which nobody has used for so long; None: it stays.
+    """
+
+    dead_letter: Callable[[DeadLettered], None] | None
+    gone: Callable[[], None] | None
+
+    @property
+    def name(self) -> str:
+        """The queue's name."""
+
+    @property
+    def arguments(self) -> QueueArguments:
+        """How the queue was declared."""
+
+    @property
+    def queue(self) -> QueueState:
+        """What is in the queue."""
+
+    @property
+    def mailbox(self) -> int:
+        """What waits for the process."""
+
+    @property
+    def held_octets(self) -> int:
+        """What its messages take of the memory, about."""
+
+    def publish(
+        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
+    ) -> None:
+        """Post a message to the queue.
+
+        Args:
+            message: to be taken in.
+            answered: told, once, whether the queue has taken it.
+            origin: how it came here; None: straight to the queue.
+        """
+
+    def fill(self, messages: Iterable[Message]) -> None:
+        """Put messages in before the run begins: no time passes, one row tells of all."""
+
+    def attach(
+        self,
+        name: str,
+        consumer: Consumer,
+        *,
+        mode: CreditMode,
+        settled: bool,
+        priority: int = 0,
+        start: Start | None = None,
+        selection: Selection | None = None,
+    ) -> None:
+        """Attach a consumer.
+
+        Args:
+            name: of the consumer.
+            consumer: who it is.
+            mode: how it gets credit.
+            settled: its messages are settled as they leave.
+            priority: higher ones are served first.
+            start: where to begin in a stream.
+            selection: what of a stream it wants.
+        """
+
+    def detach(
+        self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
+    ) -> None:
+        """Detach a consumer.
+
+        Args:
+            name: of the consumer.
+            failed: that counts as a failed attempt to deliver them.
+            done: called when they are back in the queue.
+        """
+
+    def purge(self, done: Callable[[int], None]) -> None:
+        """Drop what is ready; `done` is told how many messages went.
+
+        Raises:
+            QueueError: it is a stream, from which nobody takes anything.
+        """
+
+    def command(self, command: Command) -> Reply:
+        """Obey credit or a settlement; a quorum queue's reply says how many it names."""
+
+    def request(self, credit: Credit) -> None:
+        """Obey credit; the consumer hears of it when all that it brings has been handed out."""
+
+    def touch(self) -> None:
+        """Somebody has declared the queue again."""
+
+    def kick(self) -> None:
+        """A consumer may be able to take a message again: look."""
+
+    def stall(self) -> None:
+        """Take nothing in and hand nothing out, as a process that hangs."""
+
+    def resume(self) -> None:
+        """Go on where it stopped."""
+
+    def end(self) -> None:
+        """It is deleted, with all that waits in it: nothing comes of it any more."""
+
+    def overview(self) -> dict[str, int | str]:
+        """Flat picture: the queue's own, and the depth of its mailbox."""
+
+
+def counters(process: QueueProcess) -> dict[str, int | bool]:
+    """What is in a queue and waits for it, for a row of the trace."""
+    queue = process.queue
+    return {
+        "queue_ready": queue.ready,
+        "queue_unsettled": queue.unsettled,
+        "mailbox": process.mailbox,
+    }
+
+
+class LocalQueueProcess:
+    """One classic queue or stream with its clock, its consumers and its observer.
 
     Args:
         clock: the run's clock.
         queue: the state machine.
         enqueue_us, deliver_us: service time of taking one message in, and of handing one out.
         tap: observer of what happens inside.
-        dead_letter: publishes a dead letter to its exchange; None: it is gone.
-        gone: deletes the queue, which nobody has used for so long; None: it stays.
-        prompt: what takes no time is done in the event that brings it; see `Wire`.
     """
+
+    queue: Queue
 
     def __init__(
         self,
-        clock: VirtualClock,
+        clock: Clock,
         queue: Queue,
         *,
         enqueue_us: int,
         deliver_us: int,
         tap: Tap,
-        dead_letter: Callable[[DeadLettered], None] | None = None,
-        gone: Callable[[], None] | None = None,
-        prompt: bool = False,
     ) -> None:
-        self.dead_letter = dead_letter
-        self.gone = gone
+        self.dead_letter: Callable[[DeadLettered], None] | None = None
+        self.gone: Callable[[], None] | None = None
         self._looks_first = queue.arguments.limits_what_waits
         self._straight = Origin(routing_keys=(queue.name,))
         self.queue = queue
-        self._plain = queue if isinstance(queue, ClassicQueue) and queue.unlimited else None
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
         self._clock = clock
-        self._tap = tap
-        self._unseen = type(tap) is NoTap
-        self._series = {}
+        self._log = tap.bind(
+            clock, vantage=f"queue:{queue.name}", queue=queue.name, ledger=partial(counters, self)
+        ).note
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
@@ -109,7 +239,6 @@ class QueueProcess(QueueNotes):
             f"queue:{queue.name}",
             service_us=self._service_us,
             handle=self._handle,
-            prompt=prompt,
         )
         self._timer = QueueTimer(clock, self._time_is_up)
         self._set_timer()
@@ -135,50 +264,29 @@ class QueueProcess(QueueNotes):
         queue, waiting = self.queue, self._actor.waiting(Publish)
         return (
             queue.octets
-            + sum(len(message.payload) for message in waiting)
+            + sum(one.message.size for one in waiting)
             + MESSAGE_OCTETS * (queue.ready + queue.unsettled + len(waiting))
         )
 
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
-        self,
-        payload: bytes,
-        message_format: int = 0,
-        confirmed: Callable[[], None] | None = None,
-        *,
-        rejected: Callable[[str], None] | None = None,
-        origin: Origin | None = None,
+        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
     ) -> None:
-        """Post a message to the queue.
+        """Post a message to the queue; see `QueueProcess.publish`."""
+        self._actor.post(Publish(message, origin or self._straight, answered))
 
-        Args:
-            payload: the message, encoded.
-            message_format: how [2.8.11].
-            confirmed: called when the queue has taken it.
-            rejected: called with the reason if the queue does not take it; if there is none,
-                `confirmed` is called then too, so that somebody who counts gets an answer.
-            origin: how it came here; None: straight to the queue.
-        """
-        # A dead letter does not die of the same age twice [rabbit_dead_letter.erl].
-        ttl_ms = None if origin and origin.deaths else time_to_live_ms(payload, message_format)
-        message = _publish(
-            payload, message_format, ttl_ms, origin or self._straight, confirmed, rejected
-        )
-        message.__class__ = Publish
-        self._actor.post(message)
-
-    def fill(self, payloads: list[bytes]) -> None:
+    def fill(self, messages: Iterable[Message]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
-        for payload in payloads:
-            message = Enqueue(
-                payload=payload, ttl_ms=time_to_live_ms(payload), origin=self._straight
-            )
-            for effect in self.queue.apply(message, self._meta())[1]:
+        count = 0
+        for message in messages:
+            count += 1
+            command = Enqueue(message=message, origin=self._straight)
+            for effect in self.queue.apply(command, self._meta())[1]:
                 if not isinstance(effect, Confirm):
                     self._carry_out(effect)
         self._tell_available()
-        self._log_count("enqueue", len(payloads))
+        self._log_count("enqueue", count)
         self._set_timer()
 
     # -- from consumers ---------------------------------------------------------------------
@@ -188,61 +296,37 @@ class QueueProcess(QueueNotes):
         name: str,
         consumer: Consumer,
         *,
-        delivery_count: int,
+        mode: CreditMode,
         settled: bool,
         priority: int = 0,
         start: Start | None = None,
         selection: Selection | None = None,
-    ) -> Credited:
-        """Attach a consumer that counts from `delivery_count`; it has no credit yet.
-
-        Args:
-            name: of the consumer.
-            consumer: who it is.
-            delivery_count: of its link.
-            settled: its messages are settled as they leave.
-            priority: higher ones are served first.
-            start: where to begin in a stream.
-            selection: what of a stream it wants.
-        """
+    ) -> None:
+        """Attach a consumer; see `QueueProcess.attach`."""
         # It is known before the queue is told: what comes of the command may concern it.
         self._consumers[name] = consumer
-        reply = self._command(
+        self._command(
             Checkout(
                 consumer=name,
-                delivery_count=delivery_count,
+                mode=mode,
                 settled=settled,
                 priority=priority,
                 start=start,
                 selection=selection,
             )
         )
-        assert isinstance(reply, Credited)
-        return reply
 
     def detach(
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
-    ) -> int:
-        """Detach a consumer; returns how many of its messages went back into the queue.
-
-        Args:
-            name: of the consumer.
-            failed: that counts as a failed attempt to deliver them.
-            done: called when they are back.
-        """
+    ) -> None:
+        """Detach a consumer; its messages go back into the queue at once."""
         del self._consumers[name]
-        reply = self._command(DetachConsumer(consumer=name, delivery_failed=failed))
-        assert isinstance(reply, Count)
+        self._command(DetachConsumer(consumer=name, delivery_failed=failed))
         if done is not None:
             done()
-        return reply.count
 
     def purge(self, done: Callable[[int], None]) -> None:
-        """Drop what is ready; `done` is told how many messages went.
-
-        Raises:
-            QueueError: it is a stream, from which nobody takes anything.
-        """
+        """Drop what is ready; `done` is told how many messages went."""
         reply = self._command(Purge())
         assert isinstance(reply, Count)
         done(reply.count)
@@ -313,10 +397,8 @@ class QueueProcess(QueueNotes):
 
     def _handle(self, message: Publish | HandOut) -> None:
         if isinstance(message, Publish):
-            if not self._consumers and self._taken_plainly(message):
-                return
             unable = _NOBODY
-            if self._looks_first or message.ttl_ms == 0:
+            if self._looks_first or message.message.ttl_ms == 0:
                 self._refuses()
                 unable = self._unable()
             self._command(message.command(unable))
@@ -325,29 +407,18 @@ class QueueProcess(QueueNotes):
             if not self._refuses():  # if so, somebody else is looked for when that one has left
                 self._command(Dispatch(unable=self._unable()))
 
-    def _taken_plainly(self, message: Publish) -> bool:
-        """Take in a message of which nothing can come but that it is there; False if more can."""
-        if self._plain is None or message.ttl_ms is not None:
-            return False
-        now_us = self._clock.now_us
-        if not self._plain.append(message.payload, message.message_format, message.origin, now_us):
-            return False
-        if not self._unseen:
-            self._log("enqueue")
-        if message.confirmed is not None:
-            message.confirmed()
-        return True
-
     def _command(self, command: Command) -> Reply:
         reply, effects = self.queue.apply(command, self._meta())
-        self._tell_available()
+        if self._consumers:
+            self._tell_available()
         for effect in effects:
             self._carry_out(effect)
-        if isinstance(command, Enqueue | Release | Modify | DetachConsumer | Purge | Expire):
-            for consumer in tuple(self._consumers.values()):
-                consumer.noticed()
-        self._answer_requests()
-        self.kick()
+        if self._consumers:
+            if isinstance(command, CHANGING):
+                for consumer in tuple(self._consumers.values()):
+                    consumer.noticed()
+            self._answer_requests()
+            self.kick()
         self._set_timer()
         return reply
 
@@ -390,19 +461,19 @@ class QueueProcess(QueueNotes):
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
+            case Confirm(publish=publish):
+                self._log("enqueue")
+                if isinstance(publish, Publish) and publish.answered is not None:
+                    publish.answered(self, CONFIRMED)
             case Deliver(consumer=name):
                 self._log("deliver", kind=name)
                 self._consumers[name].deliver(effect)
             case Drained(consumer=name):
                 self._consumers[name].drained(effect)
-            case Confirm(publish=publish):
-                self._log("enqueue")
-                if isinstance(publish, Publish) and publish.confirmed is not None:
-                    publish.confirmed()
             case Rejected(publish=publish, reason=reason):
                 self._log("drop", kind="publish", extra={"reason": reason})
-                if isinstance(publish, Publish):
-                    publish.refused(reason)
+                if isinstance(publish, Publish) and publish.answered is not None:
+                    publish.answered(self, Refused(reason, self.name))
             case DeadLettered(reason=reason, exchange=exchange):
                 self._log("drop", kind="dead-letter", extra={"reason": reason, "to": exchange})
                 if self.dead_letter is not None:
@@ -430,3 +501,8 @@ class QueueProcess(QueueNotes):
 
     def _meta(self) -> Meta:
         return Meta(t_us=self._clock.now_us, sender="broker")
+
+    def _log_count(self, event: str, count: int) -> None:
+        """One row for as many messages as one command concerned."""
+        if count:
+            self._log(event, extra={"count": count} if count > 1 else None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.sim import VirtualClock
-from workbench.sim.clock import Timer
+from workbench.sim import Clock, Timer
 
 
 class QueueTimer:
@@ -19,7 +18,7 @@ class QueueTimer:
         call: what to do then.
     """
 
-    def __init__(self, clock: VirtualClock, call: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, call: Callable[[], None]) -> None:
         self._clock = clock
         self._call = call
         self._timer: Timer | None = None

@@ -7,17 +7,18 @@ and `stall` says why in words.
 
 from __future__ import annotations
 
-from workbench.queues import QueueError
-from workbench.queues.draws import Draws, SeededDraws
-from workbench.queues.quorum_terms import QuorumTerms
-from workbench.queues.raft import ENTRIES_PER_APPEND
-from workbench.queues.raft_rules import RIGHT, RaftRules
-from workbench.queues.wal import Done
-from workbench.sim import NoTap, Tap, VirtualClock
+from functools import partial
 
-from .node_links import NodeLinks
-from .quorum_group import QuorumGroup
-from .quorum_node import ClusterNode, Disk, SyncTime, VirtualDisk
+from workbench.queues import QueueArguments, QueueError
+from workbench.queues.draws import Draws, SeededDraws
+from workbench.queues.quorum_fifo import FAILED, PLAIN_QUORUM, QuorumFifo
+from workbench.queues.raft import ENTRIES_PER_APPEND, RIGHT, RaftRules, Replica
+from workbench.queues.wal import Done
+from workbench.sim import Clock, NoTap, Tap
+
+from .cluster_network import ClusterNetwork
+from .quorum_node import ClusterNode, SyncTime
+from .raft_group import RaftGroup
 
 FRONT = "front"
 REPLICAS = (1, 3, 5, 7)
@@ -32,7 +33,7 @@ class QuorumCluster:
     Args:
         clock, tap: of the run.
         nodes: how many.
-        fsync: of every disk.
+        fsync: how long one takes, on every node.
         latency_us: between two nodes, one direction.
         client_latency_us: between a client and any node; 0: clients are where the leader is.
         detect_us: how long a cut stays unnoticed.
@@ -46,7 +47,7 @@ class QuorumCluster:
 
     def __init__(
         self,
-        clock: VirtualClock,
+        clock: Clock,
         tap: Tap | None = None,
         *,
         nodes: int = 5,
@@ -60,42 +61,49 @@ class QuorumCluster:
     ) -> None:
         if nodes < 1:
             raise QueueError(f"a cluster of {nodes} nodes; legal: 1 or more")
-        for name, value in (
-            ("latency_us", latency_us),
-            ("client_latency_us", client_latency_us),
-            ("detect_us", detect_us),
-        ):
-            _not_negative(name, value)
+        _not_negative("latency_us", latency_us)
+        _not_negative("client_latency_us", client_latency_us)
+        _not_negative("detect_us", detect_us)
         self.clock = clock
-        self._rules = rules
-        self._chunk = chunk
+        self._make_replica = partial(Replica, rules=rules, chunk=chunk)
+        self._make_machine = partial(QuorumFifo, rules=rules)
         self.tap: Tap = tap if tap is not None else NoTap()
-        self.unseen = type(self.tap) is NoTap  # rows need not be made
         self.draws: Draws = draws if draws is not None else SeededDraws()
-        self.groups: dict[str, QuorumGroup] = {}
+        self.groups: dict[str, RaftGroup] = {}
         self._writers: dict[str, str] = {}  # names in the logs, with the queue's name
         self.fsync = fsync if fsync is not None else SyncTime.constant(5_000)
         names = tuple(f"n{number}" for number in range(1, nodes + 1))
-        self.links = NodeLinks(
+        self.network = ClusterNetwork(
             clock, (*names, FRONT), latency_us=latency_us, detect_us=detect_us, told=self
         )
         self.nodes: dict[str, ClusterNode] = {}
         for name in names:
-            self.links.set_latency(name, FRONT, client_latency_us)
-            disk = VirtualDisk(clock, self.fsync, self.draws)
-            self.nodes[name] = ClusterNode(name, clock, self.tap, disk, self._written)
+            self.network.set_latency(name, FRONT, client_latency_us)
+            self.nodes[name] = ClusterNode(
+                name, clock, self.tap, self.fsync, self.draws, self._written
+            )
 
     # -- queues -----------------------------------------------------------------------------
 
     def declare(
         self,
         name: str,
+        arguments: QueueArguments = PLAIN_QUORUM,
         *,
         replicas: int = 3,
-        terms: QuorumTerms | None = None,
         command_us: int = 0,
-    ) -> QuorumGroup:
+        limit_counts: str = FAILED,
+        two_priorities: bool = False,
+    ) -> RaftGroup:
         """The queue of that name; made if there is none, with a replica on each of the first nodes.
+
+        Args:
+            name: of the queue.
+            arguments: with which it is declared.
+            replicas: 1, 3, 5 or 7.
+            command_us: service time of the leader for each command.
+            limit_counts: as in `QuorumFifo`.
+            two_priorities: as in `QuorumFifo`.
 
         Raises:
             QueueError: if so many replicas cannot be.
@@ -112,15 +120,20 @@ class QuorumCluster:
         down = [node for node in members if not self.nodes[node].alive]
         if down:
             raise QueueError(f"{', '.join(down)} down; legal now: restart, then declare")
-        group = self.groups[name] = QuorumGroup(
+        group = self.groups[name] = RaftGroup(
             self,
             name,
             members,
-            terms or QuorumTerms(),
+            partial(
+                self._make_machine,
+                name,
+                arguments,
+                limit_counts=limit_counts,
+                two_priorities=two_priorities,
+            ),
+            self._make_replica,
             writer=name if name not in self._writers.values() else f"{name}#{len(self._writers)}",
             command_us=command_us,
-            rules=self._rules,
-            chunk=self._chunk,
         )
         self._writers[group.writer] = name
         return group
@@ -157,7 +170,7 @@ class QuorumCluster:
         self._log("crash", node, {"lost": lost, "syncing": syncing, "waiting": waiting})
         for group in self.groups.values():
             group.crashed(node)
-        self.links.node_lost(node)
+        self.network.node_lost(node)
         self._tell_majorities()
         return lost
 
@@ -172,18 +185,18 @@ class QuorumCluster:
         for group in self.groups.values():
             if node in group.nodes:
                 group.restarted(node, found.wal.restore(group.writer))
-        self.links.node_back(node)
+        self.network.node_back(node)
         self._tell_majorities()
 
     def cut(self, a: str, b: str) -> None:
         """Cut the way between two nodes, or between one and the clients (`front`)."""
-        self.links.cut(a, b)
+        self.network.cut(a, b)
         self._log("cut", a, {"to": b})
         self._tell_majorities()
 
     def heal(self, a: str, b: str) -> None:
         """Mend the way."""
-        self.links.heal(a, b)
+        self.network.heal(a, b)
         self._log("heal", a, {"to": b})
         self._tell_majorities()
 
@@ -195,7 +208,7 @@ class QuorumCluster:
         """
         self._node(node)
         others = [other for other in (*self.nodes, FRONT) if other != node]
-        ways = [other for other in others if not self.links.is_cut(node, other)]
+        ways = [other for other in others if not self.network.is_cut(node, other)]
         if not ways:
             raise QueueError(f"every way of {node} is cut already; legal now: heal")
         for other in ways:
@@ -203,18 +216,13 @@ class QuorumCluster:
 
     def set_fsync(self, node: str, time: SyncTime) -> None:
         """Another disk in a node: its time counts from the next fsync on."""
-        disk: Disk = self._node(node).disk
-        if not isinstance(disk, VirtualDisk):
-            raise QueueError(f"{node} has a real disk; its time is what it is")
-        disk.time = time
+        self._node(node).fsync = time
         self._log("note", node, {"fsync_us": time.quantiles[-1][1]}, kind="fsync-time")
 
     def set_latency(self, a: str, b: str, latency_us: int) -> None:
         """How long messages between two are under way from now on, each direction."""
         _not_negative("latency_us", latency_us)
-        if frozenset((a, b)) - {*self.nodes, FRONT} or a == b:
-            raise QueueError(f"there is no way {a}-{b}; nodes: {', '.join(self.nodes)}")
-        self.links.set_latency(a, b, latency_us)
+        self.network.set_latency(a, b, latency_us)
         self._log("note", a, {"to": b, "latency_us": latency_us}, kind="node-latency")
 
     # -- reading ----------------------------------------------------------------------------
@@ -229,14 +237,15 @@ class QuorumCluster:
             listed = ", ".join(self.groups) or "none"
             raise QueueError(f"there is no queue {queue!r}; queues: {listed}")
         group = self.groups[queue]
-        best = max((self._together(node, group) for node in group.nodes), key=len)
-        if len(best) >= group.majority:
+        reaches = self.network.reaches
+        best = max(sum(reaches(node, other) for other in group.nodes) for node in group.nodes)
+        if best >= group.majority:
             return None
         down = [node for node in group.nodes if not self.nodes[node].alive]
-        cuts = [f"{a}-{b}" for a, b in self.links.cuts()]
+        cuts = [f"{a}-{b}" for a, b in self.network.cuts()]
         helps = [f"restart {node}" for node in down] + [f"heal {way}" for way in cuts]
         return (
-            f"queue {queue}: {len(best)} of {len(group.nodes)} replicas reach each other,"
+            f"queue {queue}: {best} of {len(group.nodes)} replicas reach each other,"
             f" {group.majority} are a majority; nothing is committed or confirmed, and its"
             f" publishers are held by unconfirmed; legal now: {' or '.join(helps)}"
         )
@@ -253,7 +262,7 @@ class QuorumCluster:
                 picture[f"{name}.{key}"] = value
         return picture
 
-    # -- told by the ways ---------------------------------------------------------------------
+    # -- told by the network ------------------------------------------------------------------
 
     def node_down(self, at: str, node: str) -> None:
         """`at` has lost `node`."""
@@ -276,9 +285,6 @@ class QuorumCluster:
         if name not in self.nodes:
             raise QueueError(f"there is no node {name!r}; nodes: {', '.join(self.nodes)}")
         return self.nodes[name]
-
-    def _together(self, node: str, group: QuorumGroup) -> list[str]:
-        return [other for other in group.nodes if self.links.reaches(node, other)]
 
     def _tell_majorities(self) -> None:
         """A row for every queue that has no majority now: the brake has a name."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from workbench.queues import QueueError
 from workbench.queues.draws import Draws
 from workbench.queues.wal import Done, WriteAheadLog
-from workbench.sim import Tap, Timer, VirtualClock
+from workbench.sim import Clock, Tap, Timer
 
 STEPS = 1_000_000
 
@@ -62,100 +61,57 @@ class SyncTime:
         return before[1]
 
 
-class BatchOfEntries(Protocol):
-    """What a disk is told of the log: how large the batch is."""
-
-    @property
-    def octets(self) -> int:
-        """About so many octets."""
-
-
-class Disk(Protocol):
-    """Where a batch is made safe."""
-
-    def sync(self, wal: BatchOfEntries, done: Callable[[], None]) -> Callable[[], None]:
-        """Make the log's batch safe, and call `done` then. Returns what takes that back."""
-
-
-class VirtualDisk:
-    """A disk that needs virtual time, and nothing else.
-
-    Attributes:
-        time: of an fsync; may be changed at any moment, and counts from the next one on.
-    """
-
-    def __init__(self, clock: VirtualClock, time: SyncTime, draws: Draws) -> None:
-        self.time = time
-        self._clock = clock
-        self._draws = draws
-
-    def sync(self, wal: BatchOfEntries, done: Callable[[], None]) -> Callable[[], None]:
-        """Wait for as long as an fsync takes."""
-        timer: Timer = self._clock.call_later(self.time.draw(self._draws), done)
-        return timer.cancel
-
-
 class ClusterNode:
     """One node.
 
     Args:
         name: of the node.
         clock, tap: of the run.
-        disk: under its log.
+        fsync: how long one takes; another may be set, and counts from the next one on.
+        draws: that the time of an fsync is drawn from.
         written: called for every writer that a batch has made safe.
 
     Attributes:
         wal: its write-ahead log, shared by all its queues.
         alive: it is not down.
-        stalled: its disk does nothing until it is let go on.
     """
 
     def __init__(
         self,
         name: str,
-        clock: VirtualClock,
+        clock: Clock,
         tap: Tap,
-        disk: Disk,
+        fsync: SyncTime,
+        draws: Draws,
         written: Callable[[str, Done], None],
     ) -> None:
         self.name = name
         self.wal = WriteAheadLog()
-        self.disk = disk
+        self.fsync = fsync
         self.alive = True
-        self.stalled = False
+        self._draws = draws
         self._clock = clock
         self._tap = tap
         self._written = written
-        self._cancel: Callable[[], None] | None = None
+        self._timer: Timer | None = None
 
     def sync(self) -> None:
         """Begin the next batch, if the disk is idle and something waits."""
-        if not self.alive or self.stalled:
-            return
-        count = self.wal.begin()
+        count = self.wal.begin() if self.alive else 0
         if count:
             self._log("append", {"entries": count, "batch": self.wal.batches})
-            self._cancel = self.disk.sync(self.wal, self._synced)
-
-    def stall(self) -> None:
-        """The disk hangs after the batch under way."""
-        self.stalled = True
-
-    def go_on(self) -> None:
-        """The disk works again."""
-        self.stalled = False
-        self.sync()
+            self._timer = self._clock.call_later(self.fsync.draw(self._draws), self._synced)
 
     def crash(self, saved: int) -> int:
         """Lose what is not on disk; returns how many entries that is."""
         self.alive = False
-        if self._cancel is not None:
-            self._cancel()
-            self._cancel = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         return self.wal.crash(saved)
 
     def _synced(self) -> None:
-        self._cancel = None
+        self._timer = None
         count = self.wal.syncing
         done = self.wal.finish()
         self._log("fsync", {"entries": count, "batch": self.wal.batches})

@@ -1,4 +1,4 @@
-"""A quorum queue as links see it: the same face as a classic queue's process, another inside.
+"""A quorum queue as links see it: used as any queue's process is, and different inside.
 
 Where a classic queue obeys at once, everything here is a command in a log: a message is confirmed,
 and credit is answered, when a majority has the command on disk and the leader has applied it. So a
@@ -8,22 +8,27 @@ consumer's credit costs a round trip through the log too.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
-from workbench.amqp.messaging import Header
+from msgspec.structs import replace
+
 from workbench.queues import (
+    Checkout,
     Command,
     Count,
     Credit,
-    Credited,
+    CreditMode,
+    CreditReply,
     DeadLettered,
     Deliver,
     DetachConsumer,
     Drained,
     Dropped,
     Enqueue,
+    Message,
     Modify,
     Origin,
     Purge,
@@ -33,50 +38,38 @@ from workbench.queues import (
     Reply,
     Settle,
 )
-from workbench.queues.limits import EXPIRED, MAXLEN, PURGED, US_PER_MS
-from workbench.queues.quorum_commands import (
+from workbench.queues.limits import EXPIRED, MAXLEN, US_PER_MS
+from workbench.queues.quorum_fifo import (
     Active,
     Answered,
     Full,
     Handed,
     Logged,
-    QuorumCheckout,
     QuorumEffect,
+    QuorumFifo,
     QuorumReply,
 )
-from workbench.queues.quorum_fifo import QuorumFifo
-from workbench.queues.quorum_terms import FAILED, QuorumTerms
-from workbench.sim import NoTap, Tap, VirtualClock
+from workbench.sim import Clock, Tap
 
-from .payload import header_in
 from .queue_mail import Consumer
-from .queue_process import MESSAGE_OCTETS, QueueProcess
+from .queue_process import MESSAGE_OCTETS, counters
 from .queue_timer import QueueTimer
-from .quorum_port import QueuePort
-
-if TYPE_CHECKING:
-    from .quorum_group import QuorumGroup
-
-NO_LIMIT = -1
-NO_HEADER = Header()
-DEFAULT_DELIVERY_LIMIT = 20  # rabbit_fifo.hrl: DEFAULT_DELIVERY_LIMIT
+from .quorum_client import FifoClient
+from .raft_group import RaftGroup
+from .unconfirmed import CONFIRMED, QueueAnswer, Refused
 
 
-def terms_of(
-    arguments: QueueArguments, limit_counts: str = FAILED, *, two_priorities: bool = False
-) -> QuorumTerms:
-    """What a declaration's arguments mean to a quorum queue."""
-    limit = arguments.delivery_limit
-    return QuorumTerms(
-        single_active=arguments.single_active_consumer,
-        max_length=arguments.max_length,
-        max_length_bytes=arguments.max_length_bytes,
-        message_ttl_ms=arguments.message_ttl_ms,
-        overflow=arguments.overflow,
-        delivery_limit=DEFAULT_DELIVERY_LIMIT if limit is None else None if limit < 0 else limit,
-        limit_counts=limit_counts,
-        two_priorities=two_priorities,
-    )
+class Heeding(Protocol):
+    """A publisher's process that grants nothing upstream while one of its queues is slow.
+
+    A 0-9-1 channel does so [rabbit_channel.erl]; an AMQP 1.0 session does not.
+    """
+
+    def block(self, queue: str) -> None:
+        """This queue is slow: more than the soft limit is pending."""
+
+    def unblock(self, queue: str) -> None:
+        """This queue is slow no longer."""
 
 
 @dataclass(slots=True)
@@ -84,11 +77,11 @@ class _Link:
     """A consumer's link, and what the queue has handed out that it could not take yet."""
 
     consumer: Consumer
-    waiting: deque[Deliver | Credited] = field(default_factory=deque)
+    waiting: deque[Deliver | CreditReply] = field(default_factory=deque)
     active: bool = False  # as the queue has told
 
 
-class QuorumProcess(QueueProcess):
+class QuorumProcess:
     """One quorum queue, with its links.
 
     Args:
@@ -97,12 +90,17 @@ class QuorumProcess(QueueProcess):
         arguments: with which the queue was declared.
         place: node where the sessions are.
         soft_limit: pending commands at which the queue counts as slow.
+
+    Attributes:
+        client: through which the sessions' commands go.
+        full: publishers are refused, as far as is known here.
+        heeding: publishers' processes that are blocked while the queue is slow.
     """
 
     def __init__(
         self,
-        clock: VirtualClock,
-        group: QuorumGroup,
+        clock: Clock,
+        group: RaftGroup,
         arguments: QueueArguments,
         *,
         place: str,
@@ -110,35 +108,29 @@ class QuorumProcess(QueueProcess):
         tap: Tap,
     ) -> None:
         self.group = group
-        self._arguments = arguments
+        self.arguments = arguments
+        self.full = False
+        self.heeding: list[Heeding] = []
+        self.dead_letter: Callable[[DeadLettered], None] | None = None
+        self.gone: Callable[[], None] | None = None
         self._clock = clock
-        self._tap = tap
-        self._unseen = type(tap) is NoTap
-        self._series = {}
-        self._tell_confirm = tap.series(
-            event="confirm",
-            vantage=f"queue:{group.name}",
-            queue=group.name,
-            ledger=("queue_ready", "queue_unsettled", "mailbox"),
-            extra=("message",),
-        )
+        self._log = tap.bind(
+            clock, vantage=f"queue:{group.name}", queue=group.name, ledger=partial(counters, self)
+        ).note
         self._links: dict[str, _Link] = {}
-        self._told: dict[int, tuple[Callable[[], None] | None, Callable[[str], None] | None]] = {}
+        self._told: dict[int, QueueAnswer] = {}  # by number of the command
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
         self._purges: dict[int, Callable[[int], None]] = {}  # by number of the command
-        self._full = False
         self._logged_octets = 0
         self._ended = False
-        self.dead_letter = None
-        self.gone: Callable[[], None] | None = None
-        self._unused = QueueTimer(clock, self._nobody_came)
+        self._unused = QueueTimer(clock, self._expire)
         self.touch()
-        self.port = QueuePort(
+        self.client = FifoClient(
             group, clock, f"session@{group.name}", place=place, owner=self, soft_limit=soft_limit
         )
 
     @property
-    def queue(self) -> Any:  # type: ignore[override]
+    def queue(self) -> QuorumFifo:
         """The copy that knows most; it may change with the leader."""
         return self.group.front()
 
@@ -148,14 +140,9 @@ class QuorumProcess(QueueProcess):
         return self.group.name
 
     @property
-    def arguments(self) -> QueueArguments:
-        """How the queue was declared."""
-        return self._arguments
-
-    @property
     def mailbox(self) -> int:
         """Commands that wait for their answer."""
-        return len(self.port.client.pending)
+        return len(self.client.pending)
 
     @property
     def held_octets(self) -> int:
@@ -163,67 +150,38 @@ class QuorumProcess(QueueProcess):
 
         Replicas share what is in their logs.
         """
-        return self._logged_octets + MESSAGE_OCTETS * self.port.client.sent
+        return self._logged_octets + MESSAGE_OCTETS * self.client.sent
 
     @property
     def links(self) -> tuple[Consumer, ...]:
         """The attached consumers' links, in order of attaching."""
         return tuple(link.consumer for link in self._links.values())
 
-    @property
-    def full(self) -> bool:
-        """Publishers are refused, as far as is known here."""
-        return self._full
-
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
-        self,
-        payload: bytes,
-        message_format: int = 0,
-        confirmed: Callable[[], None] | None = None,
-        *,
-        rejected: Callable[[str], None] | None = None,
-        origin: Origin | None = None,
+        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
     ) -> None:
         """Send a message to the leader; see `QueueProcess.publish`."""
-        if self._full:
+        if self.full:
             self._log("drop", kind="publish", extra={"reason": MAXLEN})
-            if rejected is not None:
-                rejected(MAXLEN)
-            elif confirmed is not None:
-                confirmed()
+            if answered is not None:
+                answered(self, Refused(MAXLEN, self.name))
             return
+        if answered is not None:
+            self._told[self.client.sent + 1] = answered
+        self._logged_octets += message.size
         came = origin or Origin(routing_keys=(self.name,))
-        header = header_in(payload, message_format) or NO_HEADER
-        # A dead letter does not die of the same age twice.
-        ttl_ms = None if came.deaths else header.ttl
-        seq = self.port.client.sent + 1
-        self._told[seq] = (confirmed, rejected)
-        self._logged_octets += len(payload)
-        self.port.send(
-            Enqueue(
-                payload=payload,
-                message_format=message_format,
-                ttl_ms=ttl_ms,
-                priority=header.priority,
-                origin=came,
-            )
-        )
+        self.client.send(Enqueue(message=message, origin=came))
 
-    def fill(self, payloads: Sequence[bytes]) -> None:
+    def fill(self, messages: Iterable[Message]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
-        self.group.fill(
-            [
-                Enqueue(payload=payload, ttl_ms=header.ttl, priority=header.priority)
-                for payload in payloads
-                for header in [header_in(payload) or NO_HEADER]
-            ]
-        )
-        self._logged_octets += sum(map(len, payloads))
+        commands = [Enqueue(message=message) for message in messages]
+        self.group.fill(commands)
+        self._logged_octets += sum(one.message.size for one in commands)
         self._tell_available()
-        if payloads:
-            self._log("enqueue", extra={"count": len(payloads)})
+        if commands:
+            self._log("enqueue", extra={"count": len(commands)})
 
     # -- from consumers ---------------------------------------------------------------------
 
@@ -232,64 +190,56 @@ class QuorumProcess(QueueProcess):
         name: str,
         consumer: Consumer,
         *,
-        delivery_count: int,
+        mode: CreditMode,
         settled: bool,
         priority: int = 0,
         start: object = None,
         selection: object = None,
-    ) -> Credited:
+    ) -> None:
         """Attach a consumer; the queue knows of it when the command is applied."""
         self._links[name] = _Link(consumer)
         self._unused.set(None)
-        self.port.consume(name)
-        self.port.send(
-            QuorumCheckout(
-                consumer=name, delivery_count=delivery_count, settled=settled, priority=priority
-            )
-        )
-        return Credited(delivery_count=delivery_count, link_credit=0, available=self.queue.ready)
+        self.client.consume(name)
+        self.client.send(Checkout(consumer=name, mode=mode, settled=settled, priority=priority))
 
     def detach(
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
-    ) -> int:
-        """Detach a consumer; returns how many messages it holds, as far as is known here."""
+    ) -> None:
+        """Detach a consumer; its messages go back when the command is applied."""
         del self._links[name]
-        self.port.forget(name)
+        self.client.forget(name)
         if self._ended:  # no replica is left that could let it go
             if done is not None:
                 done()
-            return 0
-        machine: QuorumFifo = self.queue
-        held = len(machine.unsettled_ids(name)) if name in machine.consumers() else 0
+            return
         if done is not None:
             self._leaving[name] = done
-        self.port.send(DetachConsumer(consumer=name, delivery_failed=failed))
+        self.client.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
-        return held
 
     def purge(self, done: Callable[[int], None]) -> None:
         """Send a purge; `done` is told when it is applied."""
-        self._purges[self.port.client.sent + 1] = done
-        self.port.send(Purge())
+        self._purges[self.client.sent + 1] = done
+        self.client.send(Purge())
 
     def command(self, command: Command) -> Reply:
         """Send credit or a settlement; the reply says how many messages are named."""
-        self.port.send(command)
+        self.client.send(command)
         if isinstance(command, Settle | Reject | Release | Modify):
             return Count(count=len(command.message_ids))
         return None
 
     def request(self, credit: Credit) -> None:
         """Send credit; the consumer hears when all that it brings was handed out."""
-        self.port.send(credit)
+        self.client.send(credit)
 
     def touch(self) -> None:
         """Somebody has declared the queue again, or has left it: from now on it is unused."""
-        expires_ms = self._arguments.expires_ms
+        expires_ms = self.arguments.expires_ms
         if expires_ms is not None and not self._links:
             self._unused.set(self._clock.now_us + expires_ms * US_PER_MS)
 
-    def _nobody_came(self) -> None:
+    def _expire(self) -> None:
         self._log("note", kind="gone", extra={"reason": EXPIRED})
         if self.gone is not None:
             self.gone()
@@ -318,7 +268,7 @@ class QuorumProcess(QueueProcess):
         self._log("note", kind="deleted")
         self._ended = True
         self._unused.stop()
-        self.port.close()
+        self.client.close()
         self._told.clear()
         for done in self._purges.values():
             done(0)
@@ -333,26 +283,18 @@ class QuorumProcess(QueueProcess):
             **self.queue.overview(),
             **self.group.overview(),
             "mailbox": self.mailbox,
-            "slow": int(self.port.client.slow),
+            "slow": int(self.client.slow),
         }
 
-    # -- told by the port ---------------------------------------------------------------------
+    # -- told by the client -------------------------------------------------------------------
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
         """A command was applied: a message is confirmed with it, others may see a change."""
         if isinstance(logged.command, Enqueue):
-            confirmed, _ = self._told.pop(logged.seq, (None, None))
-            if not self._unseen:
-                machine: QuorumFifo = self.queue
-                self._tell_confirm(
-                    self._clock.now_us,
-                    machine.ready,
-                    machine.unsettled,
-                    self.mailbox,
-                    logged.enqueue_seq,
-                )
-            if confirmed is not None:
-                confirmed()
+            answered = self._told.pop(logged.seq, None)
+            self._log("confirm", extra={"message": logged.enqueue_seq})
+            if answered is not None:
+                answered(self, CONFIRMED)
         if isinstance(logged.command, DetachConsumer):
             self._let_go(logged.command.consumer)
         purged = self._purges.pop(logged.seq, None)
@@ -365,7 +307,7 @@ class QuorumProcess(QueueProcess):
 
     def handed(self, effect: Handed) -> None:
         """A message for a link: it goes as soon as the link can take it."""
-        for name in tuple(self._leaving):  # who left hears of it before others get what it had
+        for name in tuple(self._leaving):  # one that left hears of it before others get what it had
             if name not in self.queue.consumers():
                 self._let_go(name)
         # To the link a message is known by the delivery's number: settlements name that.
@@ -391,33 +333,26 @@ class QuorumProcess(QueueProcess):
                     link.consumer.activated(active)
                 link.active = active
             case Full(full=full):
-                self._full = full
-            case Dropped(reason=reason):
+                self.full = full
+            case Dropped(reason=reason) | DeadLettered(reason=reason):
                 self._log("drop", extra={"reason": reason})
-                self._send_on(effect)
-
-    def _send_on(self, effect: Dropped) -> None:
-        """A message that nobody deleted on purpose goes to the dead-letter exchange, once."""
-        arguments, message = self._arguments, effect.message
-        exchange, key = arguments.dead_letter_exchange, arguments.dead_letter_routing_key
-        if self.dead_letter is None or exchange is None or effect.reason == PURGED:
-            return
-        keys = message.origin.routing_keys if key is None else (key,)
-        self.dead_letter(
-            DeadLettered(
-                message=message, reason=effect.reason, exchange=exchange, routing_keys=keys
-            )
-        )
+                if isinstance(effect, DeadLettered) and self.dead_letter is not None:
+                    self.dead_letter(effect)
 
     def slowed(self, slow: bool, pending: int) -> None:
-        """An AMQP 1.0 session does not heed it: its publishers are held by unconfirmed alone."""
+        """The soft limit is passed, or no longer: tell those that heed it."""
         event = "block" if slow else "unblock"
         self._log(event, kind="soft-limit", extra={"pending": pending})
+        for process in tuple(self.heeding):
+            if slow:
+                process.block(self.name)
+            else:
+                process.unblock(self.name)
 
     # -- inside -----------------------------------------------------------------------------
 
     def _let_go(self, name: str) -> None:
-        """The queue has back what a consumer held: tell whoever waits for it."""
+        """The queue has back what a consumer held: tell whatever waits for it."""
         done = self._leaving.pop(name, None)
         if done is not None:
             done()
@@ -426,29 +361,24 @@ class QuorumProcess(QueueProcess):
         """Pass on, in order, what a link can take now."""
         link = self._links.get(name)
         while link is not None and link.waiting and self._links.get(name) is link:
-            first = link.waiting[0]
-            if isinstance(first, Credited):
+            first, consumer = link.waiting[0], link.consumer
+            if isinstance(first, CreditReply):
                 link.waiting.popleft()
-                self._answer(name, link.consumer, first)
+                if first.drain:
+                    count = first.delivery_count
+                    consumer.drained(Drained(consumer=name, delivery_count=count, given_back=0))
+                consumer.credit_replied(first)
                 continue
-            if not link.consumer.can_take():
+            if not consumer.can_take():
                 return
             link.waiting.popleft()
-            if link.consumer.too_large(first.message):
-                link.consumer.refuse(first.message)
+            if consumer.too_large(first.message):
+                consumer.refuse(first.message)
                 return
-            link.consumer.deliver(first)
-
-    def _answer(self, name: str, consumer: Consumer, credited: Credited) -> None:
-        if credited.drain:
-            consumer.drained(
-                Drained(consumer=name, delivery_count=credited.delivery_count, given_back=0)
-            )
-        consumer.credit_replied(credited)
+            consumer.deliver(first)
 
     def _tell_available(self) -> None:
-        if not self._links:
-            return
-        machine: QuorumFifo = self.queue
-        for name, link in self._links.items():
-            link.consumer.available(machine.available_to(name))
+        if self._links:
+            machine = self.queue
+            for name, link in self._links.items():
+                link.consumer.available(machine.available_to(name))

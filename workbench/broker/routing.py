@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.queues import Message
+
 DIRECT, FANOUT, TOPIC, HEADERS = "direct", "fanout", "topic", "headers"
 TYPES = (DIRECT, FANOUT, TOPIC, HEADERS)
 DEFAULT = ""
@@ -25,6 +27,7 @@ PREDECLARED: Mapping[str, str] = {
     "amq.match": HEADERS,
     "amq.rabbitmq.trace": TOPIC,
 }
+NO_MESSAGE = Message(payload=b"")
 INTERNAL = ("amq.rabbitmq.trace",)
 """Of these, those to which nobody may publish."""
 
@@ -201,14 +204,14 @@ class Routing:
     # -- routing ----------------------------------------------------------------------------
 
     def route(
-        self, exchange: str, routing_key: str, headers: Mapping[str, Any] | None = None
+        self, exchange: str, routing_key: str, message: Message = NO_MESSAGE
     ) -> tuple[str, ...]:
         """Names of the queues that a message goes to, each once; a queue may not exist.
 
         Args:
             exchange: to which it is published.
             routing_key: with which key.
-            headers: application-properties, for headers exchanges.
+            message: whose headers a headers exchange asks for.
 
         Raises:
             RoutingError: the exchange is not there.
@@ -219,7 +222,7 @@ class Routing:
         seen = {exchange}
         pending = [self._exchange(exchange)]
         while pending:
-            for binding in _matching(pending.pop(), routing_key, headers or {}):
+            for binding in _matching(pending.pop(), routing_key, message):
                 if not binding.to_exchange:
                     queues[binding.destination] = None
                 elif binding.destination not in seen and binding.destination in self.exchanges:
@@ -269,9 +272,7 @@ class Routing:
                 )
 
 
-def _matching(
-    exchange: Exchange, routing_key: str, headers: Mapping[str, Any]
-) -> Iterable[Binding]:
+def _matching(exchange: Exchange, routing_key: str, message: Message) -> Iterable[Binding]:
     match exchange.type:
         case "fanout":
             return exchange.bindings
@@ -279,6 +280,7 @@ def _matching(
             words = routing_key.split(".") if routing_key else []
             return [one for one in exchange.bindings if topic_matches(one.key, words)]
         case "headers":
+            headers = message.headers
             return [one for one in exchange.bindings if headers_match(one.arguments, headers)]
         case _:
             return [one for one in exchange.bindings if one.key == routing_key]

@@ -58,7 +58,7 @@ def _follow(server: Any, line: str) -> str:
     word, _, rest = line.partition(" ")
     if word == "quit":
         raise _QuitError
-    wires = [server.wire(name) for name in server.connections()]
+    wires = server.wires()
     if word in ("go", "hold"):
         server.freeze_new(word == "hold")
         for wire in wires:

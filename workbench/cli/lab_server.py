@@ -49,7 +49,7 @@ def keep_stills(notebook: dict[str, Any]) -> None:
                 continue
             if data.pop(WIDGET, None) is not None and not data:
                 data["text/plain"] = RUN_IT
-            if SCRIPT in data:  # the same four megabytes once more
+            if SCRIPT in data:  # both hold the same 4 MB of BokehJS
                 data.pop(BOKEH_JS, None)
 
 

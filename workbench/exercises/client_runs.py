@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.amqp.messaging import AmqpValue, encode_message
+from workbench.amqp10.messaging import AmqpValue, encode_message
+from workbench.frontends import message_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count
 
@@ -32,7 +33,7 @@ def fill(server: Any, queue: str, messages: int) -> str:
         messages: how many; their bodies are 0, 1, 2, ...
     """
     payloads = [encode_message([AmqpValue(value=number)]) for number in range(messages)]
-    server.ask(lambda: server.listener.broker.declare(queue).fill(payloads))
+    server.ask(lambda: server.listener.broker.declare(queue).fill(map(message_of, payloads)))
     return f"{messages} messages are ready in queue {queue!r}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from workbench.views import panel_widget, share_view
+from workbench.views import opened_view, panel_widget
 
 from .kept_branches import keep
 
@@ -18,10 +18,10 @@ def panel(*arguments: Any, **more: Any) -> panel_widget.Panel:
     return desk
 
 
-@functools.wraps(share_view.open_code)
-def open_code(*arguments: Any, **more: Any) -> share_view.OpenedView:
+@functools.wraps(opened_view.open_code)
+def open_code(*arguments: Any, **more: Any) -> opened_view.OpenedView:
     """A desk that keeps its branches, from a share code."""
-    opened = share_view.open_code(*arguments, **more)
+    opened = opened_view.open_code(*arguments, **more)
     if opened.panel is not None:
         keep(opened.panel.model)
     return opened

@@ -50,6 +50,8 @@ class PredictionView(Still, widgets.VBox):
         self.prediction = prediction
         self._log = log
         self._recalled_in = recalled_in
+        # What is asked again in a later lesson stands alone: there is nothing to step through.
+        self._waits_for_step = recalled_in is None
         question = prediction.question
         lead = "Predict." if recalled_in is None else f"From lesson {_lesson(question)}."
         self.heading = widgets.HTML(_question_html(lead, question.text))
@@ -126,6 +128,7 @@ class PredictionView(Still, widgets.VBox):
         self.commit.description = "Change"
         mark = Verdict(right=told[-1].right, text="").mark
         self._say(_FROM_BEFORE.format(answer=answer, mark=mark))
+        self._waits_for_step = False  # it was compared on that day
 
     def _commit(self) -> None:
         try:
@@ -139,8 +142,7 @@ class PredictionView(Still, widgets.VBox):
 
     def _compare(self) -> None:
         self.prediction.confidence = self.confidence.value
-        # What is asked again stands alone: there is nothing to step through.
-        verdict = self.prediction.compare(None if self._recalled_in else _looked_at)
+        verdict = self.prediction.compare(_looked_at if self._waits_for_step else None)
         if verdict.right is not None:
             self._log.record(
                 self.prediction.question.name,

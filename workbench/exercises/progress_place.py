@@ -86,17 +86,16 @@ class Place:
 
     def __init__(self, file: Path | None, *, older: Path | None = None, problem: str = "") -> None:
         self.file = file
-        self._shared = None if file is None else SharedFile(file)
         self._older = older
         self._problem = problem
 
     def read(self) -> Answer:
         """What the file holds: (records, False, a problem or nothing)."""
-        if self.file is None or self._shared is None:
+        if self.file is None:
             return None, False, self._problem
         try:
-            with self._shared.locked():
-                records, problem = self._records(self._older)
+            with SharedFile(self.file).locked():
+                records, problem = self._records(self.file, self._older)
         except (OSError, ProgressError) as error:
             return None, False, _cannot("read", self.file, error)
         return records, False, problem
@@ -120,12 +119,12 @@ class Place:
         Returns:
             (the records of the file, whether the new ones are in it, a problem or nothing).
         """
-        if self.file is None or self._shared is None:
+        if self.file is None:
             return None, False, self._problem
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            with self._shared.locked():
-                there, problem = self._records(None)
+            with SharedFile(self.file).locked():
+                there, problem = self._records(self.file, None)
                 base = kept if there is None else there
                 left = [one for one in base if one.asked_in not in without]
                 merged = with_taken(numbered([*left, *new]), taken)
@@ -136,11 +135,9 @@ class Place:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _records(self, older: Path | None) -> tuple[Sequence[Record] | None, str]:
+    def _records(self, file: Path, older: Path | None) -> tuple[Sequence[Record] | None, str]:
         """The file's records (None if there is no file) and what was wrong with it."""
-        assert self.file is not None
-        assert self._shared is not None
-        source = self.file
+        source = file
         if not source.exists():
             if older is None or not older.is_file():
                 return None, ""
@@ -152,12 +149,12 @@ class Place:
         if not found.problems:
             return found.records, ""
         told = "; ".join(found.problems)
-        if source != self.file:
+        if source != file:
             return found.records, f"{source.name}: {told}"
-        aside = self._shared.aside()
+        aside = SharedFile(file).aside()
         kept = f"{len(found.records)} records could be read"
         if found.records:
-            write_whole(self.file, as_text(found.records))
+            write_whole(file, as_text(found.records))
         return found.records, f"{source}: {told}. {kept}; the file is kept as {aside.name}"
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.amqp.flow import link_credit_snd
 from workbench.scenarios.link_model import LinkState
 from workbench.scenarios.rules import rule_named
+from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Exploration
 from workbench.trace.schema import OBSERVED, Row
 from workbench.trace.words import MINUS, count

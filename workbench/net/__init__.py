@@ -3,11 +3,11 @@
 The broker is the one of the virtual runs; only its clock and the client's end of the wire differ.
 """
 
-from .door import ListenError
 from .frozen import FrozenWire, GatePicture, Held, WirePicture
 from .limits import Limits
 from .listener import Listener
 from .server import LiveBroker, LiveServer
+from .socket_server import ListenError
 
 __all__ = [
     "FrozenWire",

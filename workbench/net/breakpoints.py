@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.amqp.composite import BY_DESCRIPTOR
-from workbench.amqp.performatives import Performative
+from workbench.amqp10.composite import BY_DESCRIPTOR
+from workbench.amqp10.performatives import Performative
 from workbench.sim import Direction, WireError
 
 KINDS = tuple(sorted(cls.NAME for cls in BY_DESCRIPTOR.values() if issubclass(cls, Performative)))
@@ -41,89 +41,70 @@ class Breakpoint:
     """Where to stop: at a kind of frame, or when a counter of the broker's end reaches a value.
 
     Attributes:
-        kind: of frame: `transfer`, `flow`, ...; the frame itself is the first that is held.
-        counter: of the broker's end: `link_credit`, `incoming_window`, ...; what the frame that
-            brought it there causes is held.
-        value: which the counter reaches or passes.
-        sign: None for a counter that reaches or passes the value; `<=`, `>=` or `=` for one of
-            which this becomes true.
+        name: a kind of frame, `transfer`, `flow`, ...: the frame itself is the first that is held;
+            or a counter, `link_credit`, ...: what the frame that brought it there causes is held.
+        sign: of a counter: it stops when this becomes true; None for a kind of frame.
+        value: with which the counter is compared.
         direction: only frames that way.
-        link: only this link's, by name; for a counter.
+        link: only this link's counter, by name.
     """
 
-    kind: str | None = None
-    counter: str | None = None
-    value: int | None = None
+    name: str
     sign: str | None = None
+    value: int = 0
     direction: Direction | None = None
     link: str | None = None
     _before: dict[Any, int] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        if (self.kind is None) == (self.counter is None):
-            raise WireError("a breakpoint needs either a kind of frame or a counter")
-        if self.kind is not None and self.kind not in KINDS:
-            raise WireError(f"no frame is a {self.kind!r}; legal: {', '.join(KINDS)}")
-        if self.counter is not None and self.counter not in COUNTERS:
-            raise WireError(f"no counter {self.counter!r}; legal: {', '.join(COUNTERS)}")
-        if self.counter is not None and self.value is None:
-            raise WireError(f"which value of {self.counter}? legal: a whole number")
+    @classmethod
+    def of(cls, words: str, link: str | None = None) -> Breakpoint:
+        """A breakpoint as a person writes it: `transfer`, `flow c2b`, `link_credit <= 3`.
+
+        Raises:
+            WireError: if it is none; the text says what would be one.
+        """
+        found = _WRITTEN.fullmatch(words.strip())
+        if found is None:
+            raise WireError(
+                f"{words!r} is no breakpoint; legal: a kind of frame (transfer, flow c2b), or a"
+                " counter with <=, >= or = and a number (link_credit <= 3)"
+            )
+        direction = None if found["way"] is None else Direction.of(found["way"])
+        if found["sign"] is None:
+            if found["name"] not in KINDS:
+                raise WireError(f"no frame is a {found['name']!r}; legal: {', '.join(KINDS)}")
+            return cls(name=found["name"], direction=direction)
+        name = found["name"].replace("-", "_")
+        if name not in COUNTERS:
+            raise WireError(f"no counter {name!r}; legal: {', '.join(COUNTERS)}")
+        value = int(found["value"])
+        return cls(name=name, sign=found["sign"], value=value, direction=direction, link=link)
 
     def __str__(self) -> str:
         """The breakpoint in words."""
         way = "" if self.direction is None else f" {self.direction.words}"
-        if self.kind is not None:
-            return f"a {self.kind}{way}"
+        if self.sign is None:
+            return f"a {self.name}{way}"
         link = "" if self.link is None else f" of link {self.link}"
-        return f"{self.counter}{link} {self.sign or 'reaches'} {self.value}{way}"
+        return f"{self.name}{link} {self.sign} {self.value}{way}"
 
     def stops_at_kind(self, kind: str, direction: Direction) -> bool:
         """Whether a frame that is about to travel is the one."""
-        return kind == self.kind and self.direction in (None, direction)
+        return self.sign is None and kind == self.name and self.direction in (None, direction)
 
     def stops_at_counter(self, scope: Any, direction: Direction) -> bool:
         """Whether the broker's counters, right after a frame, have reached the value."""
-        if self.counter is None or self.link not in (None, scope.link):
+        if self.sign is None or self.link not in (None, scope.link):
             return False
-        groups: tuple[Mapping[str, int | bool] | None, ...]
-        groups = (scope.link_ledger, scope.session_ledger)
-        for number, group in enumerate(groups):
-            now = (group or {}).get(self.counter)
+        holds = SIGNS[self.sign]
+        link = (scope.link, scope.attach_no)
+        for owner, counters in ((link, scope.link_ledger), (None, scope.session_ledger)):
+            now = (counters or {}).get(self.name)
             if now is None:
                 continue
-            key = (scope.session, (scope.link, scope.attach_no) if number == 0 else None)
-            before = self._before.get(key)
-            self._before[key] = now
-            return self._reached(before, now) and self.direction in (None, direction)
+            before = self._before.get((scope.session, owner))
+            self._before[scope.session, owner] = now
+            if before is None or holds(before, self.value) or not holds(now, self.value):
+                return False
+            return self.direction in (None, direction)
         return False
-
-    def _reached(self, before: int | None, now: int) -> bool:
-        value = self.value
-        assert value is not None
-        if self.sign is not None:
-            holds = SIGNS[self.sign]
-            return before is not None and holds(now, value) and not holds(before, value)
-        if now == value:
-            return before != now
-        return before is not None and (before < value < now or now < value < before)
-
-
-def parse_breakpoint(words: str, *, link: str | None = None) -> Breakpoint:
-    """A breakpoint as a person writes it: `transfer`, `flow c2b`, `link_credit <= 3`.
-
-    Raises:
-        WireError: if it is none; the text says what would be one.
-    """
-    found = _WRITTEN.fullmatch(words.strip())
-    if found is None:
-        raise WireError(
-            f"{words!r} is no breakpoint; legal: a kind of frame (transfer, flow c2b), or a"
-            " counter with <=, >= or = and a number (link_credit <= 3)"
-        )
-    name = found["name"].replace("-", "_")
-    direction = None if found["way"] is None else Direction.of(found["way"])
-    if found["sign"] is None:
-        return Breakpoint(kind=found["name"], direction=direction)
-    return Breakpoint(
-        counter=name, value=int(found["value"]), sign=found["sign"], direction=direction, link=link
-    )

@@ -7,9 +7,9 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .door import Door, ListenError, MakeTap
 from .limits import Limits
-from .proxy_connection import ProxyConnection
+from .proxy_client import ProxyClient
+from .socket_server import ListenError, MakeTap, SocketServer
 
 AMQP_PORT, AMQPS_PORT = 5672, 5671
 CONNECT_S = 10.0
@@ -60,7 +60,7 @@ class Target:
         return cls(host=host, port=int(port or (AMQPS_PORT if tls else AMQP_PORT)), tls=tls)
 
 
-class Forwarder(Door):
+class Forwarder(SocketServer):
     """Joins each client to the target, with a gate between.
 
     Args:
@@ -88,7 +88,7 @@ class Forwarder(Door):
 
     def make(self) -> asyncio.Protocol:
         """A protocol for a connection that comes in."""
-        return ProxyConnection(self).client
+        return ProxyClient(self).client
 
     async def connect(self, make: Callable[[], asyncio.Protocol]) -> None:
         """Open a connection to the target.

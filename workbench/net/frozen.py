@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.amqp.fast import encode_quickly
 from workbench.sim import Direction, Flight, WireError
 
-from .breakpoints import Breakpoint, parse_breakpoint
-from .live_wire import LiveWire, Stop, kind_of
+from .breakpoints import Breakpoint
+from .client import Client
+from .live_wire import BOTH, LiveWire, Stop
 
-BOTH = tuple(Direction)
 LOOK_AGAIN_S = 0.005
 STOPS_SHOWN = 5
 
@@ -84,14 +83,15 @@ class FrozenWire:
 
     Args:
         ask: runs a function on the broker's thread and gives its result.
-        guest: whose wire it is.
+        client: whose wire it is.
     """
 
-    def __init__(self, ask: Callable[[Callable[[], Any]], Any], guest: Any) -> None:
-        self.connection: str = guest.name
+    def __init__(self, ask: Callable[[Callable[[], Any]], Any], client: Client) -> None:
+        assert client.wire is not None, "a client that has said what it speaks"
+        self.connection: str = client.name
         self._ask = ask
-        self._guest = guest
-        self._wire: LiveWire = guest.wire
+        self._client = client
+        self._wire: LiveWire = client.wire
 
     # -- gates ------------------------------------------------------------------------------
 
@@ -133,46 +133,6 @@ class FrozenWire:
 
     # -- breakpoints ------------------------------------------------------------------------
 
-    def break_on(
-        self,
-        kind: str | None = None,
-        *,
-        counter: str | None = None,
-        value: int | None = None,
-        direction: str | None = None,
-        link: str | None = None,
-    ) -> str:
-        """Stop both ways at a kind of frame, or when a counter of the broker reaches a value.
-
-        Args:
-            kind: `transfer`, `flow`, `disposition`, ...: that frame is the first that is held.
-            counter: `link_credit`, `delivery_count`, `incoming_window`, ... of the broker's end:
-                what follows the frame that brought it there is held.
-            value: which the counter reaches or passes.
-            direction: only frames that way, `c2b` or `b2c`.
-            link: only this link's counter, by name.
-
-        Returns:
-            The breakpoint in words.
-
-        Raises:
-            WireError: if there is no such kind, counter or direction.
-        """
-        point = Breakpoint(
-            kind=kind,
-            counter=counter,
-            value=value,
-            direction=None if direction is None else Direction.of(direction),
-            link=link,
-        )
-
-        def add() -> None:
-            self._wire.breakpoints.append(point)
-            self._wire.on_change()
-
-        self._ask(add)
-        return str(point)
-
     def break_when(self, words: str, *, link: str | None = None) -> str:
         """Stop at what the words say: `transfer`, `flow c2b`, `link_credit <= 3`.
 
@@ -187,7 +147,7 @@ class FrozenWire:
         Raises:
             WireError: if the words are no breakpoint; the text says what would be one.
         """
-        point = parse_breakpoint(words, link=link)
+        point = Breakpoint.of(words, link)
 
         def add() -> None:
             self._wire.breakpoints.append(point)
@@ -261,7 +221,9 @@ class FrozenWire:
 
     def _held(self, wanted: tuple[Direction, ...]) -> list[Held]:
         flights = [flight for flight in self._wire.held() if flight.direction in wanted]
-        return [_held(flight) for flight in sorted(flights, key=lambda flight: flight.frame_id)]
+        return [
+            self._shown(flight) for flight in sorted(flights, key=lambda flight: flight.frame_id)
+        ]
 
     def _picture(self, most: int) -> WirePicture:
         wire, held = self._wire, self._wire.held()
@@ -271,28 +233,28 @@ class FrozenWire:
             gates[direction.value] = GatePicture(
                 closed=wire.gate_closed(direction),
                 waiting=len(waiting),
-                held=tuple(_held(flight) for flight in waiting[:most]),
-                passed=wire.passed(direction),
+                held=tuple(self._shown(flight) for flight in waiting[:most]),
+                passed=wire.passed[direction],
             )
         return WirePicture(
             connection=self.connection,
-            words=self._guest.words,
-            gone=self._guest.lost,
+            words=self._client.words,
+            gone=self._client.lost,
             gates=gates,
             breakpoints=tuple(str(point) for point in wire.breakpoints),
-            stops=tuple(stop.why for stop in wire.stops[-STOPS_SHOWN:]),
+            stops=tuple(stop.why for stop in list(wire.stops)[-STOPS_SHOWN:]),
         )
 
-
-def _held(flight: Flight) -> Held:
-    octets = flight.octets if flight.octets is not None else encode_quickly(flight.item)
-    return Held(
-        frame_id=flight.frame_id,
-        direction=flight.direction.value,
-        kind=kind_of(flight.item),
-        item=flight.item,
-        octets=octets,
-    )
+    def _shown(self, flight: Flight) -> Held:
+        protocol = self._wire.protocol
+        octets = flight.octets
+        return Held(
+            frame_id=flight.frame_id,
+            direction=flight.direction.value,
+            kind=protocol.kind_of(flight.item),
+            item=flight.item,
+            octets=protocol.encode(flight.item) if octets is None else octets,
+        )
 
 
 def _directions(direction: str | None) -> tuple[Direction, ...]:

@@ -11,18 +11,22 @@ from workbench.broker import Broker
 from workbench.broker.memory import MemoryMonitor
 from workbench.presets import RABBITMQ, Preset
 
-from .door import LOOPBACK, Door, Guest, ListenError, MakeTap
+from .client import Client
+from .greeting import Greeting
 from .limits import Limits
 from .live_connection import LiveConnection
 from .machine import total_memory
+from .protocols import AMQP_1_0
+from .socket_server import MakeTap, SocketServer
 
 IDLE_MS = 60_000
 """Of a broker whose preset says nothing of it."""
 
-__all__ = ["LOOPBACK", "ListenError", "Listener"]
+PROTOCOLS = dict.fromkeys(AMQP_1_0.headers, LiveConnection)
+"""Who serves a client, by the first eight octets that it sends; AMQP 1.0 answers any others."""
 
 
-class Listener(Door):
+class Listener(SocketServer):
     """A broker that real clients can connect to.
 
     Args:
@@ -59,8 +63,8 @@ class Listener(Door):
         if not service:
             preset = dataclasses.replace(preset, queue_enqueue_us=0, queue_deliver_us=0)
         preset = dataclasses.replace(preset, idle_time_out_ms=_idle_ms(preset, self.limits))
-        more = {} if users is None else {"users": users, "anonymous": False}
-        self.broker = Broker(self.clock, preset, self.tap, **more)  # type: ignore[arg-type]
+        more: dict[str, Any] = {} if users is None else {"users": users, "anonymous": False}
+        self.broker = Broker(self.clock, preset, self.tap, **more)
         mark = preset.memory_high_watermark
         limit = int(mark if mark > 1 else mark * total_memory())
         self.memory = MemoryMonitor(self.broker, self._held_octets, limit)
@@ -69,13 +73,13 @@ class Listener(Door):
             self.broker.declare(name)
 
     def make(self) -> asyncio.BaseProtocol:
-        """A protocol for a connection that comes in."""
-        return LiveConnection(self)
+        """What a client that connects meets first: it tells the protocols apart."""
+        return Greeting(self, PROTOCOLS, LiveConnection)
 
-    def forget(self, connection: Guest) -> None:
+    def forget(self, client: Client) -> None:
         """A connection is over."""
-        super().forget(connection)
-        self.broker.connections.pop(connection.name, None)
+        self.broker.connections.pop(client.name, None)
+        super().forget(client)
 
     def overview(self) -> dict[str, Any]:
         """Flat picture of the listener and its broker."""

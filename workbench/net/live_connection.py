@@ -1,4 +1,4 @@
-"""One accepted socket: joins it to a wire whose other end is the broker's."""
+"""A client that speaks AMQP 1.0: its socket, joined to a wire whose other end is the broker's."""
 
 from __future__ import annotations
 
@@ -6,55 +6,52 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from workbench.amqp.errors import DecodeError, ErrorCondition
-from workbench.amqp.framing import Frame
-from workbench.amqp.performatives import Error
+from workbench.amqp10.errors import DecodeError, ErrorCondition
+from workbench.amqp10.performatives import Error
+from workbench.frontends import accept
 from workbench.sim import Direction
 
+from .client import Client
 from .live_wire import LiveWire
 from .loop_clock import US_PER_S, LoopTimer
+from .protocols import AMQP_1_0
 from .socket_end import SocketEnd
 
 if TYPE_CHECKING:
-    from .listener import Listener
+    from .greeting import Greeting
 
 AFTER_HELD_FRAMES_US = 10_000
+UNREAD_LIMIT = 4
+"""So many times `write_octets` wait for a client that does not read: then it is not read either."""
 
 
-class LiveConnection(asyncio.BufferedProtocol):
-    """A client's connection from the first octet to the last.
+class LiveConnection(Client, asyncio.BufferedProtocol):
+    """A client's connection from its first octets to the last.
+
+    Args:
+        greeting: that has met the client.
 
     Attributes:
-        name: `c1`, `c2`, ... in order of opening.
         wire: with the gates.
         end: the client's end of it.
         broker_end: the broker's end of it.
     """
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    wire: LiveWire
+
+    def __init__(self, greeting: Greeting) -> None:
+        listener = greeting.server
+        super().__init__(listener, greeting.name)
         self._clock = listener.clock
-        self._transport: asyncio.Transport | None = None
+        self._memory = listener.memory
+        self._read_buffer = listener.read_buffer
         self._idle: LoopTimer | None = None
         self._idle_at_us: int | None = None
         self._handshake: LoopTimer | None = None
         self._life: LoopTimer | None = None
         self._closing: LoopTimer | None = None
         self._octets_told = 0  # octets_out when the client's idle timer was last thought of
-        self.lost = False  # the socket is gone
-        self.forgotten = False  # and nothing of it waits any more
-
-    # -- what asyncio tells -----------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected: build wire and ends, or turn it away if there are too many."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        listener = self._listener
-        if not listener.admits(transport):
-            self.lost = self.forgotten = True
-            return
-        self.name = listener.next_name()
+        self._forgotten = False  # the socket is gone, and nothing of it waits any more
         self.end = SocketEnd(
             listener.loop,
             self.name,
@@ -63,44 +60,44 @@ class LiveConnection(asyncio.BufferedProtocol):
             recording=listener.recording,
             on_undecodable=self._undecodable,
         )
-        self.end.take_transport(transport)
-        self.broker_end = listener.broker.accept(self.name)
-        self.wire = LiveWire(
+        assert greeting.socket.transport is not None
+        self.end.take_transport(greeting.socket.transport)
+        self.broker_end = accept(listener.broker, self.name)
+        self.end.wire = wire = LiveWire(
             self._clock,
             self.end,
             self.broker_end,
-            latency_us=(0, 0),
+            protocol=AMQP_1_0,
             connection=self.name,
             tap=listener.tap,
             next_frame_id=listener.next_frame_id,
         )
-        self.end.connect(self.wire)
-        self.wire.on_moved = lambda: self._guarded(self._moved)
-        self.wire.on_mishap = self._mishap
-        self.wire.on_change = listener.changed
-        self.wire.may_hear = self._may_hear
-        if listener.freeze_new:
-            self.wire.freeze()
-        listener.tap.internal(
-            t_us=self._clock.now_us, event="connect", vantage=self.end.vantage, connection=self.name
-        )
-        self.broker_end.connect(self.wire)
-        listener.connections[self.name] = self
-        listener.changed()
-        self._await_handshake()
+        wire.on_moved = lambda: self._guarded(self._moved)
+        wire.on_mishap = self._mishap
+        wire.may_hear = self._may_hear
+        self.open_wire(wire)
+        self.broker_end.connect(wire)
+        self._await_handshake(greeting.connected_us)
+
+    # -- what asyncio tells -----------------------------------------------------------------
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """Where the next octets go: so many are read in one turn, and the others come next."""
-        return self._listener.read_buffer
+        return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Octets of the client."""
+        self.receive(bytes(self._read_buffer[:nbytes]))
+
+    def receive(self, data: bytes) -> None:
+        """Octets of the client."""
         if not self.lost:
-            self._guarded(self._received, bytes(self._listener.read_buffer[:nbytes]))
+            self._guarded(self._received, data)
 
     def _received(self, data: bytes) -> None:
         self.end.receive(data)
-        self._listener.memory.received(len(data))
+        self._mind_reading()
+        self._memory.received(len(data))
         self._watch()
         self._mind_writing()
 
@@ -115,7 +112,7 @@ class LiveConnection(asyncio.BufferedProtocol):
         if not self.lost:
             self.end.writable = True
             self._guarded(self._mind_writing)
-            self.end.mind_the_gate()
+            self._mind_reading()
 
     def eof_received(self) -> bool:
         """The client will say nothing more: so the connection is over."""
@@ -129,29 +126,23 @@ class LiveConnection(asyncio.BufferedProtocol):
         for timer in (self._idle, self._handshake, self._life, self._closing):
             if timer is not None:
                 timer.cancel()
-        self._listener.tap.internal(
-            t_us=self._clock.now_us,
-            event="disconnect",
-            vantage=self.end.vantage,
-            connection=self.name,
-        )
+        self.note("disconnect")
         waiting = self.wire.waiting(Direction.CLIENT_TO_BROKER)
         if waiting:
             self.end.writable = False  # and is sent no further message
             self._mind_writing()
         held = f"; {waiting} of its frames still wait" if waiting else ""
-        self._listener.news.append(f"{self.name} is gone{self._why()}{held}")
+        self.server.news.append(f"{self.name} is gone{self._why()}{held}")
         self._forget_unless_waiting()
 
     def _forget_unless_waiting(self) -> None:
         """What a client sent before it went reaches the broker before its end does, as with TCP."""
-        if self.forgotten or self.wire.waiting(Direction.CLIENT_TO_BROKER):
-            self.wire.on_change()
+        if self._forgotten or self.wire.waiting(Direction.CLIENT_TO_BROKER):
+            self.server.changed()
             return
-        self.forgotten = True
+        self._forgotten = True
         self.broker_end.lost()
-        self._listener.forget(self)
-        self.wire.on_change()
+        self.server.forget(self)
 
     # -- the gate ---------------------------------------------------------------------------
 
@@ -160,13 +151,18 @@ class LiveConnection(asyncio.BufferedProtocol):
         if self.lost:
             self._forget_unless_waiting()
             return
-        self.end.mind_the_gate()
+        self._mind_reading()
         self._watch()
         self._mind_writing()
 
+    def _mind_reading(self) -> None:
+        """Too much waits at a gate, or unread: let TCP hold the client until it is less."""
+        unread = self.end.unread > UNREAD_LIMIT * self.server.limits.write_octets
+        self.end.read_if(not unread and not any(map(self.too_much, Direction)))
+
     def _mind_writing(self) -> None:
         """No further message while the socket takes none, or too much waits at the gate."""
-        writable = self.end.writable and not self.end.too_much(Direction.BROKER_TO_CLIENT)
+        writable = self.end.writable and not self.too_much(Direction.BROKER_TO_CLIENT)
         if writable is not self.broker_end.writable:
             self.broker_end.writable = writable
             if writable:
@@ -184,7 +180,7 @@ class LiveConnection(asyncio.BufferedProtocol):
         direction = Direction.BROKER_TO_CLIENT
         silent = self.end.octets_out == self._octets_told
         if silent and not self.wire.free(direction) and self._may_hear(direction):
-            self.wire.send(self.broker_end, Frame(0))
+            self.wire.send(self.broker_end, AMQP_1_0.empty)
             self.end.flush()
         self._octets_told = self.end.octets_out
         self._live_on()
@@ -208,14 +204,14 @@ class LiveConnection(asyncio.BufferedProtocol):
 
     def _mishap(self, error: Exception) -> None:
         """Close with internal-error, as RabbitMQ's reader does; if that fails too, cut."""
-        self._listener.failures.append(error)
+        self.server.failures.append(error)
         if self.lost:
             return
         try:
             self.broker_end.failed(error)
             self._watch()
         except Exception as another:
-            self._listener.failures.append(another)
+            self.server.failures.append(another)
             self.drop()
 
     # -- time -------------------------------------------------------------------------------
@@ -226,12 +222,13 @@ class LiveConnection(asyncio.BufferedProtocol):
         if amqp.ended:
             self._finish()
             return
-        if amqp.failed:
-            self._cut_later()
+        if amqp.failed or (self._handshake is None and not amqp.opened):
+            self._cut_later()  # the close is sent: there is nothing more to say or to wait for
+            return
         if self._handshake is not None and amqp.opened:
             self._handshake.cancel()
             self._handshake = None
-            self._listener.news.append(f"{self.name} is open: {self.words}")
+            self.server.news.append(f"{self.name} is open: {self.words}")
         if self._life is None:
             self._live_on()
         deadline = amqp.next_deadline(self._clock.now_us)
@@ -248,20 +245,20 @@ class LiveConnection(asyncio.BufferedProtocol):
         if self.broker_end.amqp.opened and not may_speak:
             # Whoever holds the client's frames, or the open that names the idle time-out, cannot
             # blame the client for silence.
-            self.broker_end.amqp.apply(Frame(0))
+            self.broker_end.amqp.apply(AMQP_1_0.empty)
         events = self.broker_end.amqp.on_deadline(self._clock.now_us)
         if events:
             self.broker_end.react(events)
         self._watch()
 
-    def _await_handshake(self) -> None:
-        limit_us = int(self._listener.limits.handshake_s * US_PER_S)
-        self._handshake = self._clock.call_later(limit_us, self._handshake_over)
+    def _await_handshake(self, since_us: int) -> None:
+        limit_us = int(self.server.limits.handshake_s * US_PER_S)
+        self._handshake = self._clock.call_at(since_us + limit_us, self._handshake_over)
 
     def _handshake_over(self) -> None:
         self._handshake = None
         if not all(self.wire.free(direction) for direction in Direction):
-            self._await_handshake()  # a person holds it up, not the client
+            self._await_handshake(self._clock.now_us)  # a person holds it up, not the client
         elif not self.broker_end.amqp.opened:
             self.drop()
 
@@ -282,25 +279,26 @@ class LiveConnection(asyncio.BufferedProtocol):
         if self.wire.in_flight(Direction.BROKER_TO_CLIENT):
             self._clock.call_later(AFTER_HELD_FRAMES_US, self._finish)
             return
-        self.end.flush()
         self._cut_later()
-        if self._transport is not None:
-            self._transport.close()
+        self.end.close()
 
     def _cut_later(self) -> None:
         """Give the client some time to answer and to read, and no more."""
         if self._closing is None:
-            limit_us = int(self._listener.limits.close_s * US_PER_S)
+            limit_us = int(self.server.limits.close_s * US_PER_S)
             self._closing = self._clock.call_later(limit_us, self.drop)
+
+    @property
+    def vantage(self) -> str:
+        """Who tells of it."""
+        return self.end.vantage
 
     @property
     def words(self) -> str:
         """Who it is: container, user, address."""
         amqp = self.broker_end.amqp
         name = "?" if amqp.remote_open is None else amqp.remote_open.container_id
-        where = "?" if self._transport is None else self._transport.get_extra_info("peername")
-        place = f"{where[0]} port {where[1]}" if isinstance(where, tuple) else str(where)
-        return f"container {name!r}, user {amqp.user!r}, from {place}"
+        return f"container {name!r}, user {amqp.user!r}, from {self.end.address}"
 
     def _why(self) -> str:
         error = self.broker_end.amqp.error
@@ -316,19 +314,17 @@ class LiveConnection(asyncio.BufferedProtocol):
             why = "the broker is stopped; nothing is wrong with this connection"
             amqp.close(Error(condition=ErrorCondition.CONNECTION_FORCED, description=why))
             self.end.flush()
-        elif self._transport is not None:
-            self._transport.close()
+        else:
+            self.end.close()
 
     def drop(self) -> None:
         """Cut the connection without a word."""
-        if self._transport is not None:
-            self._transport.abort()
+        self.end.abort()
 
     @property
     def held_octets(self) -> int:
         """Octets that wait at the gates, and for the client to read them."""
-        unread = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        return unread + sum(self.wire.octets_waiting.values())
+        return self.end.unread + super().held_octets
 
     def overview(self) -> dict[str, Any]:
         """Flat picture: octets both ways, the wire's, and the broker's end."""

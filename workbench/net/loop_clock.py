@@ -1,4 +1,4 @@
-"""The wall clock with the face of the virtual one, so that the same broker runs on a socket.
+"""The wall clock as a `Clock`, so that the same broker runs on a socket.
 
 It keeps the virtual clock's three rules as far as a real clock can: whole microseconds that never
 run backwards, reactions before other events of the same moment, first come first served. It is

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from workbench.amqp.errors import DecodeError
-from workbench.amqp.frame import (
+from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.frame import (
     FRAME_HEADER_SIZE,
     MAGIC,
     PROTOCOL_HEADER_SIZE,
@@ -45,10 +45,10 @@ class Opaque:
     more: bool = False
 
 
-Piece: TypeAlias = tuple[bytes, WireItem | Opaque]
+StreamSegment: TypeAlias = tuple[bytes, WireItem | Opaque]
 
 
-class PassingCutter:
+class FrameSplitter:
     """One direction of a connection, cut at frames."""
 
     def __init__(self) -> None:
@@ -57,15 +57,15 @@ class PassingCutter:
         self._left = 0  # octets still to come of a frame that is passed on in pieces
         self._begun = False
 
-    def feed(self, data: bytes) -> list[Piece]:
+    def feed(self, data: bytes) -> list[StreamSegment]:
         """The pieces that these octets complete, in order."""
         self._buffer += data
-        pieces: list[Piece] = []
+        pieces: list[StreamSegment] = []
         while piece := self._next():
             pieces.append(piece)
         return pieces
 
-    def rest(self) -> list[Piece]:
+    def rest(self) -> list[StreamSegment]:
         """What is left of a frame that will never be whole."""
         octets = bytes(self._buffer)
         self._buffer.clear()
@@ -73,7 +73,7 @@ class PassingCutter:
             return []
         return [(octets, Opaque(size=len(octets), why="the stream ended within a frame"))]
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> StreamSegment | None:
         buffer = self._buffer
         if not buffer:
             return None
@@ -104,7 +104,7 @@ class PassingCutter:
         except DecodeError as error:
             return octets, Opaque(size=size, why=str(error))
 
-    def _header(self) -> Piece:
+    def _header(self) -> StreamSegment:
         octets = self._take(PROTOCOL_HEADER_SIZE)
         header = ProtocolHeader(*octets[4:])
         if not header.supported:
@@ -112,13 +112,13 @@ class PassingCutter:
             self._foreign = f"the protocol is {header.protocol_id} version {version}, not AMQP 1.0"
         return octets, header
 
-    def _piece_of_large(self) -> Piece:
+    def _piece_of_large(self) -> StreamSegment:
         size = min(self._left, len(self._buffer))
         self._left -= size
         why = f"a frame of more than {MOST_DECODED:,} octets"
         return self._unread(size, why, more=self._left > 0)
 
-    def _unread(self, size: int, why: str, *, more: bool) -> Piece:
+    def _unread(self, size: int, why: str, *, more: bool) -> StreamSegment:
         return self._take(size), Opaque(size=size, why=why, more=more)
 
     def _take(self, size: int) -> bytes:

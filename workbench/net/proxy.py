@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from .door import LOOPBACK, ListenError
 from .forwarder import Forwarder, Target
 from .limits import Limits
 from .recording import Recording
 from .server import LOOPBACKS, LiveServer
+from .socket_server import LOOPBACK, ListenError
 
 
 class LiveProxy(LiveServer[Forwarder]):

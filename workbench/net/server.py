@@ -14,6 +14,7 @@ import contextlib
 import ssl
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -21,83 +22,43 @@ from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import WireError
 
-from .door import LOOPBACK, Door, ListenError
 from .frozen import FrozenWire, WirePicture
 from .limits import Limits
 from .listener import Listener
 from .recording import Recording
+from .socket_server import LOOPBACK, ListenError, SocketServer
 from .watching import Watch
 
 T = TypeVar("T")
-D = TypeVar("D", bound=Door)
+ServerT = TypeVar("ServerT", bound=SocketServer)
 START_TIMEOUT_S = 10.0
 LOOPBACKS = frozenset({LOOPBACK, "::1", "localhost"})
 _RUNNING: weakref.WeakSet[LiveServer[Any]] = weakref.WeakSet()
 
 
-class LiveServer(Generic[D]):
-    """A door in a thread of its own, and the handle on it; a context manager.
-
-    It stops with `stop`, at the latest when the process ends, and then tells its clients.
+class ServerHandle(ABC, Generic[ServerT]):
+    """What a person may ask of a socket server, from any thread.
 
     Args:
-        make: makes the door on the loop's thread.
-        host: address to listen on; another than loopback needs `allow_remote` and a lock.
-        port: 0 takes a free one.
         recording: keeps the trace; None records nothing.
-        tls: a server context.
-        allow_remote: listen beyond loopback.
-        locked: whether who connects must show a password.
 
     Attributes:
-        listener: the door; to be used on its own thread alone, see `ask`.
-        port: on which it listens.
-
-    Raises:
-        ListenError: if it cannot be started as asked.
+        listener: the socket server; to be used on its own thread alone, see `ask`.
     """
 
-    def __init__(
-        self,
-        make: Callable[[asyncio.AbstractEventLoop], D],
-        *,
-        host: str = LOOPBACK,
-        port: int = 0,
-        recording: Recording | None = None,
-        tls: ssl.SSLContext | None = None,
-        allow_remote: bool = False,
-        locked: bool = False,
-    ) -> None:
-        _check_reach(host, allow_remote, locked or tls is not None)
-        self.host = host
-        self.port = 0
-        self.recording = recording
-        self._tls = tls is not None
-        self._watches: list[Watch] = []
-        self._stopping = threading.Lock()
-        self._ending = threading.Lock()
-        self._ended = False  # the loop takes no further question
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="live-server", daemon=True)
-        self._thread.start()
-        self.listener: D
-        try:
-            self.listener = self.ask(lambda: make(self._loop))
-            self.listener.on_change = self._tell
-            self.port = self._wait(self.listener.start(host, port, tls))
-        except BaseException as error:
-            self._end_thread()
-            if isinstance(error, ListenError) and port:
-                raise ListenError(f"{error}{_own_on(port)}") from error
-            raise
-        _RUNNING.add(self)
-        atexit.register(self.stop)
+    listener: ServerT
 
-    @property
-    def url(self) -> str:
-        """What a client connects to."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'amqps' if self._tls else 'amqp'}://{host}:{self.port}"
+    def __init__(self, recording: Recording | None = None) -> None:
+        self.recording = recording
+        self._watches: list[Watch] = []
+
+    @abstractmethod
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function on the server's thread and wait for its result.
+
+        Raises:
+            ListenError: if the server is stopped.
+        """
 
     def news(self) -> list[str]:
         """What happened to connections since the last call, in words."""
@@ -106,26 +67,6 @@ class LiveServer(Generic[D]):
             while True:
                 fresh.append(self.listener.news.popleft())
         return fresh
-
-    def ask(self, question: Callable[[], T]) -> T:
-        """Call a function on the server's thread and wait for its result.
-
-        Raises:
-            ListenError: if the server is stopped.
-        """
-        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
-
-        def work() -> None:
-            try:
-                answer.set_result(question())
-            except BaseException as error:
-                answer.set_exception(error)
-
-        with self._ending:
-            if self._ended:
-                raise ListenError(f"the server on {self.url} is stopped; start another")
-            self._loop.call_soon_threadsafe(work)
-        return answer.result(START_TIMEOUT_S)
 
     # -- wires ------------------------------------------------------------------------------
 
@@ -143,7 +84,9 @@ class LiveServer(Generic[D]):
         def find() -> Any:
             open_now = self.listener.connections
             if connection is None:
-                speaking = [each for each in open_now.values() if each.wire.has_spoken]
+                speaking = [
+                    each for each in open_now.values() if each.wire and each.wire.has_spoken
+                ]
                 if not speaking:
                     raise WireError("no client has sent anything yet; connect one first")
                 return speaking[-1]
@@ -151,9 +94,16 @@ class LiveServer(Generic[D]):
             if found is None:
                 there = ", ".join(open_now) or "none"
                 raise WireError(f"no connection {connection!r}; there are: {there}")
+            if found.wire is None:
+                raise WireError(f"{connection} has not sent anything yet; legal: wait until it has")
             return found
 
         return FrozenWire(self.ask, self.ask(find))
+
+    def wires(self) -> list[FrozenWire]:
+        """The wires of all connections, in order of opening."""
+        clients = self.ask(lambda: list(self.listener.connections.values()))
+        return [FrozenWire(self.ask, client) for client in clients if client.wire is not None]
 
     def connections(self) -> list[str]:
         """Names of the connections that are open, in order of opening."""
@@ -190,6 +140,109 @@ class LiveServer(Generic[D]):
         self._watches.append(watch)
         return watch
 
+    # -- the trace --------------------------------------------------------------------------
+
+    def rows(self) -> list[Any]:
+        """The trace so far, or its latest part where it is long; `stepper` opens it.
+
+        Raises:
+            ListenError: if nothing is recorded.
+        """
+        if self.recording is None:
+            raise ListenError("nothing is recorded here; start the server with a recording")
+        return self.recording.rows()
+
+    def overview(self) -> dict[str, Any]:
+        """Flat picture of the listener, what is behind it, and the recording."""
+        recorded = {} if self.recording is None else self.recording.overview()
+        return self.ask(self.listener.overview) | {f"trace.{k}": v for k, v in recorded.items()}
+
+    def _tell(self) -> None:
+        for watch in self._watches:
+            watch.fresh.set()
+
+
+class LiveServer(ServerHandle[ServerT]):
+    """A socket server in a thread of its own, and the handle on it; a context manager.
+
+    It stops with `stop`, at the latest when the process ends, and then tells its clients.
+
+    Args:
+        make: makes the socket server on the loop's thread.
+        host: address to listen on; another than loopback needs `allow_remote` and a lock.
+        port: 0 takes a free one.
+        recording: keeps the trace; None records nothing.
+        tls: a server context.
+        allow_remote: listen beyond loopback.
+        locked: whether who connects must show a password.
+
+    Attributes:
+        port: on which it listens.
+
+    Raises:
+        ListenError: if it cannot be started as asked.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[asyncio.AbstractEventLoop], ServerT],
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        recording: Recording | None = None,
+        tls: ssl.SSLContext | None = None,
+        allow_remote: bool = False,
+        locked: bool = False,
+    ) -> None:
+        super().__init__(recording)
+        _check_reach(host, allow_remote, locked or tls is not None)
+        self.host = host
+        self.port = 0
+        self._tls = tls is not None
+        self._stopping = threading.Lock()
+        self._ending = threading.Lock()
+        self._ended = False  # the loop takes no further question
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="live-server", daemon=True)
+        self._thread.start()
+        try:
+            self.listener = self.ask(lambda: make(self._loop))
+            self.listener.on_change = self._tell
+            self.port = self._wait(self.listener.start(host, port, tls))
+        except BaseException as error:
+            self._end_thread()
+            if isinstance(error, ListenError) and port:
+                raise ListenError(f"{error}{_own_on(port)}") from error
+            raise
+        _RUNNING.add(self)
+        atexit.register(self.stop)
+
+    @property
+    def url(self) -> str:
+        """What a client connects to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'amqps' if self._tls else 'amqp'}://{host}:{self.port}"
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Call a function on the server's thread and wait for its result.
+
+        Raises:
+            ListenError: if the server is stopped.
+        """
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(question())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        with self._ending:
+            if self._ended:
+                raise ListenError(f"the server on {self.url} is stopped; start another")
+            self._loop.call_soon_threadsafe(work)
+        return answer.result(START_TIMEOUT_S)
+
     # -- the end ----------------------------------------------------------------------------
 
     def stop(self) -> None:
@@ -215,39 +268,18 @@ class LiveServer(Generic[D]):
         """Whether it listens."""
         return self._thread.is_alive()
 
-    # -- the trace --------------------------------------------------------------------------
-
-    def rows(self) -> list[Any]:
-        """The trace so far, or its latest part where it is long; `stepper` opens it.
-
-        Raises:
-            ListenError: if nothing is recorded.
-        """
-        if self.recording is None:
-            raise ListenError("nothing is recorded here; start the server with a recording")
-        return self.recording.rows()
-
-    def overview(self) -> dict[str, Any]:
-        """Flat picture of the listener, what is behind it, and the recording."""
-        recorded = {} if self.recording is None else self.recording.overview()
-        return self.ask(self.listener.overview) | {f"trace.{k}": v for k, v in recorded.items()}
-
     def __repr__(self) -> str:
         """The address, which is what one needs."""
         state = "" if self.running else ", stopped"
         return f"<{type(self).__name__} {self.url}{state}>"
 
-    def __enter__(self) -> LiveServer[D]:
+    def __enter__(self) -> LiveServer[ServerT]:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     # -- inside -----------------------------------------------------------------------------
-
-    def _tell(self) -> None:
-        for watch in self._watches:
-            watch.fresh.set()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 
-from .door import ListenError
+from .socket_server import ListenError
 
 
 def server_context(

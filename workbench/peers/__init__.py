@@ -1,5 +1,15 @@
-"""Clients: scripted ones of ours, and the real python-qpid-proton (loaded when it is asked for)."""
+"""Clients of a run: ours, made of links and a send policy, and the real python-qpid-proton."""
 
-from .scripted import ScriptedReceiver, ScriptedSender
+from .client import Client
+from .links import ClientLink, Consumer, Publisher
+from .sending import AtOnce, OneByOne, SendPolicy
 
-__all__ = ["ScriptedReceiver", "ScriptedSender"]
+__all__ = [
+    "AtOnce",
+    "Client",
+    "ClientLink",
+    "Consumer",
+    "OneByOne",
+    "Publisher",
+    "SendPolicy",
+]

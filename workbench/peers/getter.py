@@ -8,17 +8,15 @@ receiver waits until its credit is used up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from workbench.amqp.errors import LocalProtocolError
-from workbench.amqp.events import DeliveryReceived, Event, FlowReceived
-from workbench.amqp.frame import WireItem
-from workbench.sim import Timer, VirtualClock
+from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
+from workbench.sim import Timer
 
-from .scripted import ScriptedReceiver
+from .links import Consumer, Overview
 
 
 class Ending(Enum):
@@ -48,8 +46,8 @@ class Get:
     ending: Ending | None = None
 
 
-class Getter(ScriptedReceiver):
-    """A receiver that can also get one message.
+class Getter(Consumer):
+    """A consumer that can also get one message.
 
     However it ends (in time, by drain, by a stop or a detach of somebody's hand) a get ends once,
     with its message or with nothing, and with nothing only when none can come any more.
@@ -58,18 +56,22 @@ class Getter(ScriptedReceiver):
         gets: every get so far; the last may be waiting.
     """
 
-    def __init__(self, clock: VirtualClock, **arguments: Any) -> None:
-        super().__init__(clock, **arguments)
+    def __init__(self, *where: str, **arguments: Any) -> None:
+        super().__init__(*where, **arguments)
         self.gets: list[Get] = []
-        self._clock = clock
         self._timer: Timer | None = None
         self._echoes = 0  # asked for and not yet answered
-        self._gave_back: Event | None = None  # the last flow with which delivery-count moved on
+        self._count = 0  # delivery-count after the last event
 
     @property
     def waiting(self) -> Get | None:
         """The get that has not ended."""
         return self.gets[-1] if self.gets and self.gets[-1].ending is None else None
+
+    @property
+    def may_get(self) -> bool:
+        """Whether no get is waiting and no credit is left, so that a get would be unambiguous."""
+        return self.waiting is None and not self.link_credit
 
     def get(self, timeout_us: int | None = None) -> Get:
         """Ask for one message.
@@ -91,18 +93,18 @@ class Getter(ScriptedReceiver):
                 f"the link has link-credit {self.link_credit}, so messages come without asking;"
                 " legal now: stop or drain first"
             )
-        asked = Get(asked_us=self._clock.now_us, timeout_us=timeout_us)
+        asked = Get(asked_us=self.client.clock.now_us, timeout_us=timeout_us)
         self.grant(1)
         self.gets.append(asked)
         if timeout_us is not None:
-            self._timer = self._clock.call_later(timeout_us, self._time_is_over, asked)
+            self._timer = self.client.clock.call_later(timeout_us, self._time_is_over, asked)
         return asked
 
     def drain(self) -> None:
         """Ask for the present credit to be used up or given back; a get waits no longer."""
         super().drain()
         if self.waiting is not None and self.waiting.drained_us is None:
-            self.waiting.drained_us = self._clock.now_us
+            self.waiting.drained_us = self.client.clock.now_us
 
     def echo(self) -> None:
         """Ask for the sender's state."""
@@ -117,64 +119,53 @@ class Getter(ScriptedReceiver):
     def detach(self) -> None:
         """Close the link; what a get asked for is taken back by the sender."""
         super().detach()
-        self._end_if_detached()
+        self.lost()
 
-    def overview(self) -> dict[str, int | bool | str]:
-        """Flat picture of the receiver, with how its last get ended."""
+    def overview(self) -> Overview:
+        """Flat picture of the consumer, with how its last get ended."""
         last = self.gets[-1].ending if self.gets else None
         ending = "waiting" if self.waiting is not None else (last.value if last else "")
         return {**super().overview(), "gets": len(self.gets), "ending": ending}
 
     # -- inside -------------------------------------------------------------------------------
 
-    def apply(self, item: WireItem) -> list[Event]:
-        """Work a frame into the state, noting whether it gives credit back."""
-        link = self.link
-        before = link.delivery_count if link is not None else None
-        events = super().apply(item)
-        if link is None or link.delivery_count == before:
-            return events
-        for event in events:
-            # Only a sender that drains moves its count on in a flow [2.6.7].
-            if isinstance(event, FlowReceived) and event.link is link:
-                self._gave_back = event
-        return events
+    def begin(self) -> None:
+        """Notes where the sender's delivery-count begins."""
+        assert self.link is not None
+        self._count = self.link.delivery_count or 0
+        super().begin()
 
-    def react(self, events: Iterable[Event]) -> None:
-        """Answer, and see whether a get has ended."""
-        super().react(events)
-        self._end_if_detached()
+    def lost(self) -> None:
+        """Without a link nothing can come any more."""
+        if self.waiting is not None:
+            self._end(self.waiting, Ending.NOTHING)
 
     def _time_is_over(self, asked: Get) -> None:
         self._timer = None
         if asked.ending is None and asked.drained_us is None and self.attached:
             self.drain()
 
-    def _handle(self, event: Event) -> None:
-        if isinstance(event, FlowReceived) and event.link is self.link:
-            if event is not self._gave_back:
+    def handle(self, event: Event) -> None:
+        """Sees whether a get has ended."""
+        assert self.link is not None
+        moved = self.link.delivery_count != self._count
+        self._count = self.link.delivery_count or 0
+        if isinstance(event, FlowReceived):
+            # Only a sender that drains moves its count on in a flow [2.6.7]. Any other flow answers
+            # an echo, and the answer to an earlier echo is not yet the answer to the stop.
+            if not moved:
                 self._echoes = max(0, self._echoes - 1)
-            if self.waiting is not None and self._is_last_word(event):
+            last_word = not self.link_credit and (moved or self._echoes == 0)
+            if self.waiting is not None and last_word:
                 self._end(self.waiting, Ending.NOTHING)
         elif isinstance(event, DeliveryReceived) and self.waiting is not None:
             in_time = self.waiting.drained_us is None
             self._end(self.waiting, Ending.MESSAGE if in_time else Ending.LATE_MESSAGE)
-        super()._handle(event)
-
-    def _is_last_word(self, event: FlowReceived) -> bool:
-        """Whether nothing can come after this flow: the credit was given back, or a stop heard.
-
-        The answer to an earlier echo is not yet the answer to the stop.
-        """
-        return not self.link_credit and (event is self._gave_back or self._echoes == 0)
-
-    def _end_if_detached(self) -> None:
-        if self.waiting is not None and not self.attached:
-            self._end(self.waiting, Ending.NOTHING)
+        super().handle(event)
 
     def _end(self, asked: Get, ending: Ending) -> None:
         asked.ending = ending
-        asked.ended_us = self._clock.now_us
+        asked.ended_us = self.client.clock.now_us
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.amqp.errors import LocalProtocolError
-from workbench.amqp.events import DeliveryReceived, Event, FlowReceived
-from workbench.sim import VirtualClock
+from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
 
-from .scripted import ScriptedReceiver
+from .links import Consumer, Overview
 
 GRACEFUL, OUTRIGHT = "graceful", "outright"
 WAYS = (GRACEFUL, OUTRIGHT)
 
 
-class LeavingReceiver(ScriptedReceiver):
-    """A receiver that can leave.
+class LeavingConsumer(Consumer):
+    """A consumer that can leave.
 
     Args:
         leave_after: messages after whose arrival it leaves by itself; None: it does not.
@@ -33,13 +32,12 @@ class LeavingReceiver(ScriptedReceiver):
 
     def __init__(
         self,
-        clock: VirtualClock,
-        *,
+        *where: str,
         leave_after: int | None = None,
         way: str = GRACEFUL,
         **arguments: Any,
     ) -> None:
-        super().__init__(clock, **arguments)
+        super().__init__(*where, **arguments)
         self.leaving = False
         self.gone = False
         self._leave_after = leave_after
@@ -62,15 +60,16 @@ class LeavingReceiver(ScriptedReceiver):
         self.leaving = True
         self.stop()
 
-    def overview(self) -> dict[str, int | bool | str]:
-        """Flat picture of the receiver."""
+    def overview(self) -> Overview:
+        """Flat picture of the consumer."""
         return {**super().overview(), "leaving": self.leaving, "gone": self.gone}
 
     # -- inside -------------------------------------------------------------------------------
 
-    def _handle(self, event: Event) -> None:
-        super()._handle(event)
-        if isinstance(event, FlowReceived) and event.link is self.link and self.leaving:
+    def handle(self, event: Event) -> None:
+        """Goes on leaving, or begins to."""
+        super().handle(event)
+        if isinstance(event, FlowReceived) and self.leaving:
             # The sender has seen credit 0: nothing more will come, so all can be settled.
             self.leaving = False
             self.acknowledge()

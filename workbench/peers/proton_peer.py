@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from workbench.amqp.errors import LocalProtocolError
-from workbench.amqp.framing import FrameReader, WireItem, encode_item
-from workbench.amqp.observer import ConnectionObserver, ObservedScope
+from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.frame import WireItem, encode_item
+from workbench.amqp10.framing import FrameReader
+from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.sim import Wire
 
 ANY_SIZE = 2**30

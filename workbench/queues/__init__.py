@@ -9,7 +9,10 @@ from .base import (
     Count,
     Credit,
     Credited,
+    CreditMode,
+    CreditReply,
     DeadLettered,
+    Death,
     Deliver,
     DetachConsumer,
     Dispatch,
@@ -22,6 +25,7 @@ from .base import (
     Meta,
     Modify,
     Origin,
+    Prefetch,
     Purge,
     QueueError,
     Reject,
@@ -37,7 +41,8 @@ from .base import (
 )
 from .classic import ClassicQueue
 from .kinds import make_queue
-from .protocol import Queue
+from .message import Message
+from .protocol import Queue, QueueState
 from .stream import StreamQueue
 
 __all__ = [
@@ -48,8 +53,11 @@ __all__ = [
     "Confirm",
     "Count",
     "Credit",
+    "CreditMode",
+    "CreditReply",
     "Credited",
     "DeadLettered",
+    "Death",
     "Deliver",
     "DetachConsumer",
     "Dispatch",
@@ -59,14 +67,17 @@ __all__ = [
     "Enqueue",
     "Expire",
     "Gone",
+    "Message",
     "Meta",
     "Modify",
     "Origin",
+    "Prefetch",
     "Purge",
     "Queue",
     "QueueArgumentError",
     "QueueArguments",
     "QueueError",
+    "QueueState",
     "Reject",
     "Rejected",
     "Release",

@@ -10,49 +10,71 @@ a virtual clock, a task behind a socket) carries the effects out. Credit is coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .message import Message
 
 
 class QueueError(Exception):
     """A command that the queue cannot obey; nothing has changed. The text says what is legal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meta:
+class Meta(Struct, frozen=True, gc=False, kw_only=True):
     """Circumstances of a command: when it is applied and who sent it."""
 
     t_us: int = 0
     sender: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Death(Struct, frozen=True, gc=False, kw_only=True):
+    """What is remembered of the deaths of one message in one queue for one reason.
+
+    Attributes:
+        reason: `expired`, `maxlen`, `rejected` or `delivery_limit`.
+        count: how often.
+        exchange, routing_keys: how it had come to the queue.
+        first_us, last_us: the first and the last time, since 1970 where the clock knows.
+        ttl_ms: of its own header, when it died the first time.
+    """
+
+    queue: str
+    reason: str
+    count: int = 1
+    exchange: str
+    routing_keys: tuple[str, ...]
+    first_us: int
+    last_us: int
+    ttl_ms: int | None = None
+
+
+class Origin(Struct, frozen=True, gc=False, kw_only=True):
     """How a message came to its queue.
 
     Attributes:
         exchange: that it was published to; `""` is the default exchange.
         routing_keys: that it was published with; a dead letter keeps them.
-        deaths: what whoever routes dead letters wants to remember of earlier ones.
+        deaths: where and why it died before, the latest first.
         delivery_count: attempts to deliver it that failed before it died.
     """
 
     exchange: str = ""
     routing_keys: tuple[str, ...] = ()
-    deaths: tuple[Any, ...] = ()
+    deaths: tuple[Death, ...] = ()
     delivery_count: int = 0
 
 
 NOWHERE = Origin()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(Struct, frozen=True, gc=False, kw_only=True):
     """A message as the queue keeps it.
 
     Attributes:
         message_id: its place in the queue, from 0; requeued messages go back to this place.
-        payload: the encoded message, as it came.
+        message: as it was published.
         delivery_count: failed attempts to deliver it [3.2.1]; not the link's delivery-count.
         acquired_count: how often it was handed to a consumer.
         annotations: message annotations that a modified outcome asked to merge [3.4.5].
@@ -63,22 +85,25 @@ class Stored:
     """
 
     message_id: int
-    payload: bytes
-    message_format: int = 0
+    message: Message
     delivery_count: int = 0
     acquired_count: int = 0
-    annotations: Mapping[Any, Any] = field(default_factory=dict)
+    annotations: Mapping[Any, Any] = {}
     barred: frozenset[str] = frozenset()
     origin: Origin = NOWHERE
     t_us: int = 0
     expires_us: int | None = None
 
+    @property
+    def payload(self) -> bytes:
+        """The message's octets."""
+        return self.message.payload
+
     def handed_out(self) -> Stored:
         """The message as it is after it was handed to a consumer once more."""
         return Stored(  # a third of the time of `replace`, and done for every message
             message_id=self.message_id,
-            payload=self.payload,
-            message_format=self.message_format,
+            message=self.message,
             delivery_count=self.delivery_count,
             acquired_count=self.acquired_count + 1,
             annotations=self.annotations,
@@ -87,6 +112,10 @@ class Stored:
             t_us=self.t_us,
             expires_us=self.expires_us,
         )
+
+    def is_too_old(self, now_us: int) -> bool:
+        """Whether it may not be handed out any more."""
+        return self.expires_us is not None and self.expires_us <= now_us
 
     def failed(self) -> Stored:
         """The message after one more attempt to deliver it that failed."""
@@ -99,9 +128,18 @@ class Stored:
             return message
         return replace(message, annotations={**message.annotations, **command.annotations})
 
+    def modified(self, command: Modify) -> Stored:
+        """The message as it goes back to a queue whose consumer has modified it [3.4.5]."""
+        barred = {command.consumer} if command.undeliverable_here else frozenset()
+        return replace(
+            self,
+            delivery_count=self.delivery_count + command.delivery_failed,
+            annotations={**self.annotations, **command.annotations},
+            barred=self.barred | barred,
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+
+class Start(Struct, frozen=True, gc=False, kw_only=True):
     """Where a consumer begins in a stream; one of the four is given.
 
     Attributes:
@@ -117,8 +155,7 @@ class Start:
     age_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """Which messages of a stream a consumer wants; None: whatever there is.
 
     Attributes:
@@ -133,33 +170,60 @@ class Selection:
 # -- commands -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enqueue:
+class Enqueue(Struct, frozen=True, kw_only=True):
     """Append a message; `publish` comes back in the `Confirm` effect, or in `Rejected`.
 
     Attributes:
-        ttl_ms: how long the message may wait by its own header [3.2.1]; None: as the queue says.
-        priority: of its header [3.2.1]; a quorum queue alone heeds it.
         unable: consumers that cannot take a message now, as in `Dispatch`; what others can take at
             once neither expires nor finds no room.
         origin: how it came to the queue; kept with the message.
     """
 
-    payload: bytes
-    message_format: int = 0
+    message: Message
     publish: Any = None
-    ttl_ms: int | None = None
-    priority: int | None = None
     origin: Origin = NOWHERE
     unable: frozenset[str] = frozenset()
 
+    def stored(self, message_id: int, t_us: int = 0, expires_us: int | None = None) -> Stored:
+        """The message as the queue that takes it in keeps it."""
+        return Stored(
+            message_id=message_id,
+            message=self.message,
+            delivery_count=self.origin.delivery_count,
+            origin=self.origin,
+            t_us=t_us,
+            expires_us=expires_us,
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
-    """Attach a consumer; it gets nothing until it has credit.
+
+class Credited(Struct, frozen=True, gc=False):
+    """A consumer gets credit by `Credit` alone, and nothing before it, as on an AMQP 1.0 link.
 
     Attributes:
         delivery_count: the link's initial-delivery-count, so that both count alike.
+    """
+
+    delivery_count: int = 0
+
+
+class Prefetch(Struct, frozen=True, gc=False):
+    """A consumer has credit from the beginning, and each settlement gives it back.
+
+    Attributes:
+        count: so many messages may be unsettled.
+    """
+
+    count: int
+
+
+CreditMode = Credited | Prefetch
+
+
+class Checkout(Struct, frozen=True, kw_only=True):
+    """Attach a consumer.
+
+    Attributes:
+        mode: how it gets credit.
         settled: True if deliveries are settled as they leave (at most once).
         priority: consumers with a higher one are served first, as long as they have credit.
         start: where to begin in a stream; other queues begin with what is ready.
@@ -167,15 +231,14 @@ class Checkout:
     """
 
     consumer: str
-    delivery_count: int = 0
+    mode: CreditMode = Credited()
     settled: bool = False
     priority: int = 0
     start: Start | None = None
     selection: Selection | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credit:
+class Credit(Struct, frozen=True, gc=False, kw_only=True):
     """What a flow says: credit is absolute, counted from `delivery_count` [2.6.7]."""
 
     consumer: str
@@ -184,8 +247,7 @@ class Credit:
     drain: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispatch:
+class Dispatch(Struct, frozen=True, gc=False, kw_only=True):
     """Hand out at most one message, to the next consumer in turn that can take one.
 
     Attributes:
@@ -195,16 +257,14 @@ class Dispatch:
     unable: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settle:
+class Settle(Struct, frozen=True, gc=False, kw_only=True):
     """Accepted: the messages are done with."""
 
     consumer: str
     message_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reject:
+class Reject(Struct, frozen=True, gc=False, kw_only=True):
     """Rejected: the messages are invalid and leave the queue.
 
     Attributes:
@@ -215,30 +275,27 @@ class Reject:
     consumer: str
     message_ids: tuple[int, ...]
     delivery_failed: bool = False
-    annotations: Mapping[Any, Any] = field(default_factory=dict)
+    annotations: Mapping[Any, Any] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, gc=False, kw_only=True):
     """Released: back to their place, as if never sent; no failed attempt is counted."""
 
     consumer: str
     message_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Modify:
+class Modify(Struct, frozen=True, gc=False, kw_only=True):
     """Modified: back to their place, changed as said [3.4.5]."""
 
     consumer: str
     message_ids: tuple[int, ...]
     delivery_failed: bool = False
     undeliverable_here: bool = False
-    annotations: Mapping[Any, Any] = field(default_factory=dict)
+    annotations: Mapping[Any, Any] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetachConsumer:
+class DetachConsumer(Struct, frozen=True, gc=False, kw_only=True):
     """The consumer is gone; what it had not settled goes back to its place.
 
     Attributes:
@@ -249,18 +306,15 @@ class DetachConsumer:
     delivery_failed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Purge:
+class Purge(Struct, frozen=True, gc=False, kw_only=True):
     """Drop every ready message; unsettled ones stay with their consumers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expire:
+class Expire(Struct, frozen=True, gc=False, kw_only=True):
     """Time has passed: whatever is too old by `Meta.t_us` goes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touch:
+class Touch(Struct, frozen=True, gc=False, kw_only=True):
     """Somebody has declared the queue again: it is not unused."""
 
 
@@ -283,8 +337,7 @@ Command = (
 # -- replies --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credited:
+class CreditReply(Struct, frozen=True, gc=False, kw_only=True):
     """Answer to `Credit` and `Checkout`: the consumer's counters and how much is ready.
 
     Attributes:
@@ -298,21 +351,19 @@ class Credited:
     active: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class Count(Struct, frozen=True, gc=False, kw_only=True):
     """How many messages the command concerned."""
 
     count: int
 
 
-Reply = Credited | Count | None
+Reply = CreditReply | Count | None
 
 
 # -- effects --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deliver:
+class Deliver(Struct, frozen=True, gc=False, kw_only=True):
     """Hand this message to the consumer; its credit has been used already."""
 
     consumer: str
@@ -320,15 +371,13 @@ class Deliver:
     settled: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirm:
+class Confirm(Struct, frozen=True, kw_only=True):
     """The queue has taken responsibility for the message of that `Enqueue`."""
 
     publish: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drained:
+class Drained(Struct, frozen=True, gc=False, kw_only=True):
     """Nothing is left for a draining consumer: its remaining credit is given back [2.6.7]."""
 
     consumer: str
@@ -336,24 +385,21 @@ class Drained:
     given_back: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class Dropped(Struct, frozen=True, gc=False, kw_only=True):
     """A message has left the queue undelivered or unwanted; `reason` says why."""
 
     message: Stored
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Struct, frozen=True, kw_only=True):
     """The queue does not take the message of that `Enqueue`; `reason` says why (`maxlen`)."""
 
     publish: Any
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLettered:
+class DeadLettered(Struct, frozen=True, gc=False, kw_only=True):
     """A message has left the queue and is to be published again, to an exchange.
 
     Attributes:
@@ -368,23 +414,20 @@ class DeadLettered:
     routing_keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activated:
+class Activated(Struct, frozen=True, gc=False, kw_only=True):
     """On a queue with a single active consumer this one is it from now on."""
 
     consumer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requeued:
+class Requeued(Struct, frozen=True, gc=False, kw_only=True):
     """A consumer is gone, and so many of its messages are back in their places."""
 
     consumer: str
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class Gone(Struct, frozen=True, gc=False, kw_only=True):
     """The queue is to be deleted, with all that is in it; `reason` says why (`expired`)."""
 
     reason: str

@@ -20,9 +20,6 @@ messages out before it drops or refuses one.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 from .arguments import NO_ARGUMENTS, QueueArguments
 from .base import (
     Checkout,
@@ -30,7 +27,7 @@ from .base import (
     Confirm,
     Count,
     Credit,
-    Credited,
+    CreditReply,
     Deliver,
     DetachConsumer,
     Dispatch,
@@ -40,7 +37,6 @@ from .base import (
     Gone,
     Meta,
     Modify,
-    Origin,
     Purge,
     Reject,
     Rejected,
@@ -52,14 +48,10 @@ from .base import (
     Touch,
 )
 from .consumers import Consumer, Consumers
-from .drafts import draft_of
 from .limits import EXPIRED, MAXLEN, PURGED, REJECTED, US_PER_MS, Limits
-from .ready import PriorityOf, Ready, ReadyByPriority, no_priority
+from .ready import Ready, ReadyByPriority
 
 NO_META = Meta()
-_NO_ANNOTATIONS: dict[Any, Any] = {}
-_NOBODY: frozenset[str] = frozenset()
-_stored = draft_of(Stored)
 
 
 class ClassicQueue:
@@ -69,7 +61,6 @@ class ClassicQueue:
         name: of the queue.
         arguments: how it was declared.
         created_us: when.
-        priority_of: a message, for a queue that was declared with priorities.
     """
 
     def __init__(
@@ -77,13 +68,14 @@ class ClassicQueue:
         name: str,
         arguments: QueueArguments = NO_ARGUMENTS,
         created_us: int = 0,
-        priority_of: PriorityOf = no_priority,
     ) -> None:
         self.name = name
         self.arguments = arguments
         self.single_active = arguments.single_active_consumer
         highest = arguments.max_priority
-        self._ready = Ready() if highest is None else ReadyByPriority(highest, priority_of)
+        self._ready: Ready | ReadyByPriority = (
+            Ready() if highest is None else ReadyByPriority(highest)
+        )
         self._limits = Limits(arguments)
         self._consumers = Consumers(name, single_active=self.single_active)
         self._enqueued = 0
@@ -146,7 +138,7 @@ class ClassicQueue:
         """Names of the attached consumers, in order of attaching."""
         return self._consumers.names()
 
-    def consumer(self, name: str) -> Credited:
+    def consumer(self, name: str) -> CreditReply:
         """Counters of one consumer."""
         return self._credited(self._consumers.known(name))
 
@@ -247,15 +239,8 @@ class ClassicQueue:
                 return None, []
 
     def _enqueue(self, command: Enqueue, now_us: int) -> list[Effect]:
-        message = Stored(
-            message_id=self._enqueued,
-            payload=command.payload,
-            message_format=command.message_format,
-            delivery_count=command.origin.delivery_count,
-            origin=command.origin,
-            t_us=now_us,
-            expires_us=self._limits.expires_us(now_us, command.ttl_ms),
-        )
+        expires_us = self._limits.expires_us(now_us, command.message.ttl_ms)
+        message = command.stored(self._enqueued, now_us, expires_us)
         effects: list[Effect] = []
         if self._limits.rejects:
             while self._limits.over(self._ready, message) and (
@@ -275,41 +260,6 @@ class ClassicQueue:
         ):
             effects += handed
         return effects + self._drop_heads()
-
-    @property
-    def unlimited(self) -> bool:
-        """Neither length nor age bounds it: a message that no consumer waits for just stays."""
-        arguments = self.arguments
-        return (
-            not self._limits.bounded
-            and arguments.message_ttl_ms is None
-            and arguments.expires_ms is None
-        )
-
-    def append(self, payload: bytes, message_format: int, origin: Origin, now_us: int) -> bool:
-        """As `apply(Enqueue(...))` for a message without ttl, into a queue that is `unlimited`.
-
-        False, and nothing done, if messages that grow old wait in it.
-        """
-        if self._ages:
-            return False
-        number = self._enqueued
-        message = _stored(
-            number,
-            payload,
-            message_format,
-            origin.delivery_count,
-            0,
-            _NO_ANNOTATIONS,
-            _NOBODY,
-            origin,
-            now_us,
-            None,
-        )
-        message.__class__ = Stored
-        self._ready.append(message)
-        self._enqueued = number + 1
-        return True
 
     def _checkout(self, command: Checkout) -> tuple[Reply, list[Effect]]:
         consumer = self._consumers.attach(command)
@@ -367,7 +317,7 @@ class ClassicQueue:
     def _give_back(self, command: Release | Modify) -> tuple[Reply, list[Effect]]:
         messages = self._taken_back(command.consumer, command.message_ids)
         for message in messages:
-            changed = _modified(message, command) if isinstance(command, Modify) else message
+            changed = message.modified(command) if isinstance(command, Modify) else message
             self._ready.put_back(changed)
         return Count(count=len(messages)), [*self._drop_heads(), *self._drained()]
 
@@ -409,7 +359,7 @@ class ClassicQueue:
         """What is too old goes, from the head: behind a younger message an old one stays."""
         effects: list[Effect] = []
         while (head := self._ready.head()) is not None and head is not spared:
-            if head.expires_us is None or head.expires_us > now_us:
+            if not head.is_too_old(now_us):
                 break
             effects.append(self._leave_head(EXPIRED))
         return effects
@@ -420,8 +370,8 @@ class ClassicQueue:
         self._ready.take(head)
         return self._limits.leave(head, reason)
 
-    def _credited(self, consumer: Consumer) -> Credited:
-        return Credited(
+    def _credited(self, consumer: Consumer) -> CreditReply:
+        return CreditReply(
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
             available=self.ready,  # RabbitMQ's answer: also to who waits behind the active one
@@ -434,18 +384,10 @@ class ClassicQueue:
         messages = consumer.held(message_ids)
         for number in message_ids:
             del consumer.unsettled[number]
+        consumer.count_settled(len(messages))
         self._unsettled -= len(messages)
         return messages
 
     def _oldest(self, consumer: str) -> Stored | None:
         """The oldest ready message that the consumer may have; not those it has barred."""
         return self._ready.oldest_for(consumer) if self._consumers.may_have(consumer) else None
-
-
-def _modified(message: Stored, command: Modify) -> Stored:
-    return replace(
-        message,
-        delivery_count=message.delivery_count + (1 if command.delivery_failed else 0),
-        annotations={**message.annotations, **command.annotations},
-        barred=message.barred | ({command.consumer} if command.undeliverable_here else frozenset()),
-    )

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from workbench import serial
+from workbench.serial import advanced, following, link_credit_snd
 
-from .base import Activated, Checkout, Credit, Drained, QueueError, Stored
+from .base import Activated, Checkout, Credit, CreditMode, Drained, Prefetch, QueueError, Stored
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,15 +24,17 @@ class Consumer:
         delivery_count: moves with every message handed out, as the link's does.
         settled: messages leave the queue as they are handed out.
         priority: a higher one is served first.
+        returns_credit: each settlement gives credit back.
         link_credit: how many more it may get; never below 0.
         drain: the receiver wants its credit used up or given back.
         unsettled: handed out and not yet settled, by message id.
     """
 
     name: str
-    delivery_count: int
     settled: bool
     priority: int = 0
+    delivery_count: int = 0
+    returns_credit: bool = False
     link_credit: int = 0
     drain: bool = False
     unsettled: dict[int, Stored] = field(default_factory=dict)
@@ -42,28 +44,36 @@ class Consumer:
         """Sizes of the messages that it has not settled, added up."""
         return sum(len(message.payload) for message in self.unsettled.values())
 
+    def begin(self, mode: CreditMode) -> None:
+        """Set the counters to what they are before anything is handed out."""
+        if isinstance(mode, Prefetch):
+            self.link_credit, self.returns_credit = mode.count, True
+        else:
+            self.delivery_count = mode.delivery_count
+
     def grant(self, command: Credit) -> None:
         """Work a receiver's word into the counters."""
-        # delivery-count_rcv + link-credit_rcv - delivery-count_snd, with the small serial
-        # difference taken first so that every 32-bit credit is legal.
-        ahead = serial.diff(self.delivery_count, command.delivery_count)
-        self.link_credit = max(0, command.link_credit - ahead)
+        self.link_credit = link_credit_snd(
+            command.delivery_count, command.link_credit, self.delivery_count
+        )
         self.drain = command.drain
 
     def count_delivery(self) -> None:
         """A message is handed out."""
-        self.delivery_count = serial.add(self.delivery_count, 1)
+        self.delivery_count = following(self.delivery_count)
         self.link_credit -= 1
+
+    def count_settled(self, count: int) -> None:
+        """Messages are settled or went back: a prefetching consumer may get as many more."""
+        if self.returns_credit:
+            self.link_credit += count
 
     def give_back(self) -> list[Drained]:
         """Drain: delivery-count moves on by the unused credit, credit becomes 0 [2.6.7]."""
         given_back, self.link_credit = self.link_credit, 0
         if not given_back:
             return []
-        # In thirds: serial.add takes at most 2**31 - 1, a credit may be twice that and one more.
-        third = given_back // 3
-        moved = serial.add(serial.add(self.delivery_count, third), third)
-        self.delivery_count = moved = serial.add(moved, given_back - 2 * third)
+        self.delivery_count = moved = advanced(self.delivery_count, given_back)
         return [Drained(consumer=self.name, delivery_count=moved, given_back=given_back)]
 
     def held(self, message_ids: tuple[int, ...]) -> list[Stored]:
@@ -126,7 +136,7 @@ class Consumers:
             ) from None
 
     def attach(self, command: Checkout) -> Consumer:
-        """One more; it has no credit yet.
+        """One more; its credit is what it prefetches, or none yet.
 
         Raises:
             QueueError: the name is taken.
@@ -138,10 +148,10 @@ class Consumers:
             )
         consumer = Consumer(
             name=command.consumer,
-            delivery_count=command.delivery_count,
             settled=command.settled,
             priority=command.priority,
         )
+        consumer.begin(command.mode)
         self._all[consumer.name] = consumer
         if consumer.priority not in self._turns:
             self._turns[consumer.priority] = deque()

@@ -5,30 +5,23 @@ from __future__ import annotations
 from .arguments import CLASSIC, NO_ARGUMENTS, STREAM, QueueArgumentError, QueueArguments
 from .classic import ClassicQueue
 from .protocol import Queue
-from .ready import PriorityOf, no_priority
 from .stream import StreamQueue
 
 
-def make_queue(
-    name: str,
-    arguments: QueueArguments = NO_ARGUMENTS,
-    created_us: int = 0,
-    priority_of: PriorityOf = no_priority,
-) -> Queue:
+def make_queue(name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: int = 0) -> Queue:
     """A queue of the type that its arguments name.
 
     Args:
         name: of the queue.
         arguments: how it is declared.
         created_us: when.
-        priority_of: a message; classic queues may be declared to heed it.
 
     Raises:
         QueueArgumentError: it is a quorum queue, which is no single machine but a group of
             replicas.
     """
     if arguments.queue_type == CLASSIC:
-        return ClassicQueue(name, arguments, created_us, priority_of)
+        return ClassicQueue(name, arguments, created_us)
     if arguments.queue_type == STREAM:
         return StreamQueue(name, arguments, created_us)
     raise QueueArgumentError(

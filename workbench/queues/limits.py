@@ -1,20 +1,24 @@
-"""What bounds a classic queue: how many messages may wait, how long, and where they go then.
+"""What bounds a queue: how many messages may wait, how long, and where they go then.
 
-The rules are those of `rabbit_amqqueue_process.erl`: `will_overflow` and `over_max_length` for
-length, `calculate_msg_expiry` for age, `with_dlx` for dead letters.
+A classic queue's rules are those of `rabbit_amqqueue_process.erl`: `will_overflow` and
+`over_max_length` for length, `calculate_msg_expiry` for age, `with_dlx` for dead letters; a quorum
+queue's those of `rabbit_fifo.erl`: `is_over_limit`, `is_below` and `maybe_set_msg_ttl`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from .arguments import DROP_HEAD, REJECT_PUBLISH_DLX, QueueArguments
+from .arguments import QUORUM, REJECT_PUBLISH, REJECT_PUBLISH_DLX, QueueArguments
 from .base import DeadLettered, Dropped, Stored
-from .ready import Ready
+from .ready import FifoReady, Ready, ReadyByPriority
 
 US_PER_MS = 1000
 
 EXPIRED, MAXLEN, REJECTED, PURGED = "expired", "maxlen", "rejected", "purged"
+DELIVERY_LIMIT = "delivery_limit"
+
+LOW_PERCENT = 80  # rabbit_fifo.erl: LOW_LIMIT, of each limit: publishers may go on then
 
 
 class Limits:
@@ -27,6 +31,8 @@ class Limits:
         left: messages that have left for good, by how: `settled`, `dead_lettered`, `dropped`,
             `expired`, `purged`. What is dead-lettered counts only as that.
         refused: messages that were not taken in.
+        bounded: how much may be ready is limited.
+        rejects, drops: what is done beyond that: the newest is refused, or the oldest goes.
     """
 
     def __init__(self, arguments: QueueArguments) -> None:
@@ -36,10 +42,16 @@ class Limits:
         self._max_length = arguments.max_length
         self._max_octets = arguments.max_length_bytes
         self.bounded = self._max_length is not None or self._max_octets is not None
-        self.rejects = self.bounded and arguments.overflow != DROP_HEAD
-        self.drops = self.bounded and arguments.overflow == DROP_HEAD
+        quorum = arguments.queue_type == QUORUM
+        # A quorum queue does not know reject-publish-dlx [rabbit_quorum_queue.erl:overflow].
+        keeps = (REJECT_PUBLISH,) if quorum else (REJECT_PUBLISH, REJECT_PUBLISH_DLX)
+        self.rejects = self.bounded and arguments.overflow in keeps
+        self.drops = self.bounded and not self.rejects
+        self._shortest_ms = 1 if quorum else 0  # there a ttl of 0 means: within this millisecond
 
-    def over(self, ready: Ready, message: Stored | None = None) -> bool:
+    def over(
+        self, ready: Ready | ReadyByPriority | FifoReady, message: Stored | None = None
+    ) -> bool:
         """Whether more is ready than may be, or would be with this message."""
         length, octets = len(ready), ready.octets
         if message is not None:
@@ -48,10 +60,18 @@ class Limits:
             self._max_octets is not None and octets > self._max_octets
         )
 
+    def low(self, ready: FifoReady) -> bool:
+        """Whether so little is ready that publishers who were refused may go on."""
+        measures = ((len(ready), self._max_length), (ready.octets, self._max_octets))
+        return all(most is None or there <= most * LOW_PERCENT // 100 for there, most in measures)
+
     def expires_us(self, now_us: int, ttl_ms: int | None) -> int | None:
         """When a message that comes now is too old: the queue's word or its own, the shorter."""
-        given = [ms for ms in (ttl_ms, self._arguments.message_ttl_ms) if ms is not None]
-        return now_us + min(given) * US_PER_MS if given else None
+        own = self._arguments.message_ttl_ms
+        if ttl_ms is None and own is None:
+            return None
+        given = [ms for ms in (ttl_ms, own) if ms is not None]
+        return now_us + max(self._shortest_ms, min(given)) * US_PER_MS
 
     def leave(self, message: Stored, reason: str) -> DeadLettered | Dropped:
         """What becomes of a message that leaves the queue unwanted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .quorum_fifo import QuorumFifo
-from .raft_log import Entry, RaftLog
+from .raft import Entry, RaftLog
 
 ELECTION_SAFETY = "election safety"
 LOG_MATCHING = "log matching"

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .arguments import STREAM, QueueArguments
 from .base import (
@@ -28,7 +29,7 @@ from .base import (
     Confirm,
     Count,
     Credit,
-    Credited,
+    CreditReply,
     Deliver,
     DetachConsumer,
     Dispatch,
@@ -50,11 +51,11 @@ from .base import (
     Touch,
 )
 from .consumers import Consumer, Consumers
+from .limits import US_PER_MS
 
 NO_META = Meta()
 PLAIN_STREAM = QueueArguments(queue_type=STREAM)
 NEXT = Start(at="next")
-US_PER_MS = 1000
 OFFSET = "x-stream-offset"
 
 
@@ -119,7 +120,7 @@ class StreamQueue:
         """Names of the attached consumers, in order of attaching."""
         return self._consumers.names()
 
-    def consumer(self, name: str) -> Credited:
+    def consumer(self, name: str) -> CreditReply:
         """Counters of one consumer."""
         return self._credited(self._consumers.known(name))
 
@@ -211,14 +212,13 @@ class StreamQueue:
         self._log.append(
             Stored(
                 message_id=self._next,
-                payload=command.payload,
-                message_format=command.message_format,
+                message=command.message,
                 origin=command.origin,
                 t_us=now_us,
             )
         )
         self._next += 1
-        self._octets += len(command.payload)
+        self._octets += command.message.size
         for name in self._selections:
             self._read_over(name)
         return [Confirm(publish=command.publish), *self._truncate(now_us)]
@@ -317,6 +317,7 @@ class StreamQueue:
         count = len(consumer.held(command.message_ids))
         for number in command.message_ids:
             del consumer.unsettled[number]
+        consumer.count_settled(count)
         return Count(count=count), []
 
     def _detach(self, command: DetachConsumer) -> tuple[Reply, list[Effect]]:
@@ -326,8 +327,8 @@ class StreamQueue:
         self._selections.pop(command.consumer, None)
         return Count(count=0), []
 
-    def _credited(self, consumer: Consumer) -> Credited:
-        return Credited(
+    def _credited(self, consumer: Consumer) -> CreditReply:
+        return CreditReply(
             delivery_count=consumer.delivery_count,
             link_credit=consumer.link_credit,
             available=self.available_to(consumer.name),

@@ -4,21 +4,20 @@ While the disk is busy with one batch everything that comes waits, and all of it
 one write, one fsync, and then every writer hears how far it has got. So throughput is what is in
 flight divided by the time of an fsync, whatever that time is (`ra_log_wal.erl`).
 
-The state machine knows no time: whoever owns it lets as much pass between `begin` and `finish` as
+The state machine knows no time: its owner lets as much pass between `begin` and `finish` as
 the disk needs. `disk` is what a crash leaves.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from .raft_log import Entry, RaftLog
+from msgspec import Struct
+
+from .raft import Entry, RaftLog
 
 MOST_IN_A_BATCH = 8192  # ra_log_wal.erl: wal_max_batch_size
-
-ENTRY_OCTETS = 28  # ra_log_wal.erl: a record's header
 
 
 class Record(NamedTuple):
@@ -29,8 +28,7 @@ class Record(NamedTuple):
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True, gc=False):
     """A writer's last entry in a batch that is on disk now."""
 
     writer: str
@@ -66,15 +64,6 @@ class WriteAheadLog:
     def busy(self) -> bool:
         """A batch has been written and is not yet safe."""
         return bool(self._batch)
-
-    @property
-    def octets(self) -> int:
-        """About how many octets that batch has: payloads, and a header for each entry."""
-        return sum(
-            ENTRY_OCTETS + len(getattr(getattr(entry.command, "command", None), "payload", b""))
-            for record in self._batch
-            for entry in record.entries
-        )
 
     def write(self, writer: str, entries: tuple[Entry, ...], generation: int) -> None:
         """Take entries; they wait for the next batch."""

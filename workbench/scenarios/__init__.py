@@ -1,9 +1,10 @@
 """Declared runs: parameters, acts, branches."""
 
+from .action import Action, ActionError
 from .asking import ASKING
 from .branches import Branches
 from .credit import CREDIT
-from .declare import Action, ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .handover import HANDOVER
 from .publishers import PUBLISHERS
 from .quorum import QUORUM

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from workbench.sim import Direction, Wire
 
-from .declare import ActionError, ActionSpec, Kind, Parameter
+from .action import ActionError
+from .declare import ActionSpec, Kind, Parameter
 from .world import World
 
 MAX_LATENCY_US = 60_000_000

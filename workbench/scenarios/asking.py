@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.amqp.credit import CreditPolicy, Manual, TopUpAtHalf
-from workbench.amqp.events import Event
+from workbench.amqp10.credit import CreditPolicy, Manual, TopUpAtHalf
+from workbench.amqp10.events import Event
+from workbench.peers import Consumer
 from workbench.peers.getter import Ending, Get, Getter
-from workbench.peers.scripted import ScriptedReceiver
 from workbench.presets import UINT_MAX
-from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
 
 from .acts import MAX_LATENCY_US, WIRE_ACTS
@@ -24,8 +23,7 @@ from .credit import (
     ACTS,
     MAX_MESSAGES,
     QUEUE,
-    connection_settings,
-    session_settings,
+    client_of,
 )
 from .declare import ActionSpec, Kind, Parameter, Scenario
 from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
@@ -50,7 +48,7 @@ def build(world: World) -> None:
     queue = world.broker.declare(QUEUE)
     size = world.number("message_bytes")
     ready = world.number("messages")
-    world.clock.call_soon(queue.fill, [world.message(size) for _ in range(ready)])
+    world.clock.call_soon(queue.fill, world.messages(size, ready))
     latency = world.number("latency_us")
     mode = world.text("mode")
 
@@ -63,46 +61,43 @@ def build(world: World) -> None:
         later = world.parameters["publish_at_us"]
         if isinstance(later, int):
             world.clock.call_later(later, _publish_one, world)
-        match mode:
-            case "get":
-                consumer.get()
-            case "get-with-timeout":
-                consumer.get(world.number("timeout_us"))
-            case "stop":
-                consumer.grant(world.number("n"))
+        if not consumer.attached:
+            return  # an act came first
+        if mode in (GET, GET_WITH_TIMEOUT) and consumer.may_get:
+            consumer.get(world.number("timeout_us") if mode == GET_WITH_TIMEOUT else None)
+        elif mode == STOP:
+            consumer.grant(world.number("n"))
 
     policy: CreditPolicy = TopUpAtHalf(world.number("n")) if mode == NOTIFY else Manual()
     consumer = _Receiver(
-        world.clock,
         address=QUEUE,
         policy=policy,
         processing_us=world.number("processing_us"),
         auto_settle=world.text("acknowledge") == "auto",
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=attached,
         stop_after=world.number("stop_after") if mode == STOP else None,
     )
     world.peers["consumer"] = consumer
-    world.connect(consumer, "c1", (latency, latency))
+    client = client_of(world, consumer, on_attached=attached)
+    world.connect(client, "c1", (latency, latency))
 
 
 class _Receiver(Getter):
     """A getter that stops its link when so many messages have come."""
 
-    def __init__(self, clock: VirtualClock, *, stop_after: int | None, **arguments: Any) -> None:
-        super().__init__(clock, **arguments)
+    def __init__(self, *, stop_after: int | None, **arguments: Any) -> None:
+        super().__init__(**arguments)
         self._stop_after = stop_after
 
-    def _handle(self, event: Event) -> None:
-        super()._handle(event)
+    def handle(self, event: Event) -> None:
+        """Stops the link when it is time."""
+        super().handle(event)
         if self._stop_after is not None and self.received >= self._stop_after:
             self._stop_after = None
             self.stop()
 
 
 def _publish_one(world: World) -> None:
-    world.broker.declare(QUEUE).publish(world.message(world.number("message_bytes")))
+    world.put_message(QUEUE)
 
 
 # -- reading a run --------------------------------------------------------------------------
@@ -203,24 +198,14 @@ def take(world: World, *, count: int) -> None:
     """
 
     def ask() -> None:
-        world.peers[RIVAL].link.grant(count, drain=True)
+        world.peers[RIVAL].grant(count, drain=True)
 
     if RIVAL in world.peers:
         ask()
         return
-    rival = ScriptedReceiver(
-        world.clock,
-        address=QUEUE,
-        name=RIVAL,
-        link_name=RIVAL,
-        auto_settle=True,
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=ask,
-    )
-    world.peers[RIVAL] = rival
+    rival = world.peers[RIVAL] = Consumer(RIVAL, QUEUE, auto_settle=True)
     latency = world.number("latency_us")
-    world.connect(rival, "c2", (latency, latency))
+    world.connect(client_of(world, rival, on_attached=ask), "c2", (latency, latency))
 
 
 GET_ACT = ActionSpec(

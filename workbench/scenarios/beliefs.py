@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from workbench import serial
-from workbench.amqp.flow import link_credit_snd
+from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
 
 from .link_model import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .declare import ActionError
+from .action import ActionError
 
 if TYPE_CHECKING:
     from .run import Run

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.broker.quorum_client import FifoClient
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
-from workbench.broker.quorum_port import QueuePort
-from workbench.queues import Enqueue
-from workbench.queues.quorum_commands import Handed, Logged, QuorumEffect, QuorumReply
+from workbench.queues import Enqueue, Message
+from workbench.queues.quorum_fifo import Handed, Logged, QuorumEffect, QuorumReply
 from workbench.sim import Tap, VirtualClock
 
 from .declare import ParameterError
@@ -56,7 +56,7 @@ class ConfirmingPublisher:
     """A publisher with one of the strategies, until it is stopped.
 
     Args:
-        port: to the queue; made with this publisher as its owner by `publish_for`.
+        client: of the queue; made with this publisher as its owner by `publish_for`.
         strategy: one of `STRATEGIES`.
         n: batch size, or the cap on unconfirmed.
         send_us: time that a message costs the publisher.
@@ -69,7 +69,7 @@ class ConfirmingPublisher:
             raise ParameterError(f"n is {n}; legal: 1 or more messages")
         if send_us < 0:
             raise ParameterError(f"send_us is {send_us}; legal: 0 or more")
-        self.port: QueuePort | None = None
+        self.client: FifoClient | None = None
         self.unconfirmed: dict[int, int] = {}
         self.latencies_us: list[int] = []
         self.most_unconfirmed = 0
@@ -96,11 +96,11 @@ class ConfirmingPublisher:
 
     def _send(self) -> None:
         self._sending = False
-        assert self.port is not None
-        self.unconfirmed[self.port.client.sent + 1] = self._clock.now_us
+        assert self.client is not None
+        self.unconfirmed[self.client.sent + 1] = self._clock.now_us
         self.most_unconfirmed = max(self.most_unconfirmed, len(self.unconfirmed))
         self._batch_left -= 1
-        self.port.send(Enqueue(payload=PAYLOAD))
+        self.client.send(Enqueue(message=Message(payload=PAYLOAD)))
         self.begin()
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
@@ -147,7 +147,7 @@ def publish_for(
     racing = []
     for number in range(publishers):
         publisher = ConfirmingPublisher(clock, strategy, n, send_us)
-        publisher.port = QueuePort(group, clock, f"p{number}", place=FRONT, owner=publisher)
+        publisher.client = FifoClient(group, clock, f"p{number}", place=FRONT, owner=publisher)
         publisher.begin()
         racing.append(publisher)
     while clock.next_us is not None and clock.next_us <= virtual_us:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.amqp.credit import (
+from workbench.amqp10.credit import (
     BatchThenWait,
     CreditPolicy,
     Manual,
@@ -12,12 +12,14 @@ from workbench.amqp.credit import (
     TopUp,
     TopUpAtHalf,
 )
-from workbench.amqp.settings import ConnectionSettings, SessionSettings
-from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
+from workbench.amqp10.settings import ConnectionSettings, SessionSettings
+from workbench.frontends import message_of
+from workbench.peers import Client, ClientLink, Consumer, Publisher
 from workbench.presets import UINT_MAX, Preset
 
+from .action import ActionError
 from .acts import WIRE_ACTS
-from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
 from .registry import register
 from .world import World
@@ -72,13 +74,23 @@ def session_settings(preset: Preset) -> SessionSettings:
     )
 
 
+def client_of(world: World, *links: ClientLink, **more: Any) -> Client:
+    """A client of ours with the preset's settings, named as its first link if it is not named."""
+    given = {
+        "name": links[0].name,
+        "settings": connection_settings(world.preset),
+        "session_settings": session_settings(world.preset),
+    }
+    return Client(world.clock, links, **{**given, **more})
+
+
 def build(world: World) -> None:
     """A queue with messages, a receiver that attaches, and perhaps a publisher."""
     queue = world.broker.declare(QUEUE)
     count, size = world.number("messages"), world.number("message_bytes")
     if too_much := _too_much(count, size):
         raise ParameterError(too_much)
-    world.clock.call_soon(queue.fill, [world.message(size) for _ in range(count)])
+    world.clock.call_soon(queue.fill, world.messages(size, count))
     latency = world.number("latency_us")
     waiting = {"consumer", "publisher"} if world.text("publisher") == VISIBLE else {"consumer"}
 
@@ -87,36 +99,29 @@ def build(world: World) -> None:
         if not waiting and world.start_seq is None:
             world.mark_start()
 
+    client: Any
     consumer: Any
     if world.text("client") == PROTON:
         from workbench.peers.proton_peer import ProtonPeer
 
         if world.text("policy") != MANUAL:
             raise ParameterError("Proton's receiver is driven by hand here; legal: policy manual")
-        consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
+        client = consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
     else:
-        consumer = ScriptedReceiver(
-            world.clock,
+        consumer = Consumer(
             address=QUEUE,
             policy=policy_named(world.text("policy"), world.number("n"), world.preset),
             processing_us=world.number("processing_us"),
             auto_settle=world.text("acknowledge") == "auto",
-            settings=connection_settings(world.preset),
-            session_settings=session_settings(world.preset),
-            on_attached=lambda: attached("consumer"),
         )
+        client = client_of(world, consumer, on_attached=lambda: attached("consumer"))
     world.peers["consumer"] = consumer
-    world.connect(consumer, "c1", (latency, latency))
+    world.connect(client, "c1", (latency, latency))
     if world.text("publisher") == VISIBLE:
-        publisher = ScriptedSender(
-            world.clock,
-            address=QUEUE,
-            settings=connection_settings(world.preset),
-            session_settings=session_settings(world.preset),
-            on_attached=lambda: attached("publisher"),
-        )
+        publisher = Publisher(address=QUEUE)
         world.peers["publisher"] = publisher
-        world.connect(publisher, "c2", (latency, latency))
+        other = client_of(world, publisher, on_attached=lambda: attached("publisher"))
+        world.connect(other, "c2", (latency, latency))
 
 
 def _too_much(count: int, size: int) -> str | None:
@@ -188,7 +193,7 @@ def publish(world: World, *, count: int) -> None:
         return
     queue = world.broker.declare(QUEUE)
     for payload in payloads:
-        queue.publish(payload)
+        queue.publish(message_of(payload))
 
 
 def acknowledge(world: World, *, count: int | None, outcome: str) -> None:

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.amqp10.errors import LocalProtocolError
 from workbench.presets import Preset
+from workbench.queues import QueueError
+from workbench.sim import WireError
 
-if TYPE_CHECKING:
-    from .world import World
-
-Value = int | bool | str | None
+from .action import ActionError, Value
+from .world import World
 
 
 class ParameterError(ValueError):
     """A parameter's value is not legal; the text names the legal range."""
-
-
-class ActionError(Exception):
-    """A learner's act is not legal now; nothing has changed. The text says what would be legal."""
 
 
 class Kind(Enum):
@@ -184,6 +181,18 @@ class ActionSpec:
         except ParameterError as error:
             raise ActionError(str(error)) from None
 
+    def do(self, world: World, arguments: Mapping[str, Value]) -> None:
+        """Do it in a world.
+
+        Raises:
+            ActionError: if the wire, the protocol or the queue refuses it.
+        """
+        try:
+            self.apply(world, **arguments)
+        except (WireError, LocalProtocolError, QueueError) as error:
+            raise ActionError(str(error)) from error
+        world.done.append(self.name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
@@ -237,23 +246,3 @@ class Scenario:
                 return spec
         listed = ", ".join(spec.name for spec in self.actions) or "none"
         raise ActionError(f"{self.name} has no act {_shown(name)}; there are: {listed}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """A learner's act, as a value: part of what a run is a function of.
-
-    Attributes:
-        after_seq: the act happens when the clock event that made this row is complete; -1 is
-            before the first row.
-    """
-
-    after_seq: int
-    name: str
-    arguments: Mapping[str, Value] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        listed = ", ".join(
-            f"{name}={value}" for name, value in self.arguments.items() if value is not None
-        )
-        return f"{self.name}({listed})"

@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from workbench.amqp.messaging import Header, decode_message
-from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingReceiver
+from workbench.amqp10.messaging import Header, decode_message
+from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingConsumer
 from workbench.presets import UINT_MAX
 
+from .action import ActionError
 from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import MAX_MESSAGES, QUEUE, connection_settings, session_settings
-from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .credit import MAX_MESSAGES, QUEUE, client_of
+from .declare import ActionSpec, Kind, Parameter, Scenario
 from .parameters import LATENCY_US
 from .registry import register
 from .run import Run
@@ -44,7 +45,7 @@ def build(world: World) -> None:
     """A queue with messages, and consumers that attach one after the other."""
     queue = world.broker.declare(QUEUE, single_active_consumer=True)
     size, latency = world.number("message_bytes"), world.number("latency_us")
-    ready = [world.message(size) for _ in range(world.number("messages"))]
+    ready = world.messages(size, world.number("messages"))
     world.clock.call_soon(queue.fill, ready)
     names = NAMES[: world.number("consumers")]
 
@@ -60,20 +61,16 @@ def build(world: World) -> None:
                 world.mark_start()
                 world.clock.call_soon(grant_all)
 
-        consumer = LeavingReceiver(
-            world.clock,
-            address=QUEUE,
-            name=name,
-            link_name=name,
+        consumer = LeavingConsumer(
+            name,
+            QUEUE,
             processing_us=world.number("processing_us"),
-            settings=connection_settings(world.preset),
-            session_settings=session_settings(world.preset),
-            on_attached=attached,
             leave_after=world.number("leave_after") if leaves else None,
             way=way,
         )
         world.peers[name] = consumer
-        world.connect(consumer, f"c{place + 1}", (latency, latency))
+        client = client_of(world, consumer, on_attached=attached)
+        world.connect(client, f"c{place + 1}", (latency, latency))
 
     def grant_all() -> None:
         credit = world.number("link_credit")
@@ -142,9 +139,9 @@ def _marked(payload: bytes) -> bool:
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _consumer(world: World, name: str) -> LeavingReceiver:
+def _consumer(world: World, name: str) -> LeavingConsumer:
     consumer = world.peers.get(name)
-    if not isinstance(consumer, LeavingReceiver):
+    if not isinstance(consumer, LeavingConsumer):
         raise ActionError(f"there is no consumer {name!r}; there are: {', '.join(world.peers)}")
     if not consumer.attached:
         still = ", ".join(one for one, there in world.peers.items() if there.attached) or "none"
@@ -161,7 +158,7 @@ def _none_attached(world: World) -> str | None:
 def publish(world: World, *, count: int) -> None:
     """Messages come into the queue."""
     for _ in range(count):
-        world.broker.declare(QUEUE).publish(world.message(world.number("message_bytes")))
+        world.put_message(QUEUE)
 
 
 def acknowledge(world: World, *, consumer: str, count: int | None) -> None:

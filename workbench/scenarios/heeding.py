@@ -8,18 +8,17 @@ here: a message is as many octets as are said, and everything else is left out.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
+from functools import partial
 
-from workbench.broker.credit_flow import INITIAL, MORE_AFTER, CreditFlow, Grant
+from workbench.broker.quorum_client import SOFT_LIMIT, FifoClient
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
-from workbench.broker.quorum_group import QuorumGroup
 from workbench.broker.quorum_node import SyncTime
-from workbench.broker.quorum_port import QueuePort
-from workbench.queues import Enqueue
-from workbench.queues.quorum_client import SOFT_LIMIT
-from workbench.queues.quorum_commands import Handed, Logged, QuorumEffect, QuorumReply
+from workbench.broker.raft_group import RaftGroup
+from workbench.queues import Enqueue, Message
+from workbench.queues.quorum_fifo import Handed, Logged, QuorumEffect, QuorumReply
 from workbench.sim import Actor, NoTap, Tap, VirtualClock
+from workbench.sim.credit_flow import INITIAL, MORE_AFTER, CreditFlow
 
 from .declare import ParameterError
 
@@ -89,7 +88,7 @@ class HeedingConnection:
     def __init__(
         self,
         clock: VirtualClock,
-        group: QuorumGroup,
+        group: RaftGroup,
         *,
         name: str = "c1",
         count: int,
@@ -106,25 +105,36 @@ class HeedingConnection:
         self.most_inside = 0
         self.slow_with: int | None = None
         self.costs = costs or Costs()
-        self.reader = CreditFlow(initial=initial, more_after=more_after)
-        self.channel = CreditFlow(initial=initial, more_after=more_after)
         self._clock = clock
         self._tap = tap or NoTap()
-        self._socket: deque[bytes] = deque()
-        self._reading = False
         self._sending = False
         self._held = False  # TCP takes no more
         self._sent = 0
-        self._work: Actor[bytes] = Actor(
-            clock, f"{CHANNEL}:{name}", service_us=self.costs.publish_us, handle=self._publish
+        flow = partial(CreditFlow, initial=initial, more_after=more_after)
+        # Its mailbox is the socket.
+        self.reader: Actor[bytes] = Actor(
+            clock,
+            f"{READER}:{name}",
+            service_us=self.costs.read_us,
+            handle=self._read,
+            flow=flow(),
+            owns_socket=True,
+            blocking=self._reader_blocked,
         )
-        self.port = QueuePort(group, clock, name, place=FRONT, owner=self, soft_limit=soft_limit)
+        self.channel: Actor[bytes] = Actor(
+            clock,
+            f"{CHANNEL}:{name}",
+            service_us=self.costs.publish_us,
+            handle=self._publish,
+            flow=flow(),
+        )
+        self.client = FifoClient(group, clock, name, place=FRONT, owner=self, soft_limit=soft_limit)
         clock.call_soon(self._send)
 
     @property
     def window(self) -> int:
         """Octets that TCP would still take."""
-        return self.costs.socket_octets - len(self._socket) * self.costs.octets
+        return self.costs.socket_octets - self.reader.depth * self.costs.octets
 
     @property
     def inside(self) -> int:
@@ -134,7 +144,7 @@ class HeedingConnection:
     @property
     def mailbox(self) -> int:
         """Messages that wait for the channel."""
-        return self._work.depth
+        return self.channel.depth
 
     # -- the client, and its socket -----------------------------------------------------------
 
@@ -148,8 +158,7 @@ class HeedingConnection:
                 return
             self.left -= 1
             self._sent += 1
-            self._socket.append(b"%s %d" % (self.name.encode(), self._sent))
-            self._read_on()
+            self.reader.post(b"%s %d" % (self.name.encode(), self._sent))
             if self.costs.pace_us:
                 self._sending = True
                 self._clock.call_later(self.costs.pace_us, self._send)
@@ -157,41 +166,23 @@ class HeedingConnection:
 
     # -- the reader -----------------------------------------------------------------------------
 
-    def _read_on(self) -> None:
-        """Read the next message, if nothing is in the way."""
-        if self._socket and not self._reading and not self.reader.blocked:
-            self._reading = True
-            self._clock.call_later(self.costs.read_us, self._take)
-
-    def _take(self) -> None:
-        self._reading = False
-        message = self._socket.popleft()
+    def _read(self, message: bytes) -> None:
         self.read += 1
         self.most_inside = max(self.most_inside, self.inside)
-        self.reader.send(CHANNEL)
-        if self.reader.blocked:
-            self._log("block", READER, "credit-flow")
-        self._work.post(message)
+        self.reader.send(self.channel, message)
         if self._held:
             self._held = False
             self._log("unblock", "client", "tcp")
             if not self._sending:
                 self._clock.call_soon(self._send)
-        self._read_on()
+
+    def _reader_blocked(self, blocked: bool) -> None:
+        self._log("block" if blocked else "unblock", READER, "credit-flow")
 
     # -- the channel ----------------------------------------------------------------------------
 
     def _publish(self, message: bytes) -> None:
-        self._grant(self.channel.handled(READER))
-        self.port.send(Enqueue(payload=message))
-
-    def _grant(self, grants: list[Grant]) -> None:
-        for grant in grants:
-            was = self.reader.blocked
-            self.reader.granted(CHANNEL, grant.credit)
-            if was and not self.reader.blocked:
-                self._log("unblock", READER, "credit-flow")
-            self._read_on()
+        self.client.send(Enqueue(message=Message(payload=message)))
 
     # -- said by the queue ------------------------------------------------------------------------
 
@@ -203,7 +194,7 @@ class HeedingConnection:
                 self.slow_with = pending
             self.channel.block(QUEUE)
         else:
-            self._grant(self.channel.unblock(QUEUE))
+            self.channel.unblock(QUEUE)
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
         """A message is confirmed."""

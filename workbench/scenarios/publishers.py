@@ -9,14 +9,16 @@ release, set_latency.
 
 from __future__ import annotations
 
-from workbench.amqp.sender import SenderLink
-from workbench.peers.many_publishers import ManyLinksPublisher
+from workbench.amqp10.credit import Manual, TopUpAtHalf
+from workbench.broker.queue_process import LocalQueueProcess
+from workbench.peers import ClientLink, Consumer, Publisher
 from workbench.presets import INT_MAX
 
+from .action import ActionError
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
-from .credit import connection_settings, session_settings
-from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .credit import client_of
+from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
 from .registry import register
 from .world import World
@@ -27,6 +29,7 @@ MAX_PUBLISH = 20_000
 SOURCE = "source"
 ALL = "all"
 LATER = "later"
+CONSUMER = "consumer"
 QUEUES = tuple(f"q{number}" for number in range(1, MAX_QUEUES + 1))
 US_PER_S = 1_000_000
 
@@ -57,25 +60,16 @@ def address(name: str) -> str:
     return f"/queues/{name}"
 
 
-def build(world: World) -> None:
-    """Queues, one client with a link to each, and perhaps a queue that it consumes from."""
-    names = QUEUES[: world.number("queues")]
-    size, latency = world.number("message_bytes"), world.number("latency_us")
-    for name, service_us in zip(
-        names, service_times(world.text("service_us"), len(names)), strict=True
-    ):
-        world.broker.declare(name).enqueue_us = service_us
-    consumes = bool(world.parameters["consumer"])
-    if consumes:
-        source = world.broker.declare(SOURCE)
-        ready = [world.message(size) for _ in range(world.number("ready"))]
-        world.clock.call_soon(source.fill, ready)
+def publisher(world: World, name: str, queue: str) -> Publisher:
+    """A publisher over `c1` to a queue; a row tells of messages that have to wait."""
 
-    def handed_over(link: SenderLink, count: int) -> None:
+    def waiting(handed: Publisher, count: int) -> None:
+        link = handed.link
+        assert link is not None
         world.tap.internal(
             t_us=world.clock.now_us,
             event="publish",
-            vantage=client.vantage,
+            vantage=handed.vantage,
             connection="c1",
             session=link.session.ordinal,
             link=link.name,
@@ -85,21 +79,34 @@ def build(world: World) -> None:
             extra={"count": count},
         )
 
+    settled = bool(world.parameters["settled"])
+    return Publisher(name, address(queue), settled=settled, on_waiting=waiting)
+
+
+def build(world: World) -> None:
+    """Queues, one client with a link to each, and perhaps a queue that it consumes from."""
+    names = QUEUES[: world.number("queues")]
+    size, latency = world.number("message_bytes"), world.number("latency_us")
+    for name, service_us in zip(
+        names, service_times(world.text("service_us"), len(names)), strict=True
+    ):
+        slow(world, queue=name, service_us=service_us)
+    consumes = bool(world.parameters["consumer"])
+    if consumes:
+        source = world.broker.declare(SOURCE)
+        ready = world.messages(size, world.number("ready"))
+        world.clock.call_soon(source.fill, ready)
+
     def attached() -> None:
         if world.start_seq is None:
             world.mark_start()
 
-    client = ManyLinksPublisher(
-        world.clock,
-        addresses={name: address(name) for name in names},
-        settled=bool(world.parameters["settled"]),
-        source=address(SOURCE) if consumes else None,
-        keep_credit=world.number("consumer_credit"),
-        handed_over=handed_over,
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=attached,
-    )
+    links: list[ClientLink] = [publisher(world, name, name) for name in names]
+    if consumes:
+        credit = world.number("consumer_credit")
+        policy = TopUpAtHalf(credit) if credit else Manual()
+        links.append(Consumer(CONSUMER, address(SOURCE), policy=policy, auto_settle=True))
+    client = client_of(world, *links, name="app", on_attached=attached)
     world.peers["client"] = client
     capacity = world.number("socket_octets") or None
     world.connect(client, "c1", (latency, latency), capacity)
@@ -124,7 +131,7 @@ def _no_consumer(world: World) -> str | None:
 
 
 def _opened(world: World) -> str | None:
-    if LATER in world.peers["client"].publications or "open_session" in world.done:
+    if LATER in world.peers["client"].publishers or "open_session" in world.done:
         return "the second session is there already; legal now: publish(queue=later)"
     return _not_attached(world)
 
@@ -139,17 +146,19 @@ def _queue(world: World, name: str) -> str:
 def publish(world: World, *, queue: str, count: int, rate: int | None) -> None:
     """Messages for one link, or for each of them."""
     client = world.peers["client"]
-    names = list(client.publications) if queue == ALL else [queue]
+    names = list(client.publishers) if queue == ALL else [queue]
     per_second = world.number("rate") if rate is None else rate
     every_us = max(1, US_PER_S // per_second) if per_second else 0
     for name in names:
         payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-        client.publish(name, payloads, every_us)
+        client.publisher(name).publish(payloads, every_us)
 
 
 def slow(world: World, *, queue: str, service_us: int) -> None:
     """From now on this queue needs so long for a message."""
-    world.broker.declare(_queue(world, queue)).enqueue_us = service_us
+    process = world.broker.declare(_queue(world, queue))
+    assert isinstance(process, LocalQueueProcess)
+    process.enqueue_us = service_us
 
 
 def set_max_link_credit(world: World, *, link_credit: int) -> None:
@@ -234,7 +243,9 @@ ACTS = (
             ),
         ),
         legal=_no_consumer,
-        apply=lambda world, *, link_credit: world.peers["client"].grant(link_credit),
+        apply=lambda world, *, link_credit: (
+            world.peers["client"].consumer(CONSUMER).grant(link_credit)
+        ),
     ),
     ActionSpec(
         name="set_max_link_credit",
@@ -255,7 +266,9 @@ ACTS = (
         name="open_session",
         doc="begin a second session on the connection, with a link `later` to the first queue",
         legal=_opened,
-        apply=lambda world: world.peers["client"].open_session(LATER, address(QUEUES[0])),
+        apply=lambda world: world.peers["client"].begin_session(
+            [publisher(world, LATER, QUEUES[0])]
+        ),
     ),
     *WIRE_ACTS,
 )

@@ -8,16 +8,17 @@ Acts: publish, slow_disk, slow_way, cut, heal, crash, restart, hold, release, se
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from workbench.broker.quorum_cluster import FRONT, REPLICAS, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
-from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
+from workbench.peers import Consumer, Publisher
 from workbench.queues import QueueArguments
 
+from .action import ActionError
 from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import MANUAL, MAX_MESSAGES, QUEUE, connection_settings, policy_named, session_settings
-from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .credit import MAX_MESSAGES, QUEUE, client_of
+from .declare import ActionSpec, Kind, Parameter, Scenario
 from .registry import register
 from .world import World
 
@@ -48,25 +49,13 @@ def build(world: World) -> None:
         if "consumer" in world.peers:
             world.clock.call_soon(world.peers["consumer"].grant, world.number("link_credit"))
 
-    terms: dict[str, Any] = {
-        "settings": connection_settings(world.preset),
-        "session_settings": session_settings(world.preset),
-    }
-    publisher = ScriptedSender(
-        world.clock, address=QUEUE, on_attached=lambda: attached("publisher"), **terms
-    )
+    publisher = Publisher(address=QUEUE)
     world.peers["publisher"] = publisher
-    world.connect(publisher, "c1", (latency, latency))
     if world.number("link_credit"):
-        consumer = ScriptedReceiver(
-            world.clock,
-            address=QUEUE,
-            policy=policy_named(MANUAL, 1, world.preset),
-            on_attached=lambda: attached("consumer"),
-            **terms,
-        )
-        world.peers["consumer"] = consumer
-        world.connect(consumer, "c2", (latency, latency))
+        world.peers["consumer"] = Consumer(address=QUEUE)
+    for number, (role, link) in enumerate(world.peers.items(), start=1):
+        client = client_of(world, link, on_attached=partial(attached, role))
+        world.connect(client, f"c{number}", (latency, latency))
 
 
 def cluster_of(world: World) -> QuorumCluster:
@@ -136,7 +125,7 @@ def heal(world: World, *, a: str | None, b: str | None) -> None:
     if a is not None and b is not None:
         cluster.heal(a, b)
         return
-    cuts = [ends for ends in cluster.links.cuts() if a is None or a in ends]
+    cuts = [ends for ends in cluster.network.cuts() if a is None or a in ends]
     if not cuts:
         raise ActionError("no such way is cut; legal now: cut")
     for one, other in cuts:

@@ -17,14 +17,11 @@ from workbench.broker.quorum_cluster import FRONT
 from workbench.broker.quorum_node import SyncTime
 from workbench.queues.draws import SeededDraws
 from workbench.queues.quorum_fifo import QuorumFifo
-from workbench.queues.raft import ENTRIES_PER_APPEND
-from workbench.queues.raft_log import Entry, RaftLog
+from workbench.queues.raft import ENTRIES_PER_APPEND, PRE_VOTE, RIGHT, Entry, RaftLog, RaftRules
 from workbench.queues.raft_referee import InvariantBrokenError, Referee
-from workbench.queues.raft_rules import RIGHT, RaftRules
-from workbench.queues.raft_vote import PRE_VOTE
 from workbench.sim import Tap, VirtualClock
 
-from .quorum_chaos_clients import PortClients
+from .quorum_chaos_clients import QueueClients
 from .quorum_chaos_links import PRESET, QUEUE, LinkClients
 from .world import World
 
@@ -127,7 +124,7 @@ class Chaos:
             log = member.replica.log
             self.referee.appended(node, log, log.entries())
             self.referee.committed_up_to(node, log, member.replica.term, member.replica.commit)
-        self.clients = over or PortClients(self.group, clock, messages, draws, broken)
+        self.clients = over or QueueClients(self.group, clock, messages, draws, broken)
         self._stage = ""
         plan(pick)
 
@@ -173,7 +170,7 @@ class Chaos:
         nodes = self.group.nodes
         for at, node in enumerate(nodes):
             for other in nodes[at + 1 :]:
-                self.cluster.links.set_latency(node, other, self._way_us)
+                self.cluster.network.set_latency(node, other, self._way_us)
         self.clock.call_at(pick(100_000, 200_000), self._eight_cut)
         self.clock.call_at(12_000_000, self._mend)
 
@@ -208,7 +205,7 @@ class Chaos:
 
     def _eight_back(self) -> None:
         self._crash(self._other, 0, 20_000_000)
-        for a, b in self.cluster.links.cuts():
+        for a, b in self.cluster.network.cuts():
             self.cluster.heal(a, b)
         for node in self._two:
             self.clock.call_later(self._near(1), self._restart, node)
@@ -233,7 +230,7 @@ class Chaos:
     def _forgotten_begin(self) -> None:
         for node in self.group.nodes:
             self._restart(node)
-        for a, b in self.cluster.links.cuts():
+        for a, b in self.cluster.network.cuts():
             self.cluster.heal(a, b)
         leader = self.group.leader
         if leader is None:
@@ -326,7 +323,7 @@ class Chaos:
         others = [other for other in (*nodes, FRONT) if other != node]
         if which % 3 == 0:
             others = others[:1]  # one way only
-        cut = [other for other in others if not self.cluster.links.is_cut(node, other)]
+        cut = [other for other in others if not self.cluster.network.is_cut(node, other)]
         if not cut:
             return
         self._note("cut")
@@ -337,14 +334,14 @@ class Chaos:
     def _cut_clients(self, for_us: int) -> None:
         """The clients and the leader lose their way to each other."""
         node = self.group.leader
-        if node is not None and not self.cluster.links.is_cut(node, FRONT):
+        if node is not None and not self.cluster.network.is_cut(node, FRONT):
             self._note("cut")
             self.cluster.cut(node, FRONT)
             self.clock.call_later(for_us, self._heal, node, [FRONT])
 
     def _heal(self, node: str, others: list[str]) -> None:
         for other in others:
-            if self.cluster.links.is_cut(node, other):
+            if self.cluster.network.is_cut(node, other):
                 self.cluster.heal(node, other)
 
     def _slow_disk(self, which: int, fsync_us: int, for_us: int) -> None:
@@ -365,7 +362,7 @@ class Chaos:
         for node in self.group.nodes:
             self._restart(node)
             self.cluster.set_fsync(node, self.cluster.fsync)
-        for a, b in self.cluster.links.cuts():
+        for a, b in self.cluster.network.cuts():
             self.cluster.heal(a, b)
         self.clients.calm()
         self.clock.call_later(CALM_US, self.clients.finish)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workbench.broker.quorum_client import FifoClient
 from workbench.broker.quorum_cluster import FRONT
-from workbench.broker.quorum_group import QuorumGroup
-from workbench.broker.quorum_port import QueuePort
-from workbench.queues import Checkout, Credit, Enqueue, Release, Settle
+from workbench.broker.raft_group import RaftGroup
+from workbench.queues import Checkout, Credit, Enqueue, Message, Release, Settle
 from workbench.queues.draws import Draws
-from workbench.queues.quorum_commands import Answered, Handed, Logged, QuorumEffect, QuorumReply
+from workbench.queues.quorum_fifo import Answered, Handed, Logged, QuorumEffect, QuorumReply
 from workbench.queues.raft_referee import NOTHING_CONFIRMED_LOST, ONCE, ORDER, RETURNS
 from workbench.sim import VirtualClock
 
@@ -23,7 +23,7 @@ class Publisher:
     """Sends numbered messages, never more than `cap` unconfirmed."""
 
     def __init__(
-        self, group: QuorumGroup, clock: VirtualClock, name: str, count: int, cap: int, pace_us: int
+        self, group: RaftGroup, clock: VirtualClock, name: str, count: int, cap: int, pace_us: int
     ) -> None:
         self.name = name
         self.sent = 0
@@ -34,13 +34,13 @@ class Publisher:
         self._pace_us = pace_us
         self._clock = clock
         self._waits = False
-        self.port = QueuePort(group, clock, name, place=FRONT, owner=self)
+        self.client = FifoClient(group, clock, name, place=FRONT, owner=self)
         clock.call_soon(self._go_on)
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
         """A message is confirmed."""
         assert isinstance(logged.command, Enqueue)
-        self.confirmed.add(logged.command.payload)
+        self.confirmed.add(logged.command.message.payload)
         if not self._waits:
             self._go_on()
 
@@ -59,7 +59,8 @@ class Publisher:
         while self._left and self.sent - len(self.confirmed) < self._cap:
             self.sent += 1
             self._left -= 1
-            self.port.send(Enqueue(payload=b"%s %d" % (self.name.encode(), self.sent)))
+            payload = b"%s %d" % (self.name.encode(), self.sent)
+            self.client.send(Enqueue(message=Message(payload=payload)))
         if self._left and not self._waits and self._pace_us:
             self._waits = True
             self._clock.call_later(self._pace_us, self._go_on)
@@ -68,7 +69,7 @@ class Publisher:
 class Consumer:
     """Takes messages, settles them in twos and threes, gives each fifth back, two at a time."""
 
-    def __init__(self, group: QuorumGroup, clock: VirtualClock, broken: Broken) -> None:
+    def __init__(self, group: RaftGroup, clock: VirtualClock, broken: Broken) -> None:
         self.first: list[bytes] = []  # payloads in the order in which they first came
         self.given_back: list[bytes] = []
         self.again: list[bytes] = []
@@ -79,9 +80,9 @@ class Consumer:
         self._clock = clock
         self._wanted = 0
         self._counted = 0
-        self.port = QueuePort(group, clock, CONSUMER, place=FRONT, owner=self)
-        self.port.consume(CONSUMER)
-        self.port.send(Checkout(consumer=CONSUMER))
+        self.client = FifoClient(group, clock, CONSUMER, place=FRONT, owner=self)
+        self.client.consume(CONSUMER)
+        self.client.send(Checkout(consumer=CONSUMER))
         self._grant()
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
@@ -120,7 +121,7 @@ class Consumer:
 
     def _give_back(self) -> None:
         back, self._back = tuple(self._back), []
-        self.port.send(Release(consumer=CONSUMER, message_ids=back))
+        self.client.send(Release(consumer=CONSUMER, message_ids=back))
 
     def finish(self) -> None:
         """Give back and settle what it holds."""
@@ -132,17 +133,17 @@ class Consumer:
         """Settle what it holds."""
         if self._hold:
             held, self._hold = tuple(self._hold), []
-            self.port.send(Settle(consumer=CONSUMER, message_ids=held))
+            self.client.send(Settle(consumer=CONSUMER, message_ids=held))
         if self._counted >= self._wanted // 2:
             self._grant()
 
     def _grant(self) -> None:
         self._counted, self._wanted = 0, 20
         at = len(self.numbers)
-        self.port.send(Credit(consumer=CONSUMER, delivery_count=at, link_credit=self._wanted))
+        self.client.send(Credit(consumer=CONSUMER, delivery_count=at, link_credit=self._wanted))
 
 
-class PortClients:
+class QueueClients:
     """All clients of one run: two publishers and a consumer.
 
     Args:
@@ -154,7 +155,7 @@ class PortClients:
     """
 
     def __init__(
-        self, group: QuorumGroup, clock: VirtualClock, messages: int, draws: Draws, broken: Broken
+        self, group: RaftGroup, clock: VirtualClock, messages: int, draws: Draws, broken: Broken
     ) -> None:
         pick = draws.randrange
         self._group = group
@@ -168,13 +169,13 @@ class PortClients:
     @property
     def sent(self) -> int:
         """Commands that went to the queue."""
-        ports = (self.consumer.port, *(publisher.port for publisher in self.publishers))
-        return sum(port.client.sent for port in ports)
+        clients = (self.consumer.client, *(publisher.client for publisher in self.publishers))
+        return sum(client.sent for client in clients)
 
     @property
     def resent(self) -> int:
         """How many of the publishers' went again."""
-        return sum(publisher.port.client.resent for publisher in self.publishers)
+        return sum(publisher.client.resent for publisher in self.publishers)
 
     def busy(self) -> None:
         """Something is to go wrong soon: they are busy anyway."""

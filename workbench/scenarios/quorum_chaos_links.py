@@ -8,17 +8,18 @@ is full. What dies goes to a classic queue. A book is kept of what each message 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from workbench import presets
-from workbench.amqp.events import DeliveriesUpdated, DeliveryReceived, Event, FlowReceived
-from workbench.amqp.messaging import Accepted, Data, encode_message
-from workbench.amqp.performatives import SenderSettleMode
-from workbench.amqp.values import Symbol
+from workbench.amqp10.credit import BatchThenWait
+from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
+from workbench.amqp10.messaging import Accepted, Data, encode_message
+from workbench.amqp10.performatives import SenderSettleMode
+from workbench.amqp10.sender import OutgoingDelivery, SenderLink
+from workbench.amqp10.values import Symbol
 from workbench.broker.quorum_process import QuorumProcess
-from workbench.broker.rabbit_consumer import ACTIVE, RabbitConsumerLink
-from workbench.peers.scripted import ScriptedReceiver, ScriptedSender
+from workbench.frontends.rabbit_outgoing_link import ACTIVE, RabbitOutgoingLink
+from workbench.peers import Client, ClientLink, Consumer, Publisher
 from workbench.queues import Purge, QueueArguments
 from workbench.queues.draws import Draws
 from workbench.queues.raft_referee import (
@@ -29,18 +30,17 @@ from workbench.queues.raft_referee import (
     STANDING,
 )
 
+from .quorum_chaos_clients import PUBLISHERS, Broken
 from .world import World
 
 QUEUE, DEAD = "q", "dead"
 # Small batches of credit between session and queue: there are more of them to go wrong.
 PRESET = replace(presets.get("rmq4.3"), max_queue_credit=16)
+SETTLED = {"snd_settle_mode": SenderSettleMode.SETTLED}
 WAY_US = 300
-PUBLISHERS = ("p1", "p2")
 CONSUMERS = ("c1", "c2", "c3")
 FULL_AT = 25
 OUTCOMES = ("accepted",) * 5 + ("released", "released", "modified", "rejected")
-
-Broken = Callable[[str, str], None]
 
 
 @dataclass(slots=True)
@@ -67,18 +67,23 @@ def body(payload: bytes) -> bytes:
     return found[1]
 
 
-class Publisher(ScriptedSender):
+class BurstPublisher(Publisher):
     """Publishes so many messages, a few at a time."""
 
     def __init__(self, world: World, book: Book, name: str, messages: int, draws: Draws) -> None:
-        super().__init__(world.clock, address=QUEUE, name=name, on_attached=self._next)
+        super().__init__(address=QUEUE)
         self.left = messages
         self._world = world
         self._book = book
         self._draws = draws
-        self._name = name.encode()
+        self._prefix = name.encode()
         self._messages = messages
         self._open: dict[int, bytes] = {}
+
+    def begin(self) -> None:
+        """Publishes the first burst."""
+        super().begin()
+        self._next()
 
     def burst(self) -> None:
         """Publish some messages, if there are more and the link is there."""
@@ -88,7 +93,7 @@ class Publisher(ScriptedSender):
         first = self._messages - self.left + 1
         self.left -= count
         self.publish(
-            encode_message([Data(b"<%s %d>" % (self._name, number))])
+            encode_message([Data(b"<%s %d>" % (self._prefix, number))])
             for number in range(first, first + count)
         )
 
@@ -97,22 +102,19 @@ class Publisher(ScriptedSender):
         if self.left:
             self._world.clock.call_later(self._draws.randrange(10_000, 300_000), self._next)
 
-    def _send_one(self) -> None:
-        before = self.sent
-        payload = self._backlog[0] if self._backlog else b""
-        super()._send_one()
-        if self.sent > before:
-            assert self.link is not None
-            self._open[next(reversed(self.link.unsettled))] = body(payload)
-            self._book.sent.add(body(payload))
+    def transmit(self, link: SenderLink, payload: bytes) -> OutgoingDelivery:
+        """Sends a message and keeps its name until it is settled."""
+        delivery = super().transmit(link, payload)
+        self._open[delivery.delivery_id] = body(payload)
+        self._book.sent.add(body(payload))
+        return delivery
 
-    def _handle(self, event: Event) -> None:
-        super()._handle(event)
-        if isinstance(event, DeliveriesUpdated) and event.settled:
-            for delivery in event.deliveries:
-                name = self._open.pop(delivery.delivery_id)
-                if isinstance(event.state, Accepted):
-                    self._book.confirmed.add(name)
+    def settled(self, delivery: OutgoingDelivery, state: object) -> None:
+        """Notes what is confirmed."""
+        super().settled(delivery, state)
+        name = self._open.pop(delivery.delivery_id)
+        if isinstance(state, Accepted):
+            self._book.confirmed.add(name)
 
     @property
     def unconfirmed(self) -> int:
@@ -120,30 +122,29 @@ class Publisher(ScriptedSender):
         return self.left + self.backlog + len(self._open)
 
 
-class Consumer(ScriptedReceiver):
+class FitfulConsumer(Consumer):
     """Does what is drawn, for as long as it is to; then takes all there is.
 
-    One that gets messages settled does not go away: what its session has by then would be nobody's.
+    One that gets messages settled does not go away: messages that its session still holds
+    would be lost.
     """
 
     def __init__(self, world: World, book: Book, name: str, draws: Draws, *, settled: bool) -> None:
-        super().__init__(
-            world.clock,
-            address=QUEUE,
-            name=name,
-            link_name=name,
-            link_terms={"snd_settle_mode": SenderSettleMode.SETTLED} if settled else None,
-            on_attached=self._come,
-        )
+        super().__init__(name, QUEUE, terms=SETTLED if settled else None)
         self.active: bool | None = None  # as the broker has told
         self._world = world
         self._book = book
         self._draws = draws
-        self._name = name
+        self._first_name = name
         self._times = 0
         self._away = False
         self._calm = False
         world.clock.call_later(100_000, self._act)
+
+    def begin(self) -> None:
+        """Makes its first grant."""
+        super().begin()
+        self.grant(self._draws.randrange(1, 40))
 
     def calm(self) -> None:
         """Nothing is drawn any more."""
@@ -176,7 +177,7 @@ class Consumer(ScriptedReceiver):
             self.drain()
         elif kind < 11:
             self._settle(draw(1, 9), OUTCOMES[draw(0, len(OUTCOMES))])
-        elif not self._terms:
+        elif not self.terms:
             self._away = True
             self.detach()
 
@@ -192,24 +193,21 @@ class Consumer(ScriptedReceiver):
         assert self.link is not None
         self._away = False
         self._times += 1
-        self.link_name = f"{self._name}-{self._times}"
+        self.name = f"{self._first_name}-{self._times}"
         self.active = None
-        self.link = self._attach(self.link.session)
+        self.attach(self.link.session)
 
-    def _come(self) -> None:
-        if not self._times:
-            self.grant(self._draws.randrange(1, 40))
-
-    def _handle(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
+        """Keeps the book."""
         if isinstance(event, DeliveryReceived):
             self._book.came(event.delivery.payload)
             if event.delivery.settled or self.auto_settle:
                 self._book.accepted.add(body(event.delivery.payload))
-        elif isinstance(event, FlowReceived) and event.link is self.link:
+        elif isinstance(event, FlowReceived):
             properties = event.frame.properties
             if isinstance(properties, dict) and ACTIVE in properties:
                 self.active = bool(properties[Symbol(ACTIVE)])
-        super()._handle(event)
+        super().handle(event)
 
 
 class LinkClients:
@@ -245,31 +243,26 @@ class LinkClients:
         world.broker.declare(DEAD)
         self.book = Book(broken)
         self.publishers = [
-            Publisher(world, self.book, name, messages, draws) for name in PUBLISHERS
+            BurstPublisher(world, self.book, name, messages, draws) for name in PUBLISHERS
         ]
         names = CONSUMERS[: draw(1, 4)]
         self.consumers = [
-            Consumer(world, self.book, name, draws, settled=draw(0, 4) == 0) for name in names
+            FitfulConsumer(world, self.book, name, draws, settled=draw(0, 4) == 0) for name in names
         ]
-        self._dead = ScriptedReceiver(
-            world.clock,
-            address=DEAD,
-            name=DEAD,
-            link_terms={"snd_settle_mode": SenderSettleMode.SETTLED},
-            on_attached=lambda: self._dead.grant(10_000),
-        )
-        for client in (*self.publishers, *self.consumers, self._dead):
-            world.connect(client, client.amqp.container_id, (WAY_US, WAY_US))
+        self._dead = Consumer(address=DEAD, policy=BatchThenWait(10_000), terms=SETTLED)
+        links: list[ClientLink] = [*self.publishers, *self.consumers, self._dead]
+        for name, link in zip((*PUBLISHERS, *names, DEAD), links, strict=True):
+            world.connect(Client(world.clock, [link], name=name), name, (WAY_US, WAY_US))
 
     @property
     def sent(self) -> int:
         """Commands that went to the queue."""
-        return self.queue.port.client.sent
+        return self.queue.client.sent
 
     @property
     def resent(self) -> int:
         """How many of them went again."""
-        return self.queue.port.client.resent
+        return self.queue.client.resent
 
     def _purge(self) -> None:
         self.book.before_purge |= self.book.sent
@@ -323,7 +316,7 @@ class LinkClients:
         hosts = {
             host.link.name: host
             for host in self.queue.links
-            if isinstance(host, RabbitConsumerLink)
+            if isinstance(host, RabbitOutgoingLink)
         }
         for consumer in self.consumers:
             link = consumer.link

@@ -17,16 +17,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from workbench.queues.raft import ENTRIES_PER_APPEND, Replica
-from workbench.queues.raft_log import Entry, RaftLog
-from workbench.queues.raft_messages import (
+from workbench.queues.raft import (
+    CANDIDATE,
+    ENTRIES_PER_APPEND,
+    LEADER,
+    PRE_VOTE,
+    RIGHT,
     AppendEntries,
     AppendReply,
     Committed,
     Effect,
+    Entry,
     Message,
     Persist,
     PreVoteReply,
+    RaftLog,
+    RaftRules,
+    Replica,
     Send,
     VoteReply,
     Write,
@@ -37,8 +44,6 @@ from workbench.queues.raft_referee import (
     LEADER_COMPLETENESS,
     LOG_MATCHING,
 )
-from workbench.queues.raft_rules import RIGHT, RaftRules
-from workbench.queues.raft_vote import CANDIDATE, LEADER, PRE_VOTE
 
 Frozen = tuple[Any, ...]  # a replica's fields
 ROUND = -2  # the place of `round` in them

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from workbench.queues.raft_vote import LEADER
+from workbench.queues.raft import LEADER
 from workbench.sim.explorer import Bounds, explore
 
 from .quorum_model import Cluster, Move, QuorumModel

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import InvariantBrokenError
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 from workbench.sim import VirtualClock
 
 from .quorum_chaos import MESSAGES, Chaos

@@ -6,8 +6,8 @@ invariant broken, and says which.
 
 from __future__ import annotations
 
+from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import InvariantBrokenError
-from workbench.queues.raft_rules import RIGHT, RULES_BROKEN
 
 from .declare import Kind, Parameter, Scenario
 from .quorum_chaos import MESSAGES, Chaos

@@ -15,14 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 
-from workbench.amqp.sender import SenderLink
-from workbench.amqp.settings import CreditOverrun
-from workbench.peers.many_links import ManyLinksReceiver
+from workbench.amqp10.sender import SenderLink
+from workbench.amqp10.settings import CreditOverrun
+from workbench.frontends import BrokerConnection
+from workbench.peers import Consumer
 from workbench.presets import UINT_MAX
 from workbench.sim import Direction, Flight
 
 from .acts import MAX_LATENCY_US
-from .credit import connection_settings, session_settings
+from .credit import client_of
 from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .link_model import (
     FLOW_ARRIVES,
@@ -95,15 +96,15 @@ def build(world: World) -> None:
     """An empty queue, a receiver, and gates that close as soon as the links are attached."""
     world.broker.declare(QUEUE)
     plans_of(world.text("grants"))
-    world.broker.credit_rule = _rule(world)
+    world.credit_rule = _rule(world)
     latency = world.number("latency_us")
     first, other = world.number("first_credit"), world.number("other_credit")
 
     def attached() -> None:
         if first:
-            consumer.receiver(LINK).grant(first)
+            client.consumer(LINK).grant(first)
         if other:
-            consumer.receiver(OTHER).grant(other)
+            client.consumer(OTHER).grant(other)
         # Both ends have the credit when the flows have arrived.
         world.clock.call_later(latency + 1, close_gates)
 
@@ -119,15 +120,10 @@ def build(world: World) -> None:
     if other:
         addresses[OTHER] = OTHER
         world.broker.declare(OTHER)
-    consumer = ManyLinksReceiver(
-        addresses=addresses,
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        link_terms={"credit_overrun": OVERRUN[world.text("overrun")]},
-        on_attached=attached,
-    )
-    world.peers["consumer"] = consumer
-    world.connect(consumer, "c1", (latency, latency))
+    terms = {"credit_overrun": OVERRUN[world.text("overrun")]}
+    links = [Consumer(name, address, terms=terms) for name, address in addresses.items()]
+    client = world.peers["consumer"] = client_of(world, *links, on_attached=attached)
+    world.connect(client, "c1", (latency, latency))
 
 
 def _rule(world: World) -> CreditRule | None:
@@ -230,7 +226,9 @@ def _no_transfer(link: SenderLink | None) -> str | None:
 
 
 def _sender_link(world: World, name: str) -> SenderLink | None:
-    for session in world.broker.connections["c1"].amqp.sessions:
+    connection = world.broker.connections["c1"]
+    assert isinstance(connection, BrokerConnection)
+    for session in connection.amqp.sessions:
         for link in session.links:
             if isinstance(link, SenderLink) and link.name == name:
                 return link
@@ -240,17 +238,17 @@ def _sender_link(world: World, name: str) -> SenderLink | None:
 def send_flow(world: World) -> None:
     """The receiver's next flow goes onto the wire."""
     plan = plans_of(world.text("grants"))[_issued(world)]
-    world.peers["consumer"].receiver(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
+    world.peers["consumer"].consumer(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
 
 
 def send_transfer(world: World) -> None:
     """One message comes into the queue, and the broker's link sends it."""
-    world.broker.declare(QUEUE).publish(world.message(world.number("message_bytes")))
+    world.put_message(QUEUE)
 
 
 def send_other(world: World) -> None:
     """One message comes into the other queue, and the broker's other link sends it."""
-    world.broker.declare(OTHER).publish(world.message(world.number("message_bytes")))
+    world.put_message(OTHER)
 
 
 def _waiting(world: World, direction: Direction) -> Flight | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from workbench.amqp.flow import UINT_MAX, link_credit_snd
+from workbench.amqp10.settings import UINT_MAX
+from workbench.serial import link_credit_snd
 
 CreditRule = Callable[[int, int, int, int], int]
 """(delivery-count of the flow, link-credit of the flow, own delivery-count, own link-credit) to the

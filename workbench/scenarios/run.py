@@ -19,7 +19,8 @@ from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
-from .declare import Action, ActionError, ActionSpec, ParameterError, Scenario, Value
+from .action import Action, ActionError, Value
+from .declare import ActionSpec, ParameterError, Scenario
 from .world import World
 
 MAX_ROWS = 100_000
@@ -221,7 +222,7 @@ class Run:
         if refusal is not None:
             raise ActionError(refusal)
         world.record_action(action)
-        world.apply(spec, arguments)
+        spec.do(world, arguments)
 
     def _apply_numbered(self, world: World, acts: list[Action], left: int) -> None:
         """Apply the last of several acts; if it is refused, the text says which it was."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .declare import ActionError
+from .action import ActionError
 from .link_model import LinkModel, LinkState
 from .race import ACT_OF_MOVE, RULE, YOURS
 from .rules import RULES, CreditRule

@@ -20,13 +20,19 @@ from workbench.trace.share import ShareCodeError, Shared, Value, decode, encode
 from workbench.trace.words import visible
 
 from . import registry
-from .declare import Action, ActionError, ParameterError, Scenario
+from .action import Action, ActionError
+from .declare import ParameterError, Scenario
 from .run import MAX_ROWS, Run
 from .run import run as play
 
-# Counts up when a change to the model lets runs go otherwise than before, so that an older code can
-# say why its run is not the same any more.
-MODEL_VERSION = 3
+# What each version of the model changed in the rows of runs; a new line raises the version, and an
+# older code then says why its run is not the same any more.
+CHANGED = {
+    2: "confirms wait in a session's mailbox among the frames (presets with a service time)",
+    3: "the rest of a message that was begun counts as something to send (column brake)",
+    4: "a session's mailbox is noted with each frame (two_senders)",
+}
+MODEL_VERSION = max(CHANGED)
 
 # So many acts that are refused are left out one by one; after that the others are left out at once.
 MOST_REFUSED = 10
@@ -343,9 +349,11 @@ class _Restoring:
         if now == shared.trace_hash:
             return True
         because = "nothing in the code tells why"
-        if shared.model != MODEL_VERSION:
+        if shared.model is not None and shared.model != MODEL_VERSION:
+            since = [what for version, what in CHANGED.items() if version > shared.model]
             because = (
-                f"it was made with version {shared.model} of the model, this is {MODEL_VERSION}"
+                f"it was made with version {shared.model} of the model, this is {MODEL_VERSION};"
+                f" since then: {'; '.join(since) or 'what this version does not know'}"
             )
         elif self.problems:
             because = "see the other lines"

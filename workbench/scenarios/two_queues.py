@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.amqp.events import Event, FlowReceived
-from workbench.peers.many_links import ManyLinksReceiver
+from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
+from workbench.peers import Client, Consumer
 from workbench.presets import UINT_MAX
 
+from .action import ActionError
 from .acts import WIRE_ACTS
 from .credit import MAX_MESSAGES, connection_settings, session_settings
-from .declare import ActionError, ActionSpec, Kind, Parameter, Scenario
+from .declare import ActionSpec, Kind, Parameter, Scenario
 from .parameters import LATENCY_US
 from .registry import register
 from .world import World
@@ -28,16 +29,16 @@ BY_HAND, EQUAL, PREFER = "by-hand", "equal", "prefer"
 POLICIES = (BY_HAND, EQUAL, PREFER)
 
 
-class Preferring(ManyLinksReceiver):
-    """Grants to its links by a policy.
+class Preferring(Client):
+    """A client that grants to its two links by a policy that looks at both.
 
     Args:
         policy: `equal`, `prefer` or `by-hand`.
         n: the credit that is kept up.
     """
 
-    def __init__(self, *, policy: str, n: int, **arguments: Any) -> None:
-        super().__init__(on_arrival=self._arrived, **arguments)
+    def __init__(self, *where: Any, policy: str, n: int, **arguments: Any) -> None:
+        super().__init__(*where, **arguments)
         self.policy = policy
         self.n = n
         self._asked = False  # an echo of the first link is under way
@@ -60,8 +61,8 @@ class Preferring(ManyLinksReceiver):
     # -- inside -------------------------------------------------------------------------------
 
     def _arrived(self, name: str) -> None:
-        link = self.links[name]
-        low = link.credit <= self.n // 2  # at half: the next grant overlaps with what still comes
+        link = self.consumers[name]
+        low = link.link_credit <= self.n // 2  # at half: the next grant overlaps with deliveries
         if self.policy == EQUAL and low:
             link.grant(self.n)
         elif self.policy == PREFER and name == FIRST:
@@ -71,10 +72,14 @@ class Preferring(ManyLinksReceiver):
         elif self.policy == PREFER and low and self._serves_second:
             link.grant(self.n)
 
-    def _handle(self, event: Event) -> None:
-        super()._handle(event)
-        first = self.links.get(FIRST)
-        if isinstance(event, FlowReceived) and event.link is first and self.policy == PREFER:
+    def handle(self, event: Event) -> None:
+        """Grants, where what has come is a reason to."""
+        super().handle(event)
+        if isinstance(event, DeliveryReceived):
+            self._arrived(event.link.name)
+        elif not isinstance(event, FlowReceived) or event.link is None:
+            return
+        elif event.link.name == FIRST and self.policy == PREFER:
             self._asked = False
             if event.frame.available == 0:
                 self._serves_second = True
@@ -82,8 +87,8 @@ class Preferring(ManyLinksReceiver):
 
     def _ask(self, link_credit: int | None) -> None:
         """Ask the first queue's link what is available, with a new grant or with the present."""
-        link = self.links[FIRST]
-        link.grant(link.credit if link_credit is None else link_credit, echo=True)
+        link = self.consumers[FIRST]
+        link.grant(link.link_credit if link_credit is None else link_credit, echo=True)
         self._asked = True
 
     def _hold_second(self) -> None:
@@ -92,8 +97,8 @@ class Preferring(ManyLinksReceiver):
         self._keep(SECOND, 0)
 
     def _keep(self, name: str, link_credit: int) -> None:
-        link = self.links[name]
-        if link.credit != link_credit:
+        link = self.consumers[name]
+        if link.link_credit != link_credit:
             link.grant(link_credit)
 
 
@@ -102,7 +107,7 @@ def build(world: World) -> None:
     size, latency = world.number("message_bytes"), world.number("latency_us")
     for name, parameter in ((FIRST, "messages_urgent"), (SECOND, "messages_bulk")):
         queue = world.broker.declare(name)
-        ready = [world.message(size) for _ in range(world.number(parameter))]
+        ready = world.messages(size, world.number(parameter))
         world.clock.call_soon(queue.fill, ready)
 
     def attached() -> None:
@@ -110,9 +115,11 @@ def build(world: World) -> None:
         world.clock.call_soon(consumer.begin)
 
     consumer = Preferring(
+        world.clock,
+        [Consumer(name, name) for name in QUEUES],
+        name="receiver",
         policy=world.text("policy"),
         n=world.number("n"),
-        addresses={FIRST: FIRST, SECOND: SECOND},
         settings=connection_settings(world.preset),
         session_settings=session_settings(world.preset),
         on_attached=attached,
@@ -133,15 +140,15 @@ def _not_attached(world: World) -> str | None:
 def publish(world: World, *, queue: str, count: int) -> None:
     """Messages come into a queue."""
     for _ in range(count):
-        world.broker.declare(queue).publish(world.message(world.number("message_bytes")))
+        world.put_message(queue)
 
 
 def acknowledge(world: World, *, queue: str) -> None:
     """Settle everything that came over one link; no credit comes of it."""
-    consumer = world.peers["consumer"]
-    if not consumer.receiver(queue).unsettled:
+    consumer = world.peers["consumer"].consumer(queue)
+    if not consumer.unsettled:
         raise ActionError(f"nothing of {queue} is unsettled; legal now: grant, publish")
-    consumer.acknowledge(queue)
+    consumer.acknowledge()
 
 
 _QUEUE = Parameter(name="queue", kind=Kind.TEXT, default=FIRST, choices=QUEUES, doc="which queue")
@@ -163,7 +170,7 @@ ACTS = (
         ),
         legal=_not_attached,
         apply=lambda world, *, link_credit, queue: (
-            world.peers["consumer"].receiver(queue).grant(link_credit)
+            world.peers["consumer"].consumer(queue).grant(link_credit)
         ),
     ),
     ActionSpec(
@@ -171,7 +178,7 @@ ACTS = (
         doc="set the credit of one link to 0 and ask for an echo",
         parameters=(_QUEUE,),
         legal=_not_attached,
-        apply=lambda world, *, queue: world.peers["consumer"].receiver(queue).stop_sender(),
+        apply=lambda world, *, queue: world.peers["consumer"].consumer(queue).stop(),
     ),
     ActionSpec(
         name="publish",

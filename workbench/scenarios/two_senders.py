@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.amqp.messaging import Data, encode_message
+from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
-from workbench.peers.flooding import FloodingPublisher
+from workbench.peers import AtOnce, Publisher
 from workbench.queues import QueueArguments
 
 from .acts import MAX_LATENCY_US
-from .credit import connection_settings, session_settings
+from .credit import client_of
 from .declare import Parameter, ParameterError, Scenario
 from .publishers import address
 from .quorum import MAX_FSYNC_US
@@ -28,7 +28,6 @@ AMQP_1_0 = "amqp-10"
 CLASSIC, QUORUM = "classic", "quorum"
 KINDS = (CLASSIC, QUORUM)
 LONGEST_MS = 60_000
-MAX_TRANSFER_NS = 1_000_000
 US_PER_MS = 1_000
 ARTICLE_MS = 10_000
 ARTICLE = {(AMQP_1_0, CLASSIC): 1_089_075, (AMQP_1_0, QUORUM): 148_580}
@@ -99,7 +98,6 @@ def build(world: World) -> None:
             " latency_us is 0: a client as fast as it may be would send without end at one instant;"
             f" legal: latency_us from 1, or a preset with session_us or session_ns, as {PRESET}"
         )
-    world.broker.prompt = True
     world.broker.make_cluster(1, fsync=SyncTime.constant(world.number("fsync_us")))
     world.broker.declare(queue_name(CLASSIC))
     world.broker.declare(queue_name(QUORUM), QueueArguments(queue_type=QUORUM), replicas=1)
@@ -114,16 +112,14 @@ def _amqp_10(world: World) -> None:
         world.clock.call_later(world.number("run_ms") * US_PER_MS, client.stop)
 
     size = world.number("message_bytes")
-    client = FloodingPublisher(
-        addresses={kind: address(queue_name(kind)) for kind in KINDS},
-        payload=encode_message([Data(PAYLOAD.ljust(size, b".")[:size])]),
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=attached,
-    )
+    message = encode_message([Data(PAYLOAD.ljust(size, b".")[:size])])
+    links = [
+        Publisher(kind, address(queue_name(kind)), settled=True, endless=message) for kind in KINDS
+    ]
+    client = client_of(world, *links, name="app", sending=AtOnce(), on_attached=attached)
     world.peers["client"] = client
     latency = world.number("latency_us")
-    world.connect(client, "c1", (latency, latency), prompt=True)
+    world.connect(client, "c1", (latency, latency))
 
 
 TWO_SENDERS = register(

@@ -6,16 +6,14 @@ waits for holds its own publisher alone. Acts: publish, slow_disk, hold, release
 
 from __future__ import annotations
 
-from workbench.amqp.sender import SenderLink
 from workbench.broker.quorum_cluster import REPLICAS
 from workbench.broker.quorum_node import SyncTime
-from workbench.peers.many_publishers import ManyLinksPublisher
 from workbench.queues import QueueArguments
 
 from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import connection_settings, session_settings
+from .credit import client_of
 from .declare import ActionSpec, Kind, Parameter, Scenario
-from .publishers import MAX_PUBLISH, US_PER_S, address
+from .publishers import MAX_PUBLISH, US_PER_S, publisher
 from .quorum import MAX_FSYNC_US, cluster_of
 from .registry import register
 from .world import World
@@ -32,31 +30,8 @@ def build(world: World) -> None:
     world.broker.declare(CLASSIC)
     world.broker.declare(QUORUM, QueueArguments(queue_type="quorum"), replicas=replicas)
 
-    def handed_over(link: SenderLink, count: int) -> None:
-        world.tap.internal(
-            t_us=world.clock.now_us,
-            event="publish",
-            vantage=client.vantage,
-            connection="c1",
-            session=link.session.ordinal,
-            link=link.name,
-            link_sender="client",
-            attach_no=link.attach_no,
-            ledger={**link.ledger(), **link.session.ledger()},
-            extra={"count": count},
-        )
-
-    client = ManyLinksPublisher(
-        world.clock,
-        addresses={name: address(name) for name in TARGETS},
-        settled=bool(world.parameters["settled"]),
-        source=None,
-        keep_credit=0,
-        handed_over=handed_over,
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=world.mark_start,
-    )
+    links = [publisher(world, name, name) for name in TARGETS]
+    client = client_of(world, *links, name="app", on_attached=world.mark_start)
     world.peers["client"] = client
     latency = world.number("latency_us")
     world.connect(client, "c1", (latency, latency))
@@ -73,7 +48,7 @@ def publish(world: World, *, queue: str, count: int, rate: int) -> None:
     every_us = max(1, US_PER_S // rate) if rate else 0
     for name in TARGETS if queue == ALL else (queue,):
         payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-        world.peers["client"].publish(name, payloads, every_us)
+        world.peers["client"].publisher(name).publish(payloads, every_us)
 
 
 def slow_disk(world: World, *, fsync_us: int) -> None:

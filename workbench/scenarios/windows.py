@@ -9,17 +9,18 @@ release, set_latency.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.amqp.settings import SessionSettings
-from workbench.peers.many_sessions import LinkPlan, ManySessionsClient
+from workbench.amqp10.settings import SessionSettings
+from workbench.peers import ClientLink, Consumer, OneByOne, Publisher
 from workbench.presets import UINT_MAX
 
+from .action import ActionError
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
-from .credit import MAX_OCTETS, connection_settings, session_settings
-from .declare import ActionError, ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .credit import MAX_OCTETS, client_of, session_settings
+from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
 from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
 from .registry import register
 from .world import World
@@ -32,6 +33,25 @@ MAX_CONSUMERS = len(RECEIVERS)
 MAX_SESSIONS = 2
 MAX_MESSAGES = 20_000
 MAX_SERVICE_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Grants so much credit when the links are attached, and nothing afterwards.
+
+    Attributes:
+        link_credit: 0 grants nothing.
+    """
+
+    link_credit: int
+
+    def initial(self) -> int | None:
+        """The only grant."""
+        return self.link_credit or None
+
+    def after_delivery(self, link_credit: int, processed: int) -> int | None:
+        """None."""
+        return None
 
 
 def windows_of(world: World) -> SessionSettings:
@@ -56,29 +76,26 @@ def build(world: World) -> None:
     if not consumers and not publishes:
         raise ParameterError("consumers is 0 and publisher is False: there is no link; legal: one")
     queue, express = world.broker.declare(QUEUE), world.broker.declare(EXPRESS)
-    world.clock.call_soon(queue.fill, [world.message(size) for _ in range(count)])
-    waiting = [world.message(size) for _ in range(world.number("express"))]
+    world.clock.call_soon(queue.fill, world.messages(size, count))
+    waiting = world.messages(size, world.number("express"))
     world.clock.call_soon(express.fill, waiting)
 
     def attached() -> None:
         if world.start_seq is None:
             world.mark_start()
 
-    credit = world.number("link_credit")
-    plans = [
-        LinkPlan(name=name, address=QUEUE, link_credit=credit) for name in RECEIVERS[:consumers]
-    ]
+    rule = Once(world.number("link_credit"))
+    links: list[ClientLink] = [Consumer(name, QUEUE, policy=rule) for name in RECEIVERS[:consumers]]
     if publishes:
-        plans.append(LinkPlan(name=OUT, address=TARGET, sends=True))
-    client = ManySessionsClient(
-        world.clock,
-        plans=plans,
-        publish_us=world.number("publish_us"),
-        settings=connection_settings(world.preset),
+        links.append(Publisher(OUT, TARGET))
+    client = world.peers["client"] = client_of(
+        world,
+        *links,
+        name="app",
+        sending=OneByOne(world.number("publish_us")),
         session_settings=windows_of(world),
         on_attached=attached,
     )
-    world.peers["client"] = client
     _follow_window(world)
     latency = world.number("latency_us")
     capacity = world.number("socket_octets") or None
@@ -98,9 +115,7 @@ def _follow_window(world: World) -> None:
 
 def _not_attached(world: World) -> str | None:
     client = world.peers["client"]
-    if client.ended:
-        return None
-    if client.attached:
+    if client.ended or (client.attached and not client.beginning):
         return None
     return "a link is not attached yet; legal now: alarm, hold, release, set_latency"
 
@@ -131,23 +146,24 @@ def publish(world: World, *, count: int, link: str) -> None:
             f"{count} messages of {size} octets are too much; legal together: up to {MAX_OCTETS}"
             " octets"
         )
-    client.sender(link)  # refuses before a message is made
-    client.publish(link, [world.message(size) for _ in range(count)])
+    publisher = client.publisher(link)  # refuses before a message is made
+    publisher.publish([world.message(size) for _ in range(count)])
 
 
 def begin_session(world: World, *, link_credit: int) -> None:
     """A second session on the same connection, with a link from a queue of its own."""
-    plans = [LinkPlan(name=EXPRESS, address=EXPRESS, link_credit=link_credit)]
+    links: list[ClientLink] = [Consumer(EXPRESS, EXPRESS, policy=Once(link_credit))]
     if world.parameters["publisher"]:
-        plans.append(LinkPlan(name=OUT_EXPRESS, address=TARGET, sends=True))
-    world.peers["client"].begin_session(plans)
+        links.append(Publisher(OUT_EXPRESS, TARGET))
+    world.peers["client"].begin_session(links)
 
 
 def acknowledge(world: World, *, link: str) -> None:
     """Accept everything that came over a link; neither window nor credit comes of it."""
-    if not world.peers["client"].receiver(link).unsettled:
+    consumer = world.peers["client"].consumer(link)
+    if not consumer.unsettled:
         raise ActionError(f"nothing of {link} is unsettled; legal now: grant, open_window")
-    world.peers["client"].acknowledge(link)
+    consumer.acknowledge()
 
 
 def _number(name: str, doc: str, unit: str, most: int = UINT_MAX, **more: Any) -> Parameter:
@@ -172,7 +188,7 @@ ACTS = (
         ),
         legal=_not_attached,
         apply=lambda world, *, link_credit, link: (
-            world.peers["client"].receiver(link).grant(link_credit)
+            world.peers["client"].consumer(link).grant(link_credit)
         ),
     ),
     ActionSpec(

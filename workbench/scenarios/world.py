@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from workbench.amqp.errors import LocalProtocolError
-from workbench.amqp.framing import item_size
-from workbench.amqp.messaging import Data, encode_message
+from workbench.amqp10.frame import item_size
+from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker import Broker
+from workbench.frontends import CreditRule, accept, message_of
 from workbench.presets import Preset
-from workbench.queues import QueueError
+from workbench.queues import Message
 from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
 
-from .declare import Action, ActionError, ActionSpec, Value
+from .action import Action, Value
 
 LEARNER = "learner"
 
@@ -39,6 +39,7 @@ class World:
         broker: the broker under test.
         wires: by connection name.
         peers: clients by role, as the scenario names them.
+        credit_rule: how the broker works out credit from a flow; None: as the specification says.
         start_seq: the last row of the set-up, once the scenario has marked it.
         done: names of the acts so far, in order.
         code: functions of a learner that the run uses, by name.
@@ -64,6 +65,7 @@ class World:
         self.broker = Broker(self.clock, replace(preset, addresses_v1=True), self.tap)
         self.wires: dict[str, Wire] = {}
         self.peers: dict[str, Any] = {}
+        self.credit_rule: CreditRule | None = None
         self.start_seq: int | None = None
         self.done: list[str] = []
         self.code = dict(code or {})
@@ -88,14 +90,21 @@ class World:
         text = b"message %d " % next(self._messages)
         return encode_message([Data(text.ljust(size, b".")[:size])])
 
+    def messages(self, size: int, count: int) -> list[Message]:
+        """The next messages as a queue holds them, each `size` long."""
+        return [message_of(self.message(size)) for _ in range(count)]
+
+    def put_message(self, queue: str) -> None:
+        """The next message, `message_bytes` long, comes into a queue from nowhere."""
+        (message,) = self.messages(self.number("message_bytes"), 1)
+        self.broker.declare(queue).publish(message)
+
     def connect(
         self,
         client: ClientEnd,
         name: str,
         latency_us: tuple[int, int],
         capacity: int | None = None,
-        *,
-        prompt: bool = False,
     ) -> Wire:
         """Put a client and the broker on the two ends of a new wire; the client begins to talk.
 
@@ -104,9 +113,8 @@ class World:
             name: of the connection.
             latency_us: microseconds from client to broker and back.
             capacity: octets in flight that the wire takes in one direction; None is no limit.
-            prompt: one clock event for all that is due at one instant; see `Wire`.
         """
-        end = self.broker.accept(name)
+        end = accept(self.broker, name, self.credit_rule)
         wire = Wire(
             self.clock,
             client,
@@ -117,7 +125,6 @@ class World:
             next_frame_id=self._frame_ids.__next__,
             capacity=capacity,
             size=item_size,
-            prompt=prompt,
         )
         self.wires[name] = wire
         end.connect(wire)
@@ -188,18 +195,6 @@ class World:
             connection=wire.connection,
             extra=facts or None,
         )
-
-    def apply(self, spec: ActionSpec, arguments: Mapping[str, Value]) -> None:
-        """Do a learner's act.
-
-        Raises:
-            ActionError: if the wire, the protocol or the queue refuses it.
-        """
-        try:
-            spec.apply(self, **arguments)
-        except (WireError, LocalProtocolError, QueueError) as error:
-            raise ActionError(str(error)) from error
-        self.done.append(spec.name)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture of everything alive, each name with its owner before it."""

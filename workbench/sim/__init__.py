@@ -1,22 +1,24 @@
 """The simulator: a virtual clock, wires with gates, actors, and taps that observe them."""
 
 from .actor import Actor
-from .clock import ClockError, Priority, Timer, VirtualClock
+from .clock import Clock, ClockError, Priority, Timer, VirtualClock
 from .lanes import Direction, End, Flight, WireError
-from .tap import NoTap, Note, Tap, Taps
+from .tap import NO_NOTES, Ledger, NoTap, Notes, Tap
 from .wire import Wire
 
 __all__ = [
+    "NO_NOTES",
     "Actor",
+    "Clock",
     "ClockError",
     "Direction",
     "End",
     "Flight",
+    "Ledger",
     "NoTap",
-    "Note",
+    "Notes",
     "Priority",
     "Tap",
-    "Taps",
     "Timer",
     "VirtualClock",
     "Wire",

@@ -1,4 +1,4 @@
-"""The virtual clock: a heap of things to do, keyed `(t_us, priority, seq)`.
+"""The virtual clock: things to do in the order of `(t_us, priority, seq)`.
 
 Three rules hold everywhere in the workbench:
 
@@ -14,7 +14,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 
 class Priority(IntEnum):
@@ -24,36 +26,92 @@ class Priority(IntEnum):
     NORMAL = 1
 
 
+REACT, NORMAL = Priority
+
+
 class ClockError(Exception):
     """A wrong use of the clock, such as scheduling in the past."""
 
 
-class Timer:
-    """A scheduled call; `cancel()` takes it back."""
+class Timer(Protocol):
+    """A scheduled call.
 
-    __slots__ = ("_clock", "args", "callback", "done", "idle", "t_us")
+    Attributes:
+        t_us: when.
+        done: it has run, or was cancelled.
+    """
 
-    def __init__(
+    t_us: int
+    done: bool
+
+    def cancel(self) -> None:
+        """Take the call back; a timer that has run or was cancelled is left as it is."""
+
+
+class Clock(Protocol):
+    """Time, as whatever runs in it sees it: virtual, or that of an event loop.
+
+    Attributes:
+        epoch_us: when the clock's time was 0, in microseconds since 1970.
+    """
+
+    epoch_us: int
+
+    @property
+    def now_us(self) -> int:
+        """Microseconds since the beginning."""
+
+    def call_at(
         self,
-        clock: VirtualClock,
         t_us: int,
         callback: Callable[..., None],
-        args: tuple[Any, ...],
-        idle: bool,
-    ) -> None:
-        self._clock = clock
-        self.t_us = t_us
-        self.callback = callback
-        self.args = args
-        self.idle = idle  # an idle timer (heartbeat) does not keep a run awake
-        self.done = False  # ran, or cancelled
+        *args: Any,
+        priority: int = Priority.NORMAL,
+        idle: bool = False,
+    ) -> Timer:
+        """Schedule `callback(*args)` at a time; an idle call does not keep a run awake."""
+
+    def call_later(
+        self,
+        delay_us: int,
+        callback: Callable[..., None],
+        *args: Any,
+        priority: int = Priority.NORMAL,
+        idle: bool = False,
+    ) -> Timer:
+        """Schedule `callback(*args)` after `delay_us` microseconds."""
+
+    def call_soon(
+        self, callback: Callable[..., None], *args: Any, priority: int = Priority.NORMAL
+    ) -> Timer:
+        """Schedule `callback(*args)` now, behind what is already due."""
+
+
+class VirtualTimer(Struct, eq=False):
+    """A scheduled call of a virtual clock; `cancel()` takes it back.
+
+    Attributes:
+        clock: that will call.
+        t_us: when.
+        callback: what is called.
+        args: with what.
+        idle: it does not keep a run awake, as a heartbeat.
+        done: it ran, or was cancelled.
+    """
+
+    clock: VirtualClock
+    t_us: int
+    callback: Callable[..., None]
+    args: tuple[Any, ...]
+    idle: bool
+    done: bool = False
 
     def cancel(self) -> None:
         """Take the call back; a timer that has run or was cancelled is left as it is."""
         if not self.done:
             self.done = True
             if not self.idle:
-                self._clock._due -= 1
+                self.clock._due -= 1
 
 
 class VirtualClock:
@@ -68,11 +126,12 @@ class VirtualClock:
 
     def __init__(self) -> None:
         self.now_us = 0
-        self._heap: list[tuple[int, int, int, Timer]] = []
+        self._heap: list[tuple[int, int, int, VirtualTimer]] = []
         self._seq = 0  # breaks ties: first scheduled, first served
         self._due = 0  # timers that keep the run awake: neither idle nor done
         self._steps = 0
-        self._after: deque[Callable[[], None]] = deque()
+        # What is due at the present microsecond and was scheduled in it, by priority.
+        self._present: tuple[deque[VirtualTimer], deque[VirtualTimer]] = (deque(), deque())
 
     @property
     def due(self) -> int:
@@ -82,7 +141,11 @@ class VirtualClock:
     @property
     def next_us(self) -> int | None:
         """When the next event is due (idle timers included), or None."""
-        self._forget_cancelled()
+        for waiting in self._present:
+            if any(not timer.done for timer in waiting):
+                return self.now_us
+        while self._heap and self._heap[0][3].done:
+            heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def call_at(
@@ -92,7 +155,7 @@ class VirtualClock:
         *args: Any,
         priority: int = Priority.NORMAL,
         idle: bool = False,
-    ) -> Timer:
+    ) -> VirtualTimer:
         """Schedule `callback(*args)` at the virtual time `t_us`.
 
         Raises:
@@ -103,9 +166,12 @@ class VirtualClock:
                 f"cannot schedule at {t_us} us: it is already {self.now_us} us, and time never"
                 " runs backwards; schedule now or later"
             )
-        timer = Timer(self, t_us, callback, args, idle)
-        heapq.heappush(self._heap, (t_us, priority, self._seq, timer))
-        self._seq += 1
+        timer = VirtualTimer(self, t_us, callback, args, idle)
+        if t_us == self.now_us:
+            self._present[priority].append(timer)
+        else:
+            heapq.heappush(self._heap, (t_us, priority, self._seq, timer))
+            self._seq += 1
         if not idle:
             self._due += 1
         return timer
@@ -117,73 +183,28 @@ class VirtualClock:
         *args: Any,
         priority: int = Priority.NORMAL,
         idle: bool = False,
-    ) -> Timer:
+    ) -> VirtualTimer:
         """Schedule `callback(*args)` after `delay_us` microseconds."""
         return self.call_at(self.now_us + delay_us, callback, *args, priority=priority, idle=idle)
 
     def call_soon(
         self, callback: Callable[..., None], *args: Any, priority: int = Priority.NORMAL
-    ) -> Timer:
+    ) -> VirtualTimer:
         """Schedule `callback(*args)` at the present microsecond, behind what is already due."""
         return self.call_at(self.now_us, callback, *args, priority=priority)
 
-    def at_once(self, callback: Callable[[], None]) -> None:
-        """Call when the event under way is done, before any other, as a part of it.
-
-        To be used within an event. For runs that are counted, not stepped: nobody can act before.
-        """
-        self._after.append(callback)
-
-    def end_event(self) -> int:
-        """Do what was to be done at once, as if the event under way were over.
-
-        To be used at the very end of an event that may go on at a later time; see `go_on`.
-
-        Returns:
-            The place in the order of scheduling that a call has which was scheduled before that.
-        """
-        place, self._seq = self._seq, self._seq + 1
-        after = self._after
-        while after:
-            after.popleft()()
-        return place
-
-    def go_on(self, t_us: int, place: int, callback: Callable[[], None]) -> Timer | None:
-        """Let the time be `t_us` at once, if nothing else is due until then; else call then.
-
-        What happens is the same; the clock's heap is spared. For runs that are counted, not
-        stepped, and after `end_event`, which gave the place.
-
-        Returns:
-            None if it is `t_us` now: whoever calls goes on. Else the call's timer.
-        """
-        heap = self._heap
-        if not heap or heap[0][0] > t_us:
-            self.now_us = t_us
-            self._steps += 1
-            return None
-        timer = Timer(self, t_us, callback, (), False)
-        heapq.heappush(heap, (t_us, Priority.NORMAL, place, timer))
-        self._due += 1
-        return timer
-
     def step(self) -> bool:
         """Run the next event; False if there was none."""
-        heap = self._heap
-        while heap:
-            t_us, _, _, timer = heapq.heappop(heap)
-            if timer.done:
-                continue
-            timer.done = True
-            if not timer.idle:
-                self._due -= 1
-            self.now_us = t_us
-            self._steps += 1
-            timer.callback(*timer.args)
-            while self._after:
-                self._after.popleft()()
-            return True
-        return False
+        timer = self._next()
+        if timer is None:
+            return False
+        timer.done = True
+        if not timer.idle:
+            self._due -= 1
+        self.now_us = timer.t_us
+        self._steps += 1
+        timer.callback(*timer.args)
+        return True
 
     def run_until_rest(self, max_events: int = 1_000_000) -> int:
         """Step until nothing is due but idle timers.
@@ -195,27 +216,30 @@ class VirtualClock:
             The number of events that ran; `due` is 0 afterwards unless the bound was met.
         """
         ran = 0
-        heap, after, pop = self._heap, self._after, heapq.heappop
-        while self._due and ran < max_events:
-            # As `step`, written out: a long run does little else.
-            t_us, _, _, timer = pop(heap)
-            if timer.done:
-                continue
-            timer.done = True
-            if not timer.idle:
-                self._due -= 1
-            self.now_us = t_us
-            self._steps += 1
+        while self._due and ran < max_events and self.step():
             ran += 1
-            timer.callback(*timer.args)
-            while after:
-                after.popleft()()
         return ran
 
     def overview(self) -> dict[str, int]:
         """Flat picture of the clock: `now_us`, `due`, `steps`."""
         return {"now_us": self.now_us, "due": self._due, "steps": self._steps}
 
-    def _forget_cancelled(self) -> None:
-        while self._heap and self._heap[0][3].done:
-            heapq.heappop(self._heap)
+    def _next(self) -> VirtualTimer | None:
+        """Take out the next event that was not cancelled.
+
+        What was scheduled for the present microsecond when it had come stands behind what was
+        scheduled for it before, priority by priority.
+        """
+        heap, (react, normal) = self._heap, self._present
+        while True:
+            before = bool(heap) and heap[0][0] == self.now_us
+            if react and not (before and heap[0][1] == REACT):
+                timer = react.popleft()
+            elif normal and not before:
+                timer = normal.popleft()
+            elif heap:
+                timer = heapq.heappop(heap)[3]
+            else:
+                return None
+            if not timer.done:
+                return timer

@@ -122,7 +122,15 @@ class Gates:
 
     def held(self) -> list[Flight]:
         """Every frame that waits for a hand, in order per direction."""
-        return [flight for flight in self.in_flight() if self.is_held(flight)]
+        found: list[Flight] = []
+        for lane in self._lanes.values():
+            stuck = False
+            for place, flight in enumerate(lane.flights):
+                stuck = stuck or flight.frame_id in lane.held
+                stuck = stuck or (lane.closed and place >= lane.passes)
+                if stuck:
+                    found.append(flight)
+        return found
 
     def gate_closed(self, direction: Direction | str) -> bool:
         """True if the direction as a whole is held."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from .clock import Timer
 
 
@@ -57,8 +59,7 @@ class End(Protocol):
         """The counters of the link and session that the frame concerns, as this end has them."""
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
+class Flight(Struct, eq=False):
     """One frame on its way.
 
     Attributes:

@@ -10,11 +10,26 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from .clock import Clock
     from .lanes import End, Flight
 
 
-Note: TypeAlias = Callable[..., None]
-"""Makes a row of a series: called with the time in us, and a whole number for each name."""
+Ledger: TypeAlias = Callable[[], Mapping[str, int | bool]]
+"""Gives counters as they are now; of one caller always the same ones."""
+
+
+class Notes(Protocol):
+    """Takes rows about one thing: they have their vantage and place in common."""
+
+    def note(
+        self,
+        event: str,
+        kind: str | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None:
+        """Something happened there, now; see `Tap.internal`."""
 
 
 class Tap(Protocol):
@@ -44,28 +59,16 @@ class Tap(Protocol):
     ) -> None:
         """Something happened that is no frame: `enqueue`, `deliver`, `hold`, `action`, ..."""
 
-    def series(
-        self,
-        *,
-        event: str,
-        vantage: str,
-        ledger: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
-        **columns: Any,
-    ) -> Note:
-        """Prepares rows as `internal` makes them, that differ in time and whole numbers alone.
-
-        For what is told of each message: a row then costs a call with a few numbers.
+    def bind(
+        self, clock: Clock, *, vantage: str, ledger: Ledger | None = None, **columns: Any
+    ) -> Notes:
+        """What makes rows that have columns in common.
 
         Args:
-            event: of all of them, as vantage and columns; see `internal`.
+            clock: gives each row its time.
             vantage: who logs them.
-            ledger: names of counters.
-            extra: names of details.
-            **columns: what else they have in common.
-
-        Returns:
-            What makes a row: called with the time, then the counters, then the details.
+            ledger: asked for counters whenever a row is made.
+            **columns: what else the rows have in common; see `internal`.
         """
 
 
@@ -81,64 +84,14 @@ class NoTap:
     def internal(self, *, t_us: int, event: str, vantage: str, **columns: Any) -> None:
         """Nothing."""
 
-    def series(self, *, event: str, vantage: str, **columns: Any) -> Note:
-        """Nothing either."""
-        return _nothing
+    def bind(self, clock: Clock, **columns: Any) -> Notes:
+        """What makes no rows, and asks for no counters."""
+        return NO_NOTES
 
 
-class Taps:
-    """Several taps as one; a tap that fails is taken out and its error kept in `failures`."""
-
-    def __init__(self, *taps: Tap) -> None:
-        self.taps: list[Tap] = list(taps)
-        self.failures: list[tuple[Tap, Exception]] = []
-
-    def sent(self, end: End, flight: Flight) -> None:
-        """Pass on to every tap."""
-        for tap in tuple(self.taps):
-            self._guard(tap, "sent", end, flight)
-
-    def received(self, end: End, flight: Flight) -> None:
-        """Pass on to every tap."""
-        for tap in tuple(self.taps):
-            self._guard(tap, "received", end, flight)
-
-    def internal(self, *, t_us: int, event: str, vantage: str, **columns: Any) -> None:
-        """Pass on to every tap."""
-        for tap in tuple(self.taps):
-            self._guard(tap, "internal", t_us=t_us, event=event, vantage=vantage, **columns)
-
-    def series(
-        self,
-        *,
-        event: str,
-        vantage: str,
-        ledger: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
-        **columns: Any,
-    ) -> Note:
-        """Each row passed on to every tap."""
-        count = len(ledger)
-
-        def note(t_us: int, *numbers: int) -> None:
-            self.internal(
-                t_us=t_us,
-                event=event,
-                vantage=vantage,
-                ledger=dict(zip(ledger, numbers, strict=False)),
-                extra=dict(zip(extra, numbers[count:], strict=True)),
-                **columns,
-            )
-
-        return note
-
-    def _guard(self, tap: Tap, method: str, *args: Any, **columns: Any) -> None:
-        try:
-            getattr(tap, method)(*args, **columns)
-        except Exception as error:  # whatever it is: an observer must not disturb
-            self.taps.remove(tap)
-            self.failures.append((tap, error))
+class _NoNotes:
+    def note(self, event: str, kind: str | None = None, **columns: Any) -> None:
+        """Nothing."""
 
 
-def _nothing(_t_us: int, *_numbers: int) -> None:
-    pass
+NO_NOTES: Notes = _NoNotes()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .clock import Priority, VirtualClock
+from .clock import Clock, Priority
 from .gates import Gates
 from .lanes import Direction, End, Flight, Lane, WireError
 from .tap import NoTap, Tap
@@ -37,14 +37,11 @@ class Wire(Gates):
         capacity: octets in flight in one direction from which on its sender is told to wait; None
             is no limit. The ends then need `writable` and `kick`.
         size: octets of a frame; wanted with a capacity.
-        prompt: what is due at one instant arrives in one clock event, and an end reacts to a frame
-            in the event in which it applies it. The same happens in the same order and at the same
-            time, but nobody can look or act in between: for runs that are counted, not stepped.
     """
 
     def __init__(
         self,
-        clock: VirtualClock,
+        clock: Clock,
         client_end: End,
         broker_end: End,
         *,
@@ -54,10 +51,8 @@ class Wire(Gates):
         next_frame_id: Callable[[], int] | None = None,
         capacity: int | None = None,
         size: Callable[[Any], int] | None = None,
-        prompt: bool = False,
     ) -> None:
         self.connection = connection
-        self.prompt = prompt
         self.capacity = capacity
         self._size = size
         self.tap: Tap = tap if tap is not None else NoTap()
@@ -97,12 +92,8 @@ class Wire(Gates):
             lane.last_arrival_us,
             octets,
         )
-        lane.flights.append(flight)
         self.tap.sent(end, flight)
-        if self.capacity is not None:
-            self._weigh(lane, flight, 1)
-        if len(lane.flights) == 1:
-            self._schedule(lane)
+        self._carry(lane, flight)
         return flight
 
     def park(self, end: End, item: Any) -> Flight:
@@ -118,8 +109,8 @@ class Wire(Gates):
             arrives_us=now_us + lane.latency_us,
             parked=True,
         )
-        lane.flights.append(flight)
         self.tap.sent(end, flight)
+        self._carry(lane, flight)
         return flight
 
     def depart(self, flight: Flight) -> None:
@@ -158,6 +149,14 @@ class Wire(Gates):
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _carry(self, lane: Lane, flight: Flight) -> None:
+        """Put a frame behind those that are on their way."""
+        lane.flights.append(flight)
+        if self.capacity is not None and not flight.parked:
+            self._weigh(lane, flight, 1)
+        if len(lane.flights) == 1:
+            self._schedule(lane)
+
     def _schedule(self, lane: Lane) -> None:
         """(Re)set the arrival of the first frame, according to holds and gate."""
         if lane.timer is not None:
@@ -175,22 +174,17 @@ class Wire(Gates):
 
     def _arrive(self, lane: Lane) -> None:
         lane.timer = None
-        self._let_in(lane)
-        flights = lane.flights
-        while self.prompt and flights and not lane.closed and not lane.held:
-            if flights[0].parked or flights[0].arrives_us > self._clock.now_us:
-                break
-            self._let_in(lane)
-        if flights:
-            self._schedule(lane)
-
-    def _let_in(self, lane: Lane) -> None:
         flight = lane.flights.popleft()
         if lane.closed:
             lane.passes -= 1
         now_us = self._clock.now_us
         if now_us > lane.last_arrival_us:
             lane.last_arrival_us = now_us
+        self._let_in(lane, flight)
+        if lane.flights:
+            self._schedule(lane)
+
+    def _let_in(self, lane: Lane, flight: Flight) -> None:
         if lane.intake is None:
             self._take_in(lane, flight)
         else:
@@ -201,9 +195,7 @@ class Wire(Gates):
         end = lane.receiver
         events = end.apply(flight.item)
         self.tap.received(end, flight)
-        if events and self.prompt:
-            end.react(events)
-        elif events:
+        if events:
             self._clock.call_soon(end.react, events, priority=Priority.REACT)
         if self.capacity is not None:
             self._weigh(lane, flight, -1)

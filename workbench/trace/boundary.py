@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from workbench.amqp.errors import DecodeError
-from workbench.amqp.framing import MAGIC
-from workbench.amqp.performatives import Transfer, decode_performative
+from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.frame import MAGIC
+from workbench.amqp10.performatives import Transfer, decode_performative
 
 __all__ = [
     "AMQP_0_9_1",

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.amqp.observer_quick import Place
-
 from .bulk_lanes import Lanes
+from .bulk_observer import Place
 from .bulk_packets import Packets, packets_ahead
 from .bulk_stretch import Stretch
 from .capture_rows import RowMaker

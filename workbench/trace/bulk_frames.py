@@ -1,6 +1,6 @@
 """Many frames at once, as columns: transfers, flows and dispositions in their usual encoding.
 
-It reads what `amqp.hot_reader` reads, for the same three frames and with the same encodings, of
+It reads what the codec reads, for the same three frames and with the same encodings, of
 thousands of frames at a time: field by field, each time for all frames. A frame that it cannot read
 so is marked as odd; `amqp.frame` then reads it, or says what is wrong with it.
 """
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from workbench.amqp.frame import FRAME_HEADER_SIZE
-from workbench.amqp.observer_quick import ABSENT
-from workbench.amqp.outcome import Accepted
-from workbench.amqp.performatives import Disposition, Flow, Transfer
+from workbench.amqp10.frame import FRAME_HEADER_SIZE
+from workbench.amqp10.outcome import Accepted
+from workbench.amqp10.performatives import Disposition, Flow, Transfer
 
+from .bulk_observer import ABSENT
 from .bulk_packets import stretches, u16, u32
 
 __all__ = [
@@ -46,7 +46,7 @@ COUNTED_OF: dict[int, tuple[str, ...]] = {
     FLOW: ("channel", *_FLOW_NUMBERS, "drain"),
     DISPOSITION: ("channel", "receiver", "first", "last", "settled"),
 }
-"""What the methods of `QuickObserver` take, in their order."""
+"""What the methods of `BulkObserver` take, in their order."""
 
 _LIST8 = 0xC0
 _DESCRIPTORS = {

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench import serial
-from workbench.amqp.observer_quick import Place, QuickObserver
 
+from .bulk_observer import BulkObserver, Place
 from .conversation import AmqpConversation, Side
 from .tcp import Direction, Reassembler
 
@@ -29,7 +29,7 @@ class Lane:
         side: its cutter.
         conversation: whose it is.
         from_client: the client sends here.
-        quick: counts the connection's frames.
+        counter: counts the connection's frames.
         counts: by kind of frame (`bulk_frames`) the method that does it.
         start: sequence number at which the reading began.
         in_order: octets since then that are in order.
@@ -40,15 +40,15 @@ class Lane:
     side: Side
     conversation: AmqpConversation
     from_client: bool
-    quick: QuickObserver
+    counter: BulkObserver
     start: int
     in_order: int = 0
     cut: int = 0
     counts: tuple[Callable[..., bool] | None, ...] = ()
 
     def __post_init__(self) -> None:
-        quick = self.quick
-        self.counts = (None, quick.transfer, quick.flow, quick.disposition)
+        counter = self.counter
+        self.counts = (None, counter.transfer, counter.flow, counter.disposition)
 
     def catch_up(self, in_order: int, cut: int, packet: int) -> None:
         """All octets up to these have been read; none lies behind `packet`."""
@@ -100,7 +100,7 @@ class Lanes:
         self._conversations = conversations
         self._places = places
         self._counts = counts
-        self._quick: dict[AmqpConversation, QuickObserver] = {}
+        self._counters: dict[AmqpConversation, BulkObserver] = {}
 
     def pair(self, source: bytes, destination: bytes) -> tuple[Lane, Lane] | None:
         """Both directions between two ends, the source's first; None if one cannot be read."""
@@ -114,12 +114,12 @@ class Lanes:
         observer = conversation.observer
         if observer is None or conversation.client is None:
             return None
-        quick = self._quick.get(conversation)
-        if quick is None:
-            quick = self._quick[conversation] = QuickObserver(
+        counter = self._counters.get(conversation)
+        if counter is None:
+            counter = self._counters[conversation] = BulkObserver(
                 observer, conversation.name, self._places, self._counts
             )
-        quick.forget()  # packets may have been read plainly meanwhile
+        counter.forget()  # packets may have been read plainly meanwhile
         lanes = []
         for each in (direction, direction.conversation.other(direction)):
             side = conversation.side_of(each)
@@ -127,5 +127,5 @@ class Lanes:
                 return None
             assert each.next_seq is not None
             from_client = each.source == conversation.client
-            lanes.append(Lane(each, side, conversation, from_client, quick, each.next_seq))
+            lanes.append(Lane(each, side, conversation, from_client, counter, each.next_seq))
         return lanes[0], lanes[1]

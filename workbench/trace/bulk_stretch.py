@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.amqp.observer_quick import COUNTED, Place
-
 from .bulk_frames import COUNTED_OF, read_frames
 from .bulk_lanes import Lane, Lanes
+from .bulk_observer import COUNTED, Place
 from .bulk_packets import Packets, Segments, segments, u32
 from .bulk_table import table_of
 from .capture_rows import RowMaker
@@ -225,7 +224,7 @@ class Stretch:
         rest = self._packets.data[at : begins + size]
         lane.conversation.take(Piece(lane.direction, int(self._t_us[place]), rest, 0, packet + 1))
         lane.cut = lane.in_order
-        lane.quick.forget()
+        lane.counter.forget()
         return lane.undisturbed and other.undisturbed
 
     def _one(self, place: int, plainly: Plainly) -> bool:
@@ -241,7 +240,7 @@ class Stretch:
                 octets = self._octets(each, place)
                 lane = self._lanes[each]
                 lane.catch_up(octets, octets, self._number + self._first + place)
-                lane.quick.forget()
+                lane.counter.forget()
                 pair.append(lane)
         plainly(self._packets, self._first + place)
         if isinstance(segment, Segment) and not pair:

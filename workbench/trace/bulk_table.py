@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from workbench.amqp.frame import decode_checked
-from workbench.amqp.observed import ObservedScope
-from workbench.amqp.observer_quick import ABSENT, COUNTED, Place
+from workbench.amqp10.frame import decode_checked
+from workbench.amqp10.observed import ObservedScope
 
 from .bulk_frames import LIKENESSES, NUMBERS, TRANSFER, Frames
+from .bulk_observer import ABSENT, COUNTED, Place
 from .capture_rows import RowMaker
 from .cutter import Cut
 from .files import to_table
@@ -105,7 +105,7 @@ def _pattern(
     """The row of one frame."""
     at, size = int(frames.at[number]), int(frames.size[number])
     raw = data[at : at + size]
-    item = decode_checked(raw, size, raw[4], raw[5], int.from_bytes(raw[6:8], "big"))
+    item = decode_checked(raw, 0, size, raw[4], raw[5], int.from_bytes(raw[6:8], "big"))
     place = places[counted["place"]]
     scope = ObservedScope(
         session=place.session,

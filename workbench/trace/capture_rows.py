@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from workbench.amqp.framing import Frame
-from workbench.amqp.observed import ObservedScope
-from workbench.amqp.performatives import Transfer
+from workbench.amqp10.frame import Frame
+from workbench.amqp10.observed import ObservedScope
+from workbench.amqp10.performatives import Transfer
 from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
 from workbench.trace.cutter import Cut, Trouble

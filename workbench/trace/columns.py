@@ -8,15 +8,15 @@ only the numbers are kept, as numbers. A batch is put together by Arrow, in orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from workbench.amqp.connection import Connection
-from workbench.amqp.flow import ReceiverLinkFlow, SenderLinkFlow
-from workbench.amqp.frame import Frame
-from workbench.amqp.performatives import Transfer
-from workbench.amqp.receiver import ReceiverLink
-from workbench.amqp.sender import SenderLink
+from workbench.amqp10.connection import Connection
+from workbench.amqp10.flow import ReceiverLinkFlow, SenderLinkFlow
+from workbench.amqp10.frame import Frame
+from workbench.amqp10.performatives import Transfer
+from workbench.amqp10.receiver import ReceiverLink
+from workbench.amqp10.sender import SenderLink
 
 from . import brakes
 from .braking import peer_of
@@ -24,12 +24,13 @@ from .fields import EXTRA_JSON
 from .flatten import json_text, plain
 from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
 from .shaped import DETAIL, Shape, table_of
-from .taps import LinkKey, Recorder, frame_row
+from .taps import BoundNotes, LinkKey, Recorder, frame_row
 
 BATCH_ROWS = 100_000
 STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
 """Events that change what later rows say; they are few, and made like any row."""
 
+NO_DETAILS: Mapping[str, int] = {}
 DIGITS = "0123456789-[], "
 """All that Python writes of lists of whole numbers, and of nothing else."""
 
@@ -51,6 +52,53 @@ TRANSFER_NUMBERS = (
 
 def _now(job: Callable[[], None]) -> None:
     job()
+
+
+class ColumnNotes(BoundNotes):
+    """The same by columns: of what differs in counters alone the shape is looked up once."""
+
+    def __init__(
+        self,
+        tap: ColumnRecorder,
+        clock: Any,
+        ledger: Callable[[], Mapping[str, int | bool]] | None,
+        columns: Mapping[str, Any],
+    ) -> None:
+        super().__init__(tap, clock, ledger, columns)
+        self._recorder = tap
+        self._counters = ledger or dict
+        self._known: dict[tuple[str | None, ...], Shape | None] = {}
+
+    def note(
+        self,
+        event: str,
+        kind: str | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None:
+        """Something happened there, now; see `Recorder.internal`."""
+        details = extra or NO_DETAILS
+        key = (event, kind, *details) if extra else (event, kind)
+        shape = None if columns else self._known.get(key)
+        if shape is None and not columns and key not in self._known:
+            shape = self._known[key] = self._shape_of(event, kind, details)
+        if shape is None or (extra and any(type(one) is not int for one in extra.values())):
+            super().note(event, kind, extra=extra, **columns)
+        elif extra:
+            numbers = (*self._counters().values(), *extra.values())
+            self._recorder.told(shape, self._clock.now_us, numbers)
+        else:
+            self._recorder.told(shape, self._clock.now_us, self._counters().values())
+
+    def _shape_of(self, event: str, kind: str | None, details: Mapping[str, Any]) -> Shape | None:
+        """The shape of rows like one that is noted now; None if they are made one by one."""
+        ledger = self._counters()
+        # A truth value is no number, and what is absent is none either.
+        whole = all(type(one) is int for one in (*ledger.values(), *details.values()))
+        if not whole:
+            return None
+        return self._recorder.shape_of(event, kind, self._columns, ledger, details)
 
 
 class ColumnRecorder(Recorder):
@@ -295,42 +343,41 @@ class ColumnRecorder(Recorder):
         if self._seq >= self._next_flush:
             self.flush()
 
-    def series(
+    def bind(
         self,
+        clock: Any,
         *,
-        event: str,
         vantage: str,
-        ledger: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
+        ledger: Callable[[], Mapping[str, int | bool]] | None = None,
         **columns: Any,
-    ) -> Callable[..., None]:
-        """Prepares rows that differ in whole numbers alone; see `Recorder.series`."""
-        place = (
+    ) -> BoundNotes:
+        """What makes rows that have columns in common; see `Recorder.bind`."""
+        return ColumnNotes(self, clock, ledger, {"vantage": vantage, **columns})
+
+    def told(self, shape: Shape, t_us: int, numbers: Iterable[int | bool]) -> None:
+        """A row of a shape."""
+        if t_us > self._t_us:
+            self._t_us = t_us
+        shape.numbers.fromlist([self._seq, self._t_us, *numbers])
+        self._seq += 1
+        if self._seq >= self._next_flush:
+            self.flush()
+
+    def shape_of(
+        self,
+        event: str,
+        kind: str | None,
+        columns: Mapping[str, Any],
+        ledger: Mapping[str, Any],
+        details: Mapping[str, int],
+    ) -> Shape | None:
+        """The shape of internal rows that differ in whole numbers alone, if they have one."""
+        place = tuple(
             columns.get(name)
-            for name in (
-                "kind", "connection", "session", "link", "link_sender", "attach_no", "queue",
-            )
-        )  # fmt: skip
-        key = (event, vantage, *place, ledger, extra)
-        found = self._shapes.get(key) or self._shape_of(
-            key, dict.fromkeys(ledger, 0), dict.fromkeys(extra, 0), None
+            for name in ("connection", "session", "link", "link_sender", "attach_no", "queue")
         )
-        if found is None:
-            return super().series(
-                event=event, vantage=vantage, ledger=ledger, extra=extra, **columns
-            )
-        shape, width = found, len(ledger) + len(extra)
-
-        def note(t_us: int, *numbers: int) -> None:
-            assert len(numbers) == width
-            if t_us > self._t_us:
-                self._t_us = t_us
-            shape.numbers.fromlist([self._seq, self._t_us, *numbers])
-            self._seq += 1
-            if self._seq >= self._next_flush:
-                self.flush()
-
-        return note
+        key = (event, columns["vantage"], kind, *place, tuple(ledger), tuple(details))
+        return self._shapes.get(key) or self._shape_of(key, ledger, details, None)
 
     def _shape_of(
         self,

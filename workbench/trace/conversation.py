@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from workbench.amqp.framing import Frame, ProtocolHeader
-from workbench.amqp.observer import ConnectionObserver
-from workbench.amqp.performatives import Open
+from workbench.amqp10.frame import Frame, ProtocolHeader
+from workbench.amqp10.observer import ConnectionObserver
+from workbench.amqp10.performatives import Open
 from workbench.trace.boundary import AMQP_1_0, OTHER
 from workbench.trace.capture_rows import RowMaker
 from workbench.trace.cutter import MAX_FRAME, Cut, Found, FrameCutter, Trouble

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.amqp.errors import DecodeError
-from workbench.amqp.frame import decode_checked
-from workbench.amqp.framing import MAGIC, Frame, ProtocolHeader, WireItem
-from workbench.amqp.performatives import Transfer, decode_performative
+from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, WireItem, decode_checked
+from workbench.amqp10.performatives import Transfer, decode_performative
 from workbench.trace.boundary import (
     AMQP_1_0,
     FRAME_START,
@@ -276,7 +275,7 @@ class FrameCutter:
             raw = data[at:end]
             try:
                 item = decode_checked(
-                    raw, size, data[at + 4], data[at + 5], data[at + 6] << 8 | data[at + 7]
+                    raw, 0, size, data[at + 4], data[at + 5], data[at + 6] << 8 | data[at + 7]
                 )
             except DecodeError as error:
                 text = f"a frame of {size} octets cannot be decoded"

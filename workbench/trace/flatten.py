@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from workbench.amqp.framing import Frame, ProtocolHeader
+from workbench.amqp10.frame import Frame, ProtocolHeader
 
 from .fields import EXTRA_JSON, FRAME_FIELDS
 

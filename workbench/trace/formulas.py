@@ -191,16 +191,9 @@ def count_heard(
     return _checked(COUNT_HEARD, text, result, credit_after)
 
 
-_FARTHEST = 2**31 - 1  # one step of serial arithmetic [RFC 1982]; a link-credit may be larger
-
-
 def _advanced(value: int, by: int) -> int | None:
     """`value + by` for any `by` that fits a uint; None for a number that no frame can carry."""
-    if not 0 <= by <= serial.MAX:
-        return None
-    while by > _FARTHEST:
-        value, by = serial.add(value, _FARTHEST), by - _FARTHEST
-    return serial.add(value, by)
+    return serial.advanced(value, by) if 0 <= by <= serial.MAX else None
 
 
 def _counted(value: int, after: int | None, checks: list[bool]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workbench.amqp.spans import field_spans
+from workbench.amqp10.spans import field_spans
 
 
 class Place(NamedTuple):

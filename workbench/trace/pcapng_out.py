@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.amqp.errors import AmqpError
-from workbench.amqp.framing import encode_item
+from workbench.amqp10.errors import AmqpError
+from workbench.amqp10.frame import encode_item
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
 from workbench.trace.schema import AMQP_1_0, CLIENT, OBSERVED, SENT, Row

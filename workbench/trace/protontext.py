@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from workbench.amqp.framing import Frame, ProtocolHeader, WireItem
-from workbench.amqp.observer import ConnectionObserver
+from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
+from workbench.amqp10.observer import ConnectionObserver
 from workbench.trace.conversation import link_reports
 from workbench.trace.protonvalue import NotationError, parse_composite
 from workbench.trace.rebuild import RebuildError, performative_of

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.amqp.composite import BY_DESCRIPTOR, Composite
-from workbench.amqp.errors import AmqpError
-from workbench.amqp.framing import Frame, ProtocolHeader, WireItem
-from workbench.amqp.performatives import Performative, Role
-from workbench.amqp.values import Described, MapPairs, Symbol, ULong
+from workbench.amqp10.composite import BY_DESCRIPTOR, Composite
+from workbench.amqp10.errors import AmqpError
+from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
+from workbench.amqp10.performatives import Performative, Role
+from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
 from workbench.trace.redact import empty_body
 from workbench.trace.schema import Row

@@ -13,10 +13,10 @@ Kept, and said in the report: container names, addresses, link names, properties
 
 from __future__ import annotations
 
-from workbench.amqp.decoder import decode_value, read_compound_header
-from workbench.amqp.errors import DecodeError
-from workbench.amqp.framing import Frame, WireItem, decode_frame
-from workbench.amqp.performatives import Transfer
+from workbench.amqp10.decoder import decode_value, read_compound_header
+from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.frame import Frame, WireItem, decode_frame
+from workbench.amqp10.performatives import Transfer
 
 __all__ = ["SECRETS", "Redactor", "empty_body"]
 

@@ -416,7 +416,7 @@ def _lazy_raw() -> None:
     def read(row: Row) -> bytes | None:
         raw: bytes | None = slot.__get__(row, Row)
         if raw is None and row.item is not None:
-            from workbench.amqp.framing import encode_item
+            from workbench.amqp10.frame import encode_item
 
             raw = encode_item(row.item)
         return raw

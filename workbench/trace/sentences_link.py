@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench import serial
-from workbench.amqp.flow import link_credit_snd
+from workbench.serial import link_credit_snd
 
 from .schema import BROKER, CLIENT, OBSERVED, RECEIVED
 from .story import FlowWord, Moment

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.amqp.framing import item_size
+from workbench.amqp10.frame import item_size
 
 from . import brakes
 from .braking import peer_of
@@ -193,6 +193,36 @@ def _brake(
     row.brake = brakes.first(row.brakes)
 
 
+class BoundNotes:
+    """Makes internal rows that have columns in common; see `Recorder.bind`."""
+
+    def __init__(
+        self,
+        tap: Recorder,
+        clock: Any,
+        ledger: Callable[[], Mapping[str, int | bool]] | None,
+        columns: Mapping[str, Any],
+    ) -> None:
+        self._tap = tap
+        self._clock = clock
+        self._ledger = ledger
+        self._columns = columns
+
+    def note(
+        self,
+        event: str,
+        kind: str | None = None,
+        *,
+        extra: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None:
+        """Something happened there, now; see `Recorder.internal`."""
+        told: dict[str, Any] = {**self._columns, **columns}
+        if self._ledger is not None and "ledger" not in columns:
+            told["ledger"] = self._ledger()
+        self._tap.internal(t_us=self._clock.now_us, event=event, kind=kind, extra=extra, **told)
+
+
 class Recorder:
     """A tap that makes a trace: one row per event, in `rows`.
 
@@ -320,40 +350,23 @@ class Recorder:
                 )  # fmt: skip
         self._add(row)
 
-    def series(
+    def bind(
         self,
+        clock: Any,
         *,
-        event: str,
         vantage: str,
-        ledger: tuple[str, ...] = (),
-        extra: tuple[str, ...] = (),
+        ledger: Callable[[], Mapping[str, int | bool]] | None = None,
         **columns: Any,
-    ) -> Callable[..., None]:
-        """Prepares rows of `internal` that differ in time and whole numbers alone.
+    ) -> BoundNotes:
+        """What makes rows of `internal` that have columns in common.
 
         Args:
-            event: of all of them, as vantage and columns; see `internal`.
+            clock: its `now_us` is each row's time.
             vantage: who logs them.
-            ledger: names of counters.
-            extra: names of details.
-            **columns: what else they have in common.
-
-        Returns:
-            What makes a row: called with the time in us, then the counters, then the details.
+            ledger: asked for counters whenever a row is made; always of the same names.
+            **columns: what else they have in common; see `internal`.
         """
-        count = len(ledger)
-
-        def note(t_us: int, *numbers: int) -> None:
-            self.internal(
-                t_us=t_us,
-                event=event,
-                vantage=vantage,
-                ledger=dict(zip(ledger, numbers, strict=False)),
-                extra=dict(zip(extra, numbers[count:], strict=True)),
-                **columns,
-            )
-
-        return note
+        return BoundNotes(self, clock, ledger, {"vantage": vantage, **columns})
 
     def _frame(self, end: Any, flight: Any, event: str, flat: Flat, t_us: int) -> None:
         outgoing = event == SENT

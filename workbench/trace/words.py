@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.amqp.performatives import PERFORMATIVES
+from workbench.amqp10.performatives import PERFORMATIVES
 
 from .fields import EXTRA_JSON
 from .schema import CLIENT, Row

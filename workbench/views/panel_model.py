@@ -10,8 +10,9 @@ from typing import Any
 
 import traitlets
 
+from workbench.scenarios.action import ActionError
 from workbench.scenarios.branches import Branches
-from workbench.scenarios.declare import ActionError, ParameterError
+from workbench.scenarios.declare import ParameterError
 from workbench.trace.fold import fold
 
 from .frames import summary

@@ -1,0 +1,476 @@
+"""Deliveries over a link: frames of one message, settlement in all modes, and what is refused."""
+
+import pytest
+
+from tests.amqp10.pair import LinkPair
+from workbench.amqp10.errors import ErrorCondition, LocalProtocolError
+from workbench.amqp10.events import (
+    DeliveriesUpdated,
+    DeliveryAborted,
+    DeliveryReceived,
+    PartReceived,
+)
+from workbench.amqp10.frame import item_size
+from workbench.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
+from workbench.amqp10.performatives import (
+    Disposition,
+    ReceiverSettleMode,
+    SenderSettleMode,
+    Transfer,
+)
+from workbench.amqp10.settings import ConnectionSettings, SessionSettings
+
+SMALL = ConnectionSettings(max_frame_size=512)
+BODY = bytes(range(256)) * 8
+
+
+def granted(credit=100, **options):
+    pair = LinkPair(**options)
+    pair.receiver.grant(credit)
+    pair.pump()
+    return pair
+
+
+def received(pair):
+    return [event.delivery for event in pair.receiving.heard(DeliveryReceived)]
+
+
+def test_a_message_is_split_by_the_peers_max_frame_size():
+    """No frame is larger; one credit for all of them, one of the window for each [2.6.14]."""
+    pair = granted(client=SMALL)
+    window = pair.sender_session.counters.remote_incoming_window
+    delivery = pair.sender.send(BODY)
+    frames = list(pair.sending.flying)
+    assert [item_size(item) for item in frames[:-1]] == [512] * (len(frames) - 1)
+    assert item_size(frames[-1]) <= 512
+    assert [item.performative.more for item in frames] == [True] * (len(frames) - 1) + [None]
+    assert all(item.performative.delivery_id is None for item in frames[1:])
+    assert delivery.complete
+    assert delivery.frames == len(frames) == 5
+    assert pair.sender.credit == 99
+    assert pair.sender_session.counters.remote_incoming_window == window - 5
+    pair.pump()
+    assert [one.payload for one in received(pair)] == [BODY]
+    assert len(pair.receiving.heard(PartReceived)) == 4
+    assert pair.link_credit() == (99, 99)
+
+
+def test_a_message_that_just_fits_is_one_frame():
+    """Splitting begins one octet later."""
+    pair = granted(client=SMALL)
+    overhead = item_size(_single_frame(granted(client=SMALL), b""))
+    room = 512 - overhead
+    assert item_size(_single_frame(pair, b"x" * room)) == 512
+    pair.sender.send(b"x" * (room + 1))
+    assert len(pair.sending.flying) == 2
+
+
+def _single_frame(pair, payload):
+    pair.sender.send(payload)
+    frame = pair.sending.flying[-1]
+    pair.pump()
+    return frame
+
+
+def test_an_empty_message_is_one_frame():
+    """A payload of no octets still is a delivery."""
+    pair = granted()
+    pair.sender.send(b"")
+    pair.pump()
+    assert [one.payload for one in received(pair)] == [b""]
+
+
+def test_a_delivery_stops_at_a_closed_window_and_goes_on():
+    """It stops in its middle, and the peer's flow lets it go on [2.5.6]."""
+    pair = granted(client=SMALL, client_session=SessionSettings(incoming_window=2))
+    delivery = pair.sender.send(BODY)
+    assert not delivery.complete
+    assert (delivery.frames, len(pair.sending.flying)) == (2, 2)
+    with pytest.raises(LocalProtocolError, match="may not interleave"):
+        pair.sender.send(b"another")
+    pair.pump()
+    assert received(pair) == []
+    pair.receiver_session.set_incoming_window(2)
+    pair.receiver_session.flow()
+    pair.pump()
+    assert delivery.frames == 4
+    pair.receiver_session.set_incoming_window(2)
+    pair.receiver_session.flow()
+    pair.pump()
+    assert delivery.complete
+    assert [one.payload for one in received(pair)] == [BODY]
+    assert pair.link_credit() == (99, 99)
+
+
+def test_with_the_window_closed_nothing_may_start():
+    """At remote-incoming-window 0 no transfer goes out; flows and dispositions do [2.5.6]."""
+    pair = granted(client_session=SessionSettings(incoming_window=1))
+    pair.sender.send(b"a")
+    before = pair.sending.connection.overview()
+    with pytest.raises(LocalProtocolError, match="remote-incoming-window is 0"):
+        pair.sender.send(b"b")
+    assert pair.sending.connection.overview() == before
+    pair.sender.flow()
+    pair.sender.settle(0)
+    pair.pump()
+    assert pair.receiving.violations == []
+
+
+def test_an_aborted_delivery_counts_as_settled():
+    """The receiver drops it; its credit stays used [2.7.5]."""
+    pair = granted(client=SMALL, client_session=SessionSettings(incoming_window=2))
+    delivery = pair.sender.send(BODY)
+    pair.sender.abort()
+    pair.pump()
+    assert delivery.aborted
+    assert pair.receiving.heard(DeliveryAborted) == [], "its frame waits for the window too"
+    assert list(pair.sender.unsettled) == list(pair.receiver.unsettled) == [0]
+    pair.receiver_session.set_incoming_window(2)
+    pair.receiver_session.flow()
+    pair.pump()
+    (event,) = pair.receiving.heard(DeliveryAborted)
+    assert event.delivery.payload == b""
+    assert pair.sender.unsettled == pair.receiver.unsettled == {}
+    assert received(pair) == []
+    assert pair.link_credit() == (99, 99)
+    pair.sender.send(b"next")
+    pair.pump()
+    assert [one.payload for one in received(pair)] == [b"next"]
+
+
+def test_abort_is_only_legal_in_the_middle():
+    """A complete delivery cannot be taken back."""
+    pair = granted()
+    pair.sender.send(b"x")
+    with pytest.raises(LocalProtocolError, match="no delivery is under way"):
+        pair.sender.abort()
+
+
+# -- settlement ------------------------------------------------------------------------------------
+
+
+def test_a_presettled_delivery_is_forgotten_at_once():
+    """Nobody hears of it again [2.6.12]."""
+    pair = granted()
+    pair.sender.send(b"x", settled=True)
+    pair.pump()
+    assert pair.sender.unsettled == pair.receiver.unsettled == {}
+    with pytest.raises(LocalProtocolError, match=r"no unsettled delivery of link l in 0\.\.0"):
+        pair.receiver.settle(0)
+
+
+@pytest.mark.parametrize("state", [Accepted(), Rejected(), Released(), Modified()])
+def test_mode_first_settles_with_the_outcome(state):
+    """The receiver's disposition settles at both ends [2.6.12]."""
+    pair = granted()
+    delivery = pair.sender.send(b"x")
+    pair.pump()
+    assert list(pair.sender.unsettled) == list(pair.receiver.unsettled) == [0]
+    pair.receiver.settle(0, state=state)
+    pair.pump()
+    assert pair.sender.unsettled == pair.receiver.unsettled == {}
+    assert delivery.remote_state == state
+    assert delivery.settled
+    (frame,) = pair.receiving.frames(Disposition)
+    assert (frame.first, frame.last, frame.settled) == (0, None, True)
+
+
+def test_mode_second_lets_the_sender_settle_first():
+    """disposition(settled false), then the sender settles, then the receiver [2.6.12]."""
+    pair = granted(receiver_terms={"rcv_settle_mode": ReceiverSettleMode.SECOND})
+    delivery = pair.sender.send(b"x")
+    pair.pump()
+    pair.receiver.settle(0)
+    assert list(pair.receiver.unsettled) == [0]
+    with pytest.raises(LocalProtocolError, match="sender settles delivery 0 first"):
+        pair.receiver.settle(0, settled=True)
+    pair.pump()
+    assert delivery.settled
+    assert pair.sender.unsettled == pair.receiver.unsettled == {}
+    (from_receiver,) = pair.receiving.frames(Disposition)
+    (from_sender,) = pair.sending.frames(Disposition)
+    assert (from_receiver.settled, from_sender.settled) == (None, True)
+    assert from_sender.state == Accepted()
+
+
+def test_a_state_that_is_no_outcome_settles_nothing():
+    """received is not terminal: the sender waits [3.4.1]."""
+    pair = granted()
+    delivery = pair.sender.send(b"x")
+    pair.pump()
+    pair.receiver.settle(0, state=Received(section_number=0, section_offset=0), settled=False)
+    pair.pump()
+    assert isinstance(delivery.remote_state, Received)
+    assert not delivery.settled
+    assert pair.sending.frames(Disposition) == []
+
+
+def test_a_disposition_speaks_for_a_range():
+    """first to last, both included; ids that are settled already are passed over [2.7.6]."""
+    pair = granted()
+    deliveries = [pair.sender.send(b"x") for _ in range(6)]
+    pair.pump()
+    pair.receiver.settle(3, state=Released())
+    pair.receiver.settle(1, 4)
+    pair.pump()
+    assert list(pair.sender.unsettled) == [0, 5]
+    assert [type(one.remote_state).__name__ for one in deliveries] == [
+        "NoneType", "Accepted", "Accepted", "Released", "Accepted", "NoneType",
+    ]  # fmt: skip
+    event = pair.sending.heard(DeliveriesUpdated)[-1]
+    assert [one.delivery_id for one in event.deliveries] == [1, 2, 4]
+
+
+@pytest.mark.parametrize("start", [0, 2147483646, 4294967294])
+def test_ranges_wrap(start):
+    """delivery-ids are serial numbers: 4294967294..1 are four of them."""
+    pair = granted(server_session=SessionSettings(delivery_id=start))
+    for _ in range(5):
+        pair.sender.send(b"x")
+    pair.pump()
+    first, *_, last, rest = pair.receiver.unsettled
+    assert first == start
+    pair.receiver.settle(first, last)
+    pair.pump()
+    assert list(pair.sender.unsettled) == [rest]
+
+
+def test_the_sender_may_settle_by_itself():
+    """disposition(role sender) from the sender's side: the receiver forgets [2.6.12]."""
+    pair = granted()
+    for _ in range(3):
+        pair.sender.send(b"x")
+    pair.pump()
+    pair.sender.settle(0, 1, state=Released())
+    pair.pump()
+    assert list(pair.sender.unsettled) == list(pair.receiver.unsettled) == [2]
+    (event,) = pair.receiving.heard(DeliveriesUpdated)
+    assert [one.remote_state for one in event.deliveries] == [Released(), Released()]
+
+
+def test_a_range_may_not_speak_for_another_links_delivery():
+    """delivery-ids belong to the session: a range over two links would settle both [2.7.6]."""
+    pair = granted()
+    other = pair.client_session.attach_receiver("other", "q")
+    other.grant(5)
+    pair.pump()
+    sender = pair.server_session.links[-1]
+    pair.sender.send(b"x")
+    sender.send(b"x")
+    pair.sender.send(b"x")
+    pair.pump()
+    before = pair.client.connection.overview()
+    with pytest.raises(LocalProtocolError, match=r"delivery-id 1 in 0\.\.2 belongs to link other"):
+        pair.receiver.settle(0, 2)
+    with pytest.raises(LocalProtocolError, match="last comes before first"):
+        pair.receiver.settle(2, 0)
+    assert pair.client.connection.overview() == before
+
+
+def test_acknowledging_changes_neither_credit_nor_window():
+    """No disposition ever moves a flow counter."""
+    pair = granted(credit=2)
+    pair.sender.send(b"x")
+    pair.sender.send(b"x")
+    pair.pump()
+    before = pair.sender_session.ledger(), pair.receiver_session.ledger()
+    pair.receiver.settle(0, 1)
+    pair.pump()
+    assert pair.link_credit() == (0, 0)
+    assert (pair.sender_session.ledger(), pair.receiver_session.ledger()) == before
+
+
+@pytest.mark.parametrize(
+    ("mode", "settled", "sent_settled"),
+    [
+        (SenderSettleMode.SETTLED, None, True),
+        (SenderSettleMode.SETTLED, False, None),
+        (SenderSettleMode.UNSETTLED, None, False),
+        (SenderSettleMode.UNSETTLED, True, None),
+        (SenderSettleMode.MIXED, None, False),
+        (SenderSettleMode.MIXED, True, True),
+    ],
+)
+def test_snd_settle_mode_decides_how_deliveries_are_sent(mode, settled, sent_settled):
+    """settled only settled, unsettled only unsettled, mixed either [2.8.2]; None is refused."""
+    pair = granted(sender_terms={"snd_settle_mode": mode})
+    if sent_settled is None:
+        with pytest.raises(LocalProtocolError, match=f"legal now: settled={not settled}"):
+            pair.sender.send(b"x", settled=settled)
+        assert pair.sender.credit == 100
+    else:
+        assert pair.sender.send(b"x", settled=settled).settled is sent_settled
+
+
+def test_settled_on_a_later_frame_settles_the_whole_delivery():
+    """True on any frame counts for all [2.7.5]."""
+    pair = granted(answers=False)
+    pair.inject(pair.sending, Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True), b"a")
+    assert list(pair.receiver.unsettled) == [0]
+    (event,) = pair.inject(pair.sending, Transfer(handle=0, settled=True), b"b")
+    assert event.delivery.settled
+    assert event.delivery.payload == b"ab"
+    assert pair.receiver.unsettled == {}
+
+
+# -- rules of delivery-tag and delivery-id ---------------------------------------------------------
+
+
+def test_delivery_tags_are_unique_among_the_unsettled():
+    """A tag is free again once its delivery is settled [2.6.12]."""
+    pair = granted()
+    pair.sender.send(b"x", delivery_tag=b"mine")
+    before = pair.sending.connection.overview()
+    with pytest.raises(LocalProtocolError, match="in use on link l"):
+        pair.sender.send(b"y", delivery_tag=b"mine")
+    with pytest.raises(LocalProtocolError, match="has 33 octets"):
+        pair.sender.send(b"y", delivery_tag=b"x" * 33)
+    assert pair.sending.connection.overview() == before
+    pair.pump()
+    pair.receiver.settle(0)
+    pair.pump()
+    pair.sender.send(b"y", delivery_tag=b"mine")
+
+
+def test_delivery_ids_count_on_over_all_links_of_a_session():
+    """One sequence per session and direction [2.6.12]."""
+    pair = granted()
+    other = pair.client_session.attach_receiver("other", "q")
+    other.grant(5)
+    pair.pump()
+    sender = pair.server_session.links[-1]
+    ids = [link.send(b"x").delivery_id for link in (pair.sender, sender, pair.sender)]
+    assert ids == [0, 1, 2]
+
+
+MORE = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True)
+
+
+@pytest.mark.parametrize(
+    ("frames", "condition", "text"),
+    [
+        ([Transfer(handle=0, delivery_tag=b"t")], "amqp:invalid-field", "no delivery-id"),
+        ([Transfer(handle=0, delivery_id=0)], "amqp:invalid-field", "no delivery-tag"),
+        (
+            [MORE, Transfer(handle=0, delivery_id=1, delivery_tag=b"u")],
+            "amqp:invalid-field",
+            "delivery 1 begins while delivery 0 is not complete",
+        ),
+        (
+            [MORE, Transfer(handle=0, delivery_id=0, delivery_tag=b"u")],
+            "amqp:invalid-field",
+            "began with delivery-tag 74 and goes on with 75",
+        ),
+        (
+            [Transfer(handle=0, delivery_id=3, delivery_tag=b"t")] * 2,
+            "amqp:invalid-field",
+            "delivery-id 3 on link l is in use",
+        ),
+        (
+            [
+                Transfer(
+                    handle=0,
+                    delivery_id=0,
+                    delivery_tag=b"t",
+                    rcv_settle_mode=ReceiverSettleMode.SECOND,
+                )
+            ],
+            "amqp:invalid-field",
+            "has rcv-settle-mode second; the link has first",
+        ),
+        (
+            [Transfer(handle=0, delivery_id=0, delivery_tag=b"t", resume=True)],
+            "amqp:not-implemented",
+            "not resumed",
+        ),
+        ([Transfer(handle=5, delivery_id=0)], "amqp:session:unattached-handle", "handle 5"),
+    ],
+)
+def test_transfers_that_break_a_rule(frames, condition, text):
+    """The right condition, and the numbers in the text."""
+    pair = granted(answers=False)
+    for frame in frames:
+        (event,) = pair.inject(pair.sending, frame, b"x")
+    assert event.condition == condition
+    assert text in event.description
+
+
+def test_a_message_above_max_message_size_ends_the_link():
+    """At the sender it is refused; from the wire it detaches the link [2.7.3, 2.8.18]."""
+    pair = granted(receiver_terms={"max_message_size": 10})
+    with pytest.raises(LocalProtocolError, match="legal now: up to 10"):
+        pair.sender.send(b"x" * 11)
+    pair.sender.send(b"x" * 10)
+    pair.pump()
+    frame = Transfer(handle=0, delivery_id=1, delivery_tag=b"t")
+    (event,) = pair.inject(pair.sending, frame, b"x" * 11)
+    assert event.condition == "amqp:link:message-size-exceeded"
+    pair.receiving.connection.answer(event)
+    pair.pump()
+    assert not pair.sender.attached
+    assert pair.sender_session.mapped
+
+
+def test_links_may_interleave_where_one_link_may_not():
+    """Frames of deliveries on different links mix freely [2.6.14]."""
+    pair = granted(answers=False)
+    other = pair.client_session.attach_receiver("other", "q")
+    other.grant(5)
+    pair.pump()
+    second = pair.server_session.links[-1]
+    second.accept()
+    pair.pump()
+    (event,) = pair.inject(pair.sending, MORE, b"a")
+    assert isinstance(event, PartReceived)
+    (event,) = pair.inject(
+        pair.sending, Transfer(handle=second.handle, delivery_id=1, delivery_tag=b"t"), b"whole"
+    )
+    assert event.delivery.payload == b"whole"
+    (event,) = pair.inject(pair.sending, Transfer(handle=0), b"b")
+    assert event.delivery.payload == b"ab"
+
+
+@pytest.mark.parametrize(
+    ("mode", "frames", "words"),
+    [
+        (SenderSettleMode.UNSETTLED, [{"settled": True}], "is sent settled"),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True}], "is sent settled"),
+        (SenderSettleMode.SETTLED, [{}], "ends unsettled"),
+        (SenderSettleMode.SETTLED, [{"more": True}, {}], "ends unsettled"),
+    ],
+)
+def test_a_delivery_is_settled_as_snd_settle_mode_promises(mode, frames, words):
+    """Mode unsettled: no frame is settled; mode settled: at least one is [2.7.5]."""
+    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
+    pair.receiver.grant(5)
+    pair.pump()
+    for place, fields in enumerate(frames):
+        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
+        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
+    (violation,) = pair.server.violations
+    assert violation.condition is ErrorCondition.INVALID_FIELD
+    assert words in violation.description
+    assert pair.receiver.unsettled == {}
+
+
+@pytest.mark.parametrize(
+    ("mode", "frames"),
+    [
+        (SenderSettleMode.SETTLED, [{"settled": True, "more": True}, {}]),
+        (SenderSettleMode.SETTLED, [{"more": True}, {"settled": True}]),
+        (SenderSettleMode.SETTLED, [{"more": True}, {"aborted": True}]),
+        (SenderSettleMode.MIXED, [{"settled": True}]),
+        (SenderSettleMode.MIXED, [{}]),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {}]),
+        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True, "aborted": True}]),
+    ],
+)
+def test_what_snd_settle_mode_allows_is_taken(mode, frames):
+    """One settled frame is enough; mixed allows both [2.7.5]."""
+    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
+    pair.receiver.grant(5)
+    pair.pump()
+    for place, fields in enumerate(frames):
+        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
+        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
+    assert pair.server.violations == []

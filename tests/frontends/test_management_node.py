@@ -1,0 +1,316 @@
+"""The management node over AMQP, asked by python-qpid-proton as RabbitMQ's own clients ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from tests.broker.rig import Rig
+from workbench import presets
+from workbench.amqp10.errors import ErrorCondition
+from workbench.amqp10.frame import Frame
+from workbench.amqp10.messaging import AmqpValue, Properties, encode_message
+from workbench.amqp10.performatives import Attach, Detach, End, Flow, SenderSettleMode, Transfer
+
+from .proton_client import ProtonClient, proton
+
+RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
+BOTH = pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda p: p.name)
+Ask = Callable[..., tuple[str, object]]
+
+
+def rig_of(preset) -> Rig:
+    return Rig(preset, plain_names=False)
+
+
+def asking(rig: Rig, client: ProtonClient) -> Ask:
+    """A function that asks the management node and waits for the answer."""
+    rig.rest()
+    sender, receiver = client.pair()
+    rig.rest()
+
+    def ask(method: str, path: str, body: object = None) -> tuple[str, object]:
+        number = client.request(sender, method, path, body)
+        rig.rest()
+        (answer,) = client.take(receiver)
+        assert answer.correlation_id == number
+        assert answer.properties == {"http:response": "1.1"}
+        return answer.subject, answer.body
+
+    return ask
+
+
+@BOTH
+def test_a_client_declares_binds_publishes_purges_and_deletes(preset) -> None:
+    """The life of a queue by management alone; what is published to the exchange reaches it."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    ask = asking(rig, client)
+    assert ask("PUT", "/exchanges/x", {"type": "topic"}) == ("204", None)
+    status, queue = ask("PUT", "/queues/a%2Fb", {"durable": True, "arguments": {}})
+    assert (status, queue["name"], queue["type"]) == ("201", "a/b", "classic")
+    assert queue["message_count"] == 0
+    assert list(queue["replicas"]) == [queue["leader"]]
+    assert ask("PUT", "/queues/a%2Fb", {"durable": True, "arguments": {}})[0] == "200"
+    binding = {"source": "x", "destination_queue": "a/b", "binding_key": "k.#", "arguments": {}}
+    assert ask("POST", "/bindings", binding) == ("204", None)
+    publisher = client.sender("p", "/exchanges/x/k.1")
+    rig.rest()
+    deliveries = [client.send(publisher, proton.Message(body=n)) for n in range(3)]
+    rig.rest()
+    assert [one.remote_state for one in deliveries] == [proton.Delivery.ACCEPTED] * 3
+    assert ask("GET", "/queues/a%2Fb")[1]["message_count"] == 3
+    status, bindings = ask("GET", "/bindings?src=x&dstq=a%2Fb&key=k.%23")
+    assert (status, len(bindings)) == ("200", 1)
+    assert ask("DELETE", bindings[0]["location"]) == ("204", None)
+    late = client.send(publisher, proton.Message(body="late"))
+    rig.rest()
+    assert late.remote_state == proton.Delivery.RELEASED
+    assert ask("DELETE", "/queues/a%2Fb/messages") == ("200", {"message_count": 3})
+    assert ask("DELETE", "/queues/a%2Fb") == ("200", {"message_count": 0})
+    assert ask("GET", "/queues/a%2Fb")[0] == "404"
+    assert ask("DELETE", "/exchanges/x") == ("204", None)
+    assert rig.broker.queues == {}
+
+
+@BOTH
+def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> None:
+    """409, and the text says in what; nothing is changed."""
+    rig = rig_of(preset)
+    ask = asking(rig, rig.connect(ProtonClient()))
+    assert ask("PUT", "/queues/q", {"arguments": {"x-max-length": 10}})[0] == "201"
+    for other in ({"durable": False}, {"arguments": {"x-max-length": 11}}, {}):
+        status, text = ask("PUT", "/queues/q", other)
+        assert status == "409"
+        assert "inequivalent arg" in text
+        assert "Long(" not in text
+    assert rig.broker.queues["q"].arguments.max_length == 10
+    assert ask("PUT", "/queues/z", {"arguments": {"x-max-length": "many"}})[0] == "409"
+    assert "z" not in rig.broker.queues
+
+
+@BOTH
+def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
+    """Proton sees the remote detach with resource-deleted."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    ask = asking(rig, client)
+    ask("PUT", "/queues/q", {})
+    consumer = client.receiver("r", "/queues/q")
+    rig.rest()
+    ask("DELETE", "/queues/q")
+    assert consumer.state & proton.Endpoint.REMOTE_CLOSED
+    assert consumer.remote_condition.name == "amqp:resource-deleted"
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind) -> None:
+    """A session is told as by a message, after what it is doing; clients wait for the response."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    ask = asking(rig, client)
+    ask("PUT", "/queues/q", {"durable": True, "arguments": {"x-queue-type": kind}})
+    publisher = client.sender("p", "/queues/q")
+    rig.rest()
+    client.send(publisher, proton.Message(body="m"))
+    rig.rest()
+    assert ask("DELETE", "/queues/q")[0] == "200"
+    said = [
+        row.kind for row in rig.recorder.rows if row.vantage == "broker" and row.event == "sent"
+    ]
+    assert said[-2:] == ["transfer", "detach"]
+
+
+@BOTH
+def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
+    """Another connection can neither consume from it nor manage it; it goes with its own."""
+    rig = rig_of(preset)
+    owner = rig.connect(ProtonClient())
+    ask = asking(rig, owner)
+    ask("PUT", "/queues/mine", {"exclusive": True})
+    other, session = rig.raw("c2")
+    rig.receiver(session, "/queues/mine")
+    error = (other.frames(Detach) + other.frames(End))[0].error
+    assert error.condition == ErrorCondition.RESOURCE_LOCKED
+    stranger = rig.connect(ProtonClient(), "c3")
+    stranger_asks = asking(rig, stranger)
+    requests = (("DELETE", "", None), ("PUT", "", {}), ("DELETE", "/messages", None))
+    for method, path, body in requests:
+        assert stranger_asks(method, f"/queues/mine{path}", body)[0] == "400"
+    owner.connection.close()
+    owner.pump()
+    rig.rest()
+    assert rig.broker.queues == {}
+
+
+@BOTH
+def test_an_auto_delete_queue_goes_with_its_last_consumer(preset) -> None:
+    """Not before it has had one, and not while one is left."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    ask = asking(rig, client)
+    ask("PUT", "/queues/q", {"auto_delete": True})
+    consumers = [client.receiver(name, "/queues/q") for name in ("a", "b")]
+    rig.rest()
+    for consumer, left in zip(consumers, (["q"], []), strict=True):
+        assert list(rig.broker.queues) == ["q"]
+        consumer.close()
+        client.pump()
+        rig.rest()
+        assert list(rig.broker.queues) == left
+
+
+# -- the pair of links ----------------------------------------------------------------------
+
+
+@BOTH
+def test_requests_have_a_credit_of_8_and_again_at_4(preset) -> None:
+    """The broker's grants on the link that requests come on."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, _ = raw_pair(rig, session)
+    for number in range(9):
+        sender.send(request(number), settled=True)
+        rig.rest()
+    granted = [f.link_credit for f in client.frames(Flow) if f.handle is not None]
+    assert granted == [8, 8, 8]
+    assert sender.credit == 7
+    first, second = client.frames(Attach)
+    assert first.properties == {"paired": True} == second.properties
+    assert first.snd_settle_mode is SenderSettleMode.SETTLED is second.snd_settle_mode
+    assert second.initial_delivery_count == preset.initial_delivery_count
+
+
+def raw_pair(rig, session, *, credit: int = 100, **terms):
+    """Both links, attached by a raw client."""
+    common = {
+        "snd_settle_mode": SenderSettleMode.SETTLED,
+        "properties": {"paired": True},
+        **terms,
+    }
+    sender = session.attach_sender("m", "/management", "/management", **common)
+    receiver = session.attach_receiver("m", "/management", "/management", **common)
+    rig.rest()
+    if credit:
+        receiver.grant(credit)
+        rig.rest()
+    return sender, receiver
+
+
+def request(number: int, path: str = "/queues/none") -> bytes:
+    """A request that finds nothing."""
+    return encode_message(
+        [Properties(message_id=number, to=path, subject="GET", reply_to="$me"), AmqpValue(None)]
+    )
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "parts",
+    [(request(1)[:9], request(1)[9:]), (request(1)[:-1],), (request(1, "/nothing"),)],
+    ids=["two frames", "no message", "no path"],
+)
+def test_what_is_no_request_ends_the_session(preset, parts) -> None:
+    """internal-error: RabbitMQ's session fails on it."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, _ = raw_pair(rig, session)
+    first = Transfer(handle=sender.handle, delivery_id=0, delivery_tag=b"", settled=True)
+    for part in parts:
+        transfer = replace(first, more=part is not parts[-1])
+        client.wire.send(client, Frame(0, transfer, part))
+    rig.rest()
+    assert client.frames(End)[0].error.condition == ErrorCondition.INTERNAL_ERROR
+
+
+def test_a_link_to_the_management_node_has_to_be_one_of_a_pair() -> None:
+    """Without the property `paired`: invalid-field."""
+    rig = rig_of(RMQ43)
+    client, session = rig.raw()
+    raw_pair(rig, session, credit=0, properties=None)
+    conditions = [detach.error.condition for detach in client.frames(Detach)]
+    assert conditions == [ErrorCondition.INVALID_FIELD] * 2
+
+
+@BOTH
+def test_a_request_without_credit_for_the_response_ends_the_session(preset) -> None:
+    """precondition-failed: the broker has no way to answer."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, _ = raw_pair(rig, session, credit=0)
+    sender.send(request(1), settled=True)
+    rig.rest()
+    assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
+
+
+@BOTH
+def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
+    """The receiving half was never attached, or is gone."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, receiver = raw_pair(rig, session)
+    receiver.close()
+    rig.rest()
+    sender.send(request(1), settled=True)
+    rig.rest()
+    assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
+
+
+@BOTH
+def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) -> None:
+    """What was sent before it counts, though it is not yet in the queue; later requests wait."""
+    rig = rig_of(preset)
+    client = rig.connect(ProtonClient())
+    rig.rest()
+    requests, responses = client.pair()
+    client.request(requests, "PUT", "/queues/q", {"arguments": {"x-queue-type": "quorum"}})
+    rig.rest()
+    assert len(client.take(responses)) == 1
+    publisher = client.sender("p", "/queues/q")
+    rig.rest()
+    for number in range(5):
+        client.send(publisher, proton.Message(body=number))
+    client.request(requests, "DELETE", "/queues/q/messages")
+    client.request(requests, "GET", "/queues/q")
+    rig.rest()
+    purged, looked = client.take(responses)
+    assert purged.body == {"message_count": 5}
+    assert looked.body["message_count"] == 0
+
+
+@BOTH
+def test_responses_wait_for_the_clients_window_and_count_against_its_credit(preset) -> None:
+    """With the window closed they wait in the session's line; the third finds no credit left."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    sender, receiver = raw_pair(rig, session, credit=2)
+    session.set_incoming_window(0)
+    session.flow()
+    sender.send(request(1), settled=True)
+    sender.send(request(2), settled=True)
+    rig.rest()
+    assert receiver.credit == 2
+    session.set_incoming_window(10)
+    session.flow()
+    rig.rest()
+    assert receiver.credit == 0
+    sender.send(request(3), settled=True)
+    rig.rest()
+    assert client.frames(End)
+
+
+def test_drain_and_echo_are_answered_on_the_link_that_responses_go_out_on() -> None:
+    """Credit is given back at once: there is nothing to send."""
+    rig = rig_of(RMQ43)
+    client, session = rig.raw()
+    _, receiver = raw_pair(rig, session, credit=3)
+    receiver.grant(3, drain=True)
+    rig.rest()
+    last = client.frames(Flow)[-1]
+    assert (last.link_credit, last.delivery_count, last.drain) == (0, 3, True)
+    receiver.grant(5, echo=True)
+    rig.rest()
+    assert client.frames(Flow)[-1].link_credit == 5

@@ -1,0 +1,341 @@
+"""Reader, sessions and writer with a service time: each delays its own, and nobody else."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.broker.rig import Rig, consuming, data
+from workbench import presets
+from workbench.amqp10.performatives import Close, Disposition, End, Flow, Transfer
+
+RMQ43 = presets.get("rmq4.3")
+BOTH = pytest.mark.parametrize(
+    "preset", [presets.get("rmq4.0"), RMQ43], ids=lambda preset: preset.name
+)
+
+
+def depths(rig: Rig, vantage: str, kind: str | None = None) -> list[int]:
+    """Depths that a process told, in order."""
+    return [
+        row.ledger["mailbox"]
+        for row in rig.recorder.rows
+        if row.vantage == vantage
+        and row.event == "note"
+        and kind in (None, row.kind)
+        and row.ledger is not None
+    ]
+
+
+def times(rig: Rig, kind: str, vantage: str = "broker", **columns: Any) -> list[int]:
+    """When an end took frames of a kind in."""
+    return [
+        row.t_us
+        for row in rig.recorder.rows
+        if (row.event, row.kind, row.vantage) == ("received", kind, vantage)
+        and all(getattr(row, name) == value for name, value in columns.items())
+    ]
+
+
+def burst(link: Any, count: int) -> None:
+    for _ in range(count):
+        link.send(data(b"m"), settled=True)
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_without_service_times_no_process_has_a_mailbox(name) -> None:
+    """With 0, the default but of `blog2024`, no row tells of a process, nor does the overview."""
+    rig = Rig(replace(presets.get(name), session_us=0, session_ns=0))
+    rig.fill("q", 300)
+    _, session = rig.raw()
+    rig.receiver(session).grant(300)
+    burst(rig.sender(session), 50)
+    rig.rest()
+    assert [row for row in rig.recorder.rows if row.kind in ("mailbox", "buffer", "tcp")] == []
+    assert not any("mailbox" in key for key in rig.broker.overview() if key.startswith("c1"))
+
+
+@BOTH
+def test_a74_every_process_tells_the_depth_of_its_mailbox(preset) -> None:
+    """Reader, session, queue and writer: four vantages, four mailboxes."""
+    rig = Rig(replace(preset, reader_us=10, session_us=10, writer_us=10))
+    _, session = rig.raw()
+    burst(rig.sender(session), 5)
+    rig.rest()
+    told = {row.vantage for row in rig.recorder.rows if row.ledger and "mailbox" in row.ledger}
+    assert told == {"reader:c1", "session:c1/1", "queue:q", "writer:c1"}
+    assert {depths(rig, one)[-1] for one in told - {"queue:q"}} == {0}
+    overview = rig.broker.overview()
+    assert overview["c1.reader:c1.mailbox"] == overview["c1.session:c1/1.mailbox"] == 0
+
+
+def test_a_slow_reader_takes_frames_in_one_by_one() -> None:
+    """Four transfers at once, 500 us each: the mailbox grows to four and shrinks again."""
+    rig = Rig(replace(RMQ43, reader_us=500))
+    _, session = rig.raw()
+    link = rig.sender(session)
+    seen = len(depths(rig, "reader:c1"))
+    burst(link, 4)
+    rig.rest()
+    assert depths(rig, "reader:c1")[seen:] == [1, 2, 3, 4, 3, 2, 1, 0]
+    taken = times(rig, "transfer")
+    assert [later - earlier for earlier, later in itertools.pairwise(taken)] == [500] * 3
+
+
+def test_a76_a_slow_reader_holds_every_session_of_its_connection() -> None:
+    """What comes behind waits, whichever session it is for: the reader's guard is TCP alone."""
+    rig = Rig(replace(RMQ43, reader_us=1000))
+    client, first = rig.raw()
+    second = client.amqp.begin()
+    rig.rest()
+    busy, other = rig.sender(first, "a", "a"), rig.sender(second, "b", "b")
+    sent_us = rig.clock.now_us
+    burst(busy, 50)
+    burst(other, 1)
+    rig.rest()
+    assert times(rig, "transfer", link="b") == [sent_us + rig.latency_us + 51 * 1000]
+
+
+@BOTH
+def test_a64_a_slow_session_delays_no_other_session(preset) -> None:
+    """The transfer of the second session is taken in at once, before 50 that came earlier."""
+    rig = Rig(replace(preset, session_us=1000))
+    client, first = rig.raw()
+    second = client.amqp.begin()
+    rig.rest()
+    busy, other = rig.sender(first, "a", "a"), rig.sender(second, "b", "b")
+    sent_us = rig.clock.now_us
+    burst(busy, 50)
+    burst(other, 1)
+    rig.rest()
+    assert times(rig, "transfer", link="b") == [sent_us + rig.latency_us + 1000]
+    assert times(rig, "transfer", link="a")[-1] == sent_us + rig.latency_us + 50_000
+    assert max(depths(rig, "session:c1/1")) == 50
+    assert max(depths(rig, "session:c1/2")) <= 2
+
+
+def test_a_close_waits_for_what_the_sessions_still_have_to_do() -> None:
+    """All that was sent before is taken in, by any session; then the connection closes."""
+    rig = Rig(replace(RMQ43, session_us=1000))
+    client, _ = rig.raw()
+    second = client.amqp.begin()
+    rig.rest()
+    burst(rig.sender(second), 20)
+    client.amqp.close()
+    rig.rest()
+    assert rig.queue().ready == 20
+    assert len(client.frames(Close)) == 1
+    assert times(rig, "close") >= times(rig, "transfer")[-1:]
+
+
+def test_a_session_that_is_slow_takes_no_more_than_its_window_from_a_publisher() -> None:
+    """400 frames may be under way to it: window and credit count what it has worked in."""
+    rig = Rig(replace(RMQ43, session_us=1000, publisher_credit=10_000))
+    _, session = rig.raw()
+    link = rig.sender(session)
+    while link.can_send:
+        burst(link, 1)
+    assert session.counters.remote_incoming_window == 0
+    rig.clock.run_until_rest(5)
+    assert len(times(rig, "transfer")) < 5
+    rig.rest()
+    assert max(depths(rig, "session:c1/1")) == 400
+
+
+@BOTH
+def test_a75_the_session_tells_how_many_messages_it_holds_and_never_above_256(preset) -> None:
+    """Window 5, huge credit: 251 wait; each that leaves later is told; then the next batch."""
+    rig, _, session, link = consuming(preset, 1000)
+    session.set_incoming_window(5)
+    session.flow()
+    link.grant(2147483647)
+    rig.rest()
+    held = depths(rig, "session:c1/1", "buffer")
+    assert held == list(range(1, 252))
+    session.set_incoming_window(260)
+    session.flow()
+    rig.rest()
+    later = depths(rig, "session:c1/1", "buffer")[len(held) :]
+    assert later[:251] == list(range(250, -1, -1))
+    assert max(later[251:]) == 256 - (260 - 251)
+    row = next(row for row in rig.recorder.rows if row.kind == "buffer")
+    assert (row.link, row.link_sender, row.session) == ("r", "broker", 1)
+
+
+@BOTH
+def test_a75_a_slow_session_with_an_open_window_holds_no_more_than_256_either(preset) -> None:
+    """What the queue hands out waits in the session's mailbox; the next batch waits for it."""
+    rig = Rig(replace(preset, session_us=1000, queue_deliver_us=1))
+    rig.fill("q", 1000)
+    client, session = rig.raw()
+    rig.receiver(session).grant(2000)
+    rig.rest()
+    assert len(client.frames(Transfer)) == 1000
+    # The queue's answer to the credit waits with them.
+    assert 250 < max(depths(rig, "session:c1/1")) <= 257
+
+
+@BOTH
+def test_a_slow_writer_stops_the_sessions_at_400_frames_and_the_brake_is_tcp(preset) -> None:
+    """RabbitMQ's credit_flow {400, 200}: stop at 400, on again when 200 were written."""
+    rig = Rig(replace(preset, writer_us=1000, queue_deliver_us=1))
+    rig.fill("q", 2000)
+    client, session = rig.raw()
+    rig.receiver(session).grant(2000)
+    rig.rest()
+    assert len(client.frames(Transfer)) == 2000
+    assert max(depths(rig, "writer:c1")) == 400
+    told = [(row.event, row.extra["frames"]) for row in rig.recorder.rows if row.kind == "tcp"]
+    assert told[:2] == [("block", 400), ("unblock", 200)]
+    assert [event for event, _ in told] == ["block", "unblock"] * (len(told) // 2)
+    stopped = next(row.seq for row in rig.recorder.rows if row.kind == "tcp")
+    row = rig.recorder.rows[stopped + 1]
+    assert (row.kind, row.event, row.brake) == ("transfer", "sent", "tcp")
+    assert max(depths(rig, "session:c1/1", "buffer")) <= 256
+
+
+def test_a_stopped_session_still_answers_with_flows_and_dispositions() -> None:
+    """Invariant 6 with the writer for a brake: they wait their turn in the writer, no longer."""
+    rig = Rig(replace(RMQ43, writer_us=1000, queue_deliver_us=1))
+    rig.fill("q", 2000)
+    client, session = rig.raw()
+    receiver, sender = rig.receiver(session), rig.sender(session, "t", "s")
+    receiver.grant(2000)
+    while not rig.broker.connections["c1"].processes.full:
+        rig.clock.step()
+    sender.send(data(b"m"))
+    until_us = rig.clock.now_us + 2 * rig.latency_us
+    while (rig.clock.next_us or until_us) < until_us:
+        rig.clock.step()
+    assert rig.broker.connections["c1"].processes.full
+    assert rig.queue("t").ready == 1
+    rig.rest()
+    assert len(client.frames(Disposition)) == 1
+
+
+def test_a_lost_connection_leaves_nothing_to_be_done() -> None:
+    """What waits in its processes goes with it, and the queue has its messages back."""
+    rig = Rig(replace(RMQ43, reader_us=100, session_us=100, writer_us=100))
+    rig.fill("q", 50)
+    _, session = rig.raw()
+    rig.receiver(session).grant(50)
+    for _ in range(200):
+        rig.clock.step()
+    rig.broker.connections["c1"].lost()
+    assert (
+        sum(value for key, value in rig.broker.overview().items() if key.endswith("1.mailbox")) == 0
+    )
+    assert rig.queue().ready == 50
+
+
+class _Acts:
+    """Random acts of a publisher and a consumer on one session, at any service times."""
+
+    def __init__(self, preset: presets.Preset) -> None:
+        self.rig = Rig(preset)
+        self.rig.fill("q", 600)
+        self.client, self.session = self.rig.raw()
+        self.receiver = self.rig.receiver(self.session)
+        self.sender = self.rig.sender(self.session, "t", "s")
+        self.sent = 0
+
+    def act(self, word: str) -> None:
+        match word:
+            case "grant":
+                self.receiver.grant(300)
+            case "close window":
+                self._window(0)
+            case "open window":
+                self._window(7)
+            case "publish":
+                for _ in range(30):
+                    if self.sender.can_send:
+                        self.sender.send(data(b"m%d" % self.sent))
+                        self.sent += 1
+            case "alarm":
+                self.rig.broker.set_alarm()
+            case "clear":
+                self.rig.broker.clear_alarm()
+            case "steps":
+                for _ in range(40):
+                    self.rig.clock.step()
+            case "rest":
+                self.rig.rest()
+        self.check()
+
+    def _window(self, frames: int) -> None:
+        self.session.set_incoming_window(frames)
+        self.session.flow()
+
+    def check(self) -> None:
+        counters = self.rig.broker.connections["c1"].amqp.sessions[0].counters
+        assert 0 <= counters.incoming_window <= 400
+        assert counters.remote_incoming_window >= 0
+        assert counters.frames_in <= counters.frames_allowed
+        overview = self.rig.broker.overview()
+        assert 0 <= overview["c1.r.buffered"] <= 256
+        assert overview["c1.s.unconfirmed"] <= 339
+        credit = overview["c1.s.link_credit"]
+        assert 0 <= credit <= 170
+
+    def finish(self) -> tuple[object, ...]:
+        """Open everything; what both ends then have."""
+        self.rig.broker.clear_alarm()
+        self.rig.rest()
+        self._window(2000)
+        self.receiver.grant(2000)
+        self.rig.rest()
+        assert self.client.frames(End) == []
+        broker = self.rig.broker.connections["c1"].amqp.sessions[0].counters
+        own = self.session.counters
+        assert broker.next_outgoing_id == own.next_incoming_id
+        assert own.next_outgoing_id == broker.next_incoming_id
+        taken = [self.rig.queue("t").ready, self.rig.queue().ready]
+        got = [frame.delivery_id for frame in self.client.frames(Transfer)]
+        assert got == list(range(600))
+        assert taken == [self.sent, 0]
+        settled = [
+            number
+            for frame in self.client.frames(Disposition)
+            for number in range(
+                frame.first, (frame.first if frame.last is None else frame.last) + 1
+            )
+        ]
+        assert sorted(settled) == list(range(self.sent))
+        assert self.client.frames(Flow)
+        return tuple(taken)
+
+
+SERVICE = st.sampled_from([0, 0, 5, 300])
+WORDS = ["grant", "close window", "open window", "publish", "alarm", "clear", "steps", "rest"]
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    st.lists(st.sampled_from(WORDS), max_size=25),
+    SERVICE,
+    SERVICE,
+    SERVICE,
+    st.sampled_from(["rmq4.0", "rmq4.3"]),
+)
+def test_invariants_5_to_8_and_15_hold_whatever_time_each_process_needs(
+    acts, reader_us, session_us, writer_us, name
+) -> None:
+    """And nothing is lost or told twice: service times move things in time, not in order."""
+    preset = replace(
+        presets.get(name),
+        reader_us=reader_us,
+        session_us=session_us,
+        writer_us=writer_us,
+        queue_deliver_us=3,
+        queue_enqueue_us=3,
+    )
+    run = _Acts(preset)
+    for word in acts:
+        run.act(word)
+    run.finish()

@@ -1,0 +1,201 @@
+"""Octets to frames, as they arrive [2.2, 2.3]: the incremental reader.
+
+What a frame is and how one is written is in `frame`.
+"""
+
+from workbench.amqp10.errors import DecodeError, ErrorCondition, LocalProtocolError
+from workbench.amqp10.frame import (
+    FRAME_HEADER_SIZE,
+    LARGEST_FRAME_SIZE,
+    MAGIC,
+    MIN_MAX_FRAME_SIZE,
+    PROTOCOL_HEADER_SIZE,
+    SASL_PROTOCOL,
+    TLS_PROTOCOL,
+    Frame,
+    ProtocolHeader,
+    RawItem,
+    WireItem,
+    check_frame_header,
+    decode_checked,
+    framing_error,
+    unpack_frame_header,
+)
+from workbench.amqp10.performatives import AMQP_FRAME, SASL_FRAME, Undecodable
+
+__all__ = ["FrameReader"]
+
+_ONLY = ((AMQP_FRAME,), (SASL_FRAME,))
+ONLY_AMQP = _ONLY[AMQP_FRAME]
+
+
+class FrameReader:
+    """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
+
+    Reads one direction of a connection. A protocol header stands at the beginning and, after a
+    SASL header, once more behind the SASL frames. Anywhere else the octets `AMQP` would be the
+    SIZE of a frame of a gigabyte, and are refused as one. Between calls no more than
+    `max_frame_size` octets are kept.
+
+    Args:
+        max_frame_size: the largest frame accepted; see the property.
+        mid_stream: the stream may begin with a frame, its beginning not having been seen.
+        offset: what the first octet counts as in offsets.
+        keeps_undecodable: an AMQP frame whose body cannot be decoded is given as one that carries
+            `Undecodable`, and reading goes on behind it. Otherwise it ends the stream, as do a
+            SASL frame, whose octets may be a secret, and whatever is no frame.
+    """
+
+    def __init__(
+        self,
+        max_frame_size: int = MIN_MAX_FRAME_SIZE,
+        *,
+        mid_stream: bool = False,
+        offset: int = 0,
+        keeps_undecodable: bool = False,
+    ) -> None:
+        self.max_frame_size = max_frame_size
+        self.offset = offset  # of the next item
+        self._keeps_undecodable = keeps_undecodable
+        self._buffer = bytearray()  # of an item that is not complete
+        self._needed = 0  # octets that this item has, as far as is known
+        self._error: DecodeError | None = None
+        # What may come next: a protocol header, and frames of these types.
+        self._header_allowed = True
+        self._types: tuple[int, ...] = (AMQP_FRAME, SASL_FRAME) if mid_stream else ()
+        self._foreign: ProtocolHeader | None = None  # a header whose protocol is not read here
+
+    @property
+    def max_frame_size(self) -> int:
+        """The largest frame accepted, in octets; may be set between frames, at least 512."""
+        return self._max_frame_size
+
+    @max_frame_size.setter
+    def max_frame_size(self, size: int) -> None:
+        if size < MIN_MAX_FRAME_SIZE:
+            raise LocalProtocolError(
+                f"max-frame-size {size} is not legal; the least is {MIN_MAX_FRAME_SIZE} [2.8.19]"
+            )
+        self._max_frame_size = min(size, LARGEST_FRAME_SIZE)
+
+    @property
+    def pending(self) -> bytes:
+        """The octets of a frame or header that is not yet complete."""
+        return bytes(self._buffer)
+
+    def feed(self, data: bytes) -> list[RawItem]:
+        """Takes octets and gives the items that they complete.
+
+        Args:
+            data: the next octets of the stream, any number of them.
+
+        Returns:
+            The completed items, in order.
+
+        Raises:
+            DecodeError: the stream cannot be read further; the error's `completed` has the items
+                that this call completed before the fault. Every later call raises it again.
+        """
+        if self._error is not None:
+            raise self._error.moved(0)
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._needed:
+                return []
+            data = bytes(self._buffer)
+            self._buffer.clear()
+        elif type(data) is not bytes:
+            data = bytes(data)
+        items: list[RawItem] = []
+        try:
+            at = self._cut(data, items)
+        except DecodeError as error:
+            self._error = error
+            error.completed = tuple(items)
+            raise
+        self._buffer += data[at:]
+        return items
+
+    def _cut(self, data: bytes, items: list[RawItem]) -> int:
+        """Appends the items of `data`; returns where an incomplete one begins."""
+        at, end = 0, len(data)
+        item: WireItem
+        while end - at >= FRAME_HEADER_SIZE:
+            size, doff, frame_type, channel = unpack_frame_header(data, at)
+            if self._header_allowed and data[at : at + 4] == MAGIC:
+                size = PROTOCOL_HEADER_SIZE
+                item = self._read_header(data[at : at + size])
+            else:
+                if not 8 <= size <= self._max_frame_size or frame_type not in self._types:
+                    self._refuse(data, at, size, doff, frame_type)
+                if end - at < size:
+                    self._needed = size
+                    return at
+                try:
+                    item = decode_checked(data, at, at + size, doff, frame_type, channel)
+                except DecodeError as error:
+                    body = data[at + 4 * doff : at + size]
+                    item = self._kept(channel, frame_type, body, error.moved(self.offset - at))
+                if self._types is not ONLY_AMQP:
+                    self._types = _ONLY[frame_type]
+                    self._header_allowed = frame_type == SASL_FRAME
+            items.append(RawItem(self.offset, data[at : at + size], item))
+            at += size
+            self.offset += size
+        if not self._types and not MAGIC.startswith(data[at : at + 4]):
+            raise self._no_header(data[at:])
+        self._needed = FRAME_HEADER_SIZE
+        return at
+
+    def _kept(self, channel: int, frame_type: int, body: bytes, error: DecodeError) -> Frame:
+        """The frame for a body that cannot be decoded, if such frames are kept."""
+        framing = error.condition is ErrorCondition.FRAMING_ERROR
+        if framing or frame_type == SASL_FRAME or not self._keeps_undecodable:
+            raise error from None
+        return Frame(channel, Undecodable(body, error.condition, error.message))
+
+    def _read_header(self, raw: bytes) -> ProtocolHeader:
+        header = ProtocolHeader(*raw[4:])
+        self._header_allowed = False
+        if header.supported:
+            is_sasl = header.protocol_id == SASL_PROTOCOL
+            self._types = _ONLY[SASL_FRAME if is_sasl else AMQP_FRAME]
+        else:
+            self._types = ()
+            self._foreign = header
+        return header
+
+    def _refuse(self, data: bytes, at: int, size: int, doff: int, frame_type: int) -> None:
+        """Raises the error for a frame that may not come here."""
+        if not self._types:
+            raise self._no_header(data[at:])
+        if data[at : at + 4] == MAGIC:
+            raise framing_error(
+                "a protocol header cannot stand here: only at the beginning, and after a SASL "
+                f"header behind the SASL frames. As a frame its SIZE would be {size}",
+                self.offset,
+            )
+        check_frame_header(size, doff, frame_type, self.offset, self._max_frame_size)
+        found, legal = ("AMQP", "SASL")[frame_type], ("AMQP", "SASL")[self._types[0]]
+        raise framing_error(
+            f"frame TYPE is {frame_type} ({found}); after the {legal} protocol header only "
+            f"{legal} frames may come",
+            self.offset + 5,
+        )
+
+    def _no_header(self, data: bytes) -> DecodeError:
+        if self._foreign is not None:
+            h = self._foreign
+            what = (
+                "TLS"
+                if h.protocol_id == TLS_PROTOCOL
+                else f"protocol {h.protocol_id} version {h.major}-{h.minor}-{h.revision}"
+            )
+            return framing_error(
+                f"the protocol header announced {what}; what follows is not AMQP 1.0", self.offset
+            )
+        return framing_error(
+            f"the stream begins with {data[:8].hex(' ')}; legal is a protocol header: "
+            "41 4d 51 50 (AMQP), 00 or 03 (SASL), 01 00 00",
+            self.offset,
+        )

@@ -1,0 +1,50 @@
+"""The protocols that the listener tells apart, and what the gate asks of each about its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.amqp10.frame import Frame, encode_item, item_size
+
+HEARTBEAT = "heartbeat"
+HEADER_OCTETS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireProtocol:
+    """A protocol as a listener and a wire see it.
+
+    Attributes:
+        headers: the eight octets with which a client may begin.
+        kind_of: the word for a frame: its performative's or method's name, `heartbeat`, ...
+        size_of: a frame's octets on the wire, counted.
+        encode: a frame's octets on the wire.
+        empty: a frame that says only that its sender lives.
+    """
+
+    headers: tuple[bytes, ...]
+    kind_of: Callable[[Any], str]
+    size_of: Callable[[Any], int]
+    encode: Callable[[Any], bytes]
+    empty: Any
+
+
+def _kind_of(item: Any) -> str:
+    if not isinstance(item, Frame):
+        return str(getattr(item, "KIND", "protocol-header"))
+    return HEARTBEAT if item.performative is None else item.performative.NAME
+
+
+AMQP_1_0 = WireProtocol(
+    headers=(
+        b"AMQP\x00\x01\x00\x00",
+        b"AMQP\x03\x01\x00\x00",  # SASL first
+        b"AMQP\x02\x01\x00\x00",  # TLS inside, which is refused: there is a port with TLS for it
+    ),
+    kind_of=_kind_of,
+    size_of=item_size,
+    encode=encode_item,
+    empty=Frame(0),
+)

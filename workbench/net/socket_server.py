@@ -1,0 +1,166 @@
+"""A listening socket and its connections, on one asyncio loop, whatever stands behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from workbench.sim import Direction, NoTap, Tap
+
+from .client import Client
+from .limits import Limits
+from .loop_clock import LoopClock
+
+LOOPBACK = "127.0.0.1"
+NEWS_KEPT = 1_000
+MakeTap = Callable[[Callable[[], int]], Tap]
+
+
+class ListenError(Exception):
+    """The listener cannot be started as asked; the text says why and what would do."""
+
+
+class SocketServer:
+    """Takes connections in, and keeps the list of them.
+
+    Everything here runs on the loop's thread.
+
+    Args:
+        loop: the asyncio loop.
+        record: given the clock, makes the observer of every wire; None records nothing.
+        limits: bounds.
+
+    Attributes:
+        clock: its time.
+        connections: live ones by name.
+        freeze_new: both gates of a connection that is made from now on are closed at once.
+        news: what happened to connections, in words, for whoever runs it.
+        turned_away: clients refused because there were too many.
+        failures: exceptions that a connection's code let escape; each closed that connection.
+        on_change: called when there is something new to be seen: who is connected, what waits.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        record: MakeTap | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.loop = loop
+        self.failures: list[BaseException] = []
+        self.clock = LoopClock(loop, self.failures.append)
+        self.tap: Tap = NoTap() if record is None else record(lambda: self.clock.now_us)
+        self.recording = record is not None
+        self.limits = limits or Limits()
+        self.connections: dict[str, Client] = {}
+        self.freeze_new = False
+        self.news: deque[str] = deque(maxlen=NEWS_KEPT)
+        self.turned_away = 0
+        self.on_change: Callable[[], None] = _nothing
+        self._names = itertools.count(1)
+        self._frame_ids = itertools.count()
+        self._server: asyncio.Server | None = None
+
+    def make(self) -> asyncio.BaseProtocol:
+        """A protocol for a connection that comes in."""
+        raise NotImplementedError
+
+    async def start(
+        self, host: str = LOOPBACK, port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> int:
+        """Listen; returns the port.
+
+        Raises:
+            ListenError: if the address cannot be bound.
+        """
+        try:
+            self._server = await self.loop.create_server(self.make, host, port, ssl=tls)
+        except OSError as error:
+            raise ListenError(
+                f"cannot listen on {host} port {port}: {error.strerror or error}; port 0 takes a"
+                " free one"
+            ) from error
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def stop(self) -> None:
+        """Stop listening, let go of what is held, say farewell, and then cut what is left."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for connection in list(self.connections.values()):
+            if connection.wire is not None:
+                connection.wire.breakpoints.clear()
+                connection.wire.thaw()
+        await self._until(lambda: not any(_waits(each) for each in self.connections.values()))
+        for connection in list(self.connections.values()):
+            connection.farewell()
+        await self._until(lambda: not self.connections)
+        for connection in list(self.connections.values()):
+            connection.drop()
+        # The transports tell of their end in the loop's next turns.
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        give_up = self.loop.time() + self.limits.farewell_s
+        while not done() and self.loop.time() < give_up:
+            await asyncio.sleep(0.005)
+
+    def admits(self, transport: asyncio.BaseTransport) -> bool:
+        """Whether there is room for one more; if not, it is turned away here."""
+        if len(self.connections) < self.limits.connections:
+            return True
+        self.turned_away += 1
+        self.news.append(
+            f"a client is turned away: {self.limits.connections} are connected, the most"
+        )
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
+        return False
+
+    def welcome(self, client: Client) -> None:
+        """A client is connected, or another object stands for it from now on."""
+        if client.name not in self.connections:
+            client.note("connect")
+        self.connections[client.name] = client
+        self.changed()
+
+    def changed(self) -> None:
+        """There is something new to be seen."""
+        self.on_change()
+
+    def next_name(self) -> str:
+        """Name of the next connection."""
+        return f"c{next(self._names)}"
+
+    def next_frame_id(self) -> int:
+        """Number of the next frame, over all connections."""
+        return next(self._frame_ids)
+
+    def forget(self, client: Client) -> None:
+        """A connection is over."""
+        self.connections.pop(client.name, None)
+        self.changed()
+
+    def overview(self) -> dict[str, Any]:
+        """Flat picture of it."""
+        return {
+            "connections": len(self.connections),
+            "turned_away": self.turned_away,
+            "failures": len(self.failures),
+        }
+
+
+def _waits(client: Client) -> bool:
+    wire = client.wire
+    return wire is not None and any(wire.waiting(direction) for direction in Direction)
+
+
+def _nothing() -> None:
+    pass

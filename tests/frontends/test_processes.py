@@ -206,16 +206,49 @@ def test_a_stopped_session_still_answers_with_flows_and_dispositions() -> None:
     client, session = rig.raw()
     receiver, sender = rig.receiver(session), rig.sender(session, "t", "s")
     receiver.grant(2000)
-    while not rig.broker.connections["c1"].processes.full:
+    while not (told := [row.event for row in rig.recorder.rows if row.kind == "tcp"]):
         rig.clock.step()
     sender.send(data(b"m"))
     until_us = rig.clock.now_us + 2 * rig.latency_us
     while (rig.clock.next_us or until_us) < until_us:
         rig.clock.step()
-    assert rig.broker.connections["c1"].processes.full
+    assert told == [row.event for row in rig.recorder.rows if row.kind == "tcp"] == ["block"]
     assert rig.queue("t").ready == 1
     rig.rest()
     assert len(client.frames(Disposition)) == 1
+
+
+@BOTH
+def test_each_session_has_a_credit_of_its_own_with_the_writer(preset) -> None:
+    """One that has spent its 400 stops; another goes on, and fills the writer with 400 more."""
+    rig = Rig(replace(preset, writer_us=1000, queue_deliver_us=1))
+    rig.fill("q", 1000)
+    rig.fill("p", 1000)
+    client, first = rig.raw()
+    one = rig.receiver(first)
+    second = client.amqp.begin()
+    rig.rest()
+    other = rig.receiver(second, "p", "r2")
+
+    def sent(session: Any) -> int:
+        return sum(
+            (row.kind, row.event, row.session) == ("transfer", "sent", session.ordinal)
+            for row in rig.recorder.rows
+        )
+
+    one.grant(1000)
+    while not any(row.kind == "tcp" for row in rig.recorder.rows):
+        rig.clock.step()
+    other.grant(50)
+    while sent(second) < 50:
+        rig.clock.step()
+    assert [row.event for row in rig.recorder.rows if row.kind == "tcp"] == ["block"]
+    assert sent(first) == 400
+    other.grant(1000)
+    rig.rest()
+    assert (sent(first), sent(second)) == (1000, 1000)
+    assert 400 < max(depths(rig, "writer:c1")) <= 800
+    assert [row.event for row in rig.recorder.rows if row.kind == "tcp"][-1] == "unblock"
 
 
 def test_a_lost_connection_leaves_nothing_to_be_done() -> None:

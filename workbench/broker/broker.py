@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from workbench.presets import Preset
 from workbench.queues import QueueArguments, QueueError, make_queue
 from workbench.queues.arguments import QUORUM
-from workbench.sim import Actor, Clock, NoTap, Tap
+from workbench.sim import Clock, NoTap, Tap
 
 from .dead_letters import DeadLetters
 from .queue_process import LocalQueueProcess, QueueProcess
@@ -215,10 +215,6 @@ class Broker:
             soft_limit=self.preset.quorum_soft_limit,
             tap=self.tap,
         )
-
-    def actor(self, name: str, service_us: int) -> Actor[Callable[[], None]]:
-        """A process of the broker's that does what is posted to it, each after so long."""
-        return Actor(self.clock, name, service_us=service_us, handle=lambda task: task())
 
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every connection is told.

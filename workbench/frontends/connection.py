@@ -43,7 +43,7 @@ from workbench.broker.broker import Broker
 from workbench.broker.queue_process import QueueProcess
 from workbench.presets import RABBITMQ, Preset
 from workbench.queues.arguments import QUORUM
-from workbench.sim import Actor, Clock, Notes, Tap, Wire
+from workbench.sim import Clock, Notes, Tap, Wire
 
 from .address_resolver import CrashError, RefusedError
 from .confirms import Confirms
@@ -53,7 +53,7 @@ from .incoming_link import IncomingLink
 from .link_pairs import LinkPairs
 from .management_link import ManagementError, Requests, Responses, is_management
 from .outgoing_link import CreditRule, OutgoingLink
-from .processes import Processes, Task
+from .processes import Processes
 from .rabbit_outgoing_link import RabbitOutgoingLink
 from .session_policy import RabbitPolicy, SessionPolicy
 from .windows import Windows
@@ -100,6 +100,7 @@ class BrokerConnection:
         processes: its reader, sessions and writer.
         hosts: of the links that are attached.
         intake: takes a frame that may have to wait before it is applied; None: none has to.
+        writable: False while the transport takes no more octets.
     """
 
     vantage = "broker"
@@ -110,7 +111,6 @@ class BrokerConnection:
         preset = broker.preset
         self.name = name
         self.wire: Wire | None = None
-        self._socket_takes = True
         self._broker = broker
         self._preset = preset
         self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
@@ -124,6 +124,7 @@ class BrokerConnection:
         # Only a broker whose reader or sessions need time lets frames wait.
         self.intake = self.processes.intake if self.processes.buffers_input else None
         self.hosts: dict[Link, LinkHost] = {}
+        self.writable = True
         # A flow may concern every consumer of its session: they are not looked for among all hosts.
         self._consumers: dict[Session, dict[Link, OutgoingLink]] = {}
         self._pairs = LinkPairs(broker.vhost, name, self.unanswered)
@@ -205,14 +206,9 @@ class BrokerConnection:
         self.processes.write(self.wire, self, item)
         self._policy.left(item, session, link)
 
-    @property
-    def writable(self) -> bool:
-        """False while the transport, or the writer, takes no more messages."""
-        return self._socket_takes and not self.processes.full
-
-    @writable.setter
-    def writable(self, takes: bool) -> None:
-        self._socket_takes = takes
+    def takes(self, session: Session) -> bool:
+        """Whether the transport, and the writer, take a message of this session."""
+        return self.writable and not self.processes.stopped(session)
 
     # -- what the client says -------------------------------------------------------------------
 
@@ -434,15 +430,9 @@ class BrokerConnection:
         """Observer of what happens inside."""
         return self._broker.tap
 
-    def actor(self, name: str, service_us: int) -> Actor[Task]:
-        """A process of the broker's on behalf of this connection."""
-        return self._broker.actor(name, service_us)
-
-    def writer_is_full(self, full: bool, depth: int) -> None:
-        """So much waits for the writer that the sessions stop; or they may go on."""
-        self._notes.note("block" if full else "unblock", "tcp", extra={"frames": depth})
-        if not full:
-            self.kick()
+    def sessions_stopped(self, stopped: bool, depth: int) -> None:
+        """So much waits for the writer that a session stops; or all may go on."""
+        self._notes.note("block" if stopped else "unblock", "tcp", extra={"frames": depth})
 
     def crashed(
         self, session: Session, why: str, condition: ErrorCondition = ErrorCondition.INTERNAL_ERROR
@@ -538,7 +528,7 @@ class BrokerConnection:
         return [(link, host) for link, host in leading if link.session in told]
 
     def kick(self) -> None:
-        """The transport takes octets again: let the sessions send, and the queues look."""
+        """Transport or writer take messages again: let the sessions send, and the queues look."""
         self._policy.pump()
         for host in list(self.hosts.values()):
             if isinstance(host, OutgoingLink):

@@ -15,6 +15,7 @@ from workbench.amqp10.link import Link, is_terminal
 from workbench.amqp10.messaging import Accepted, Modified, Rejected
 from workbench.amqp10.performatives import Error, Flow
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
+from workbench.amqp10.session import Session
 from workbench.broker.queue_process import QueueProcess
 from workbench.queues import (
     Command,
@@ -48,7 +49,8 @@ def spec_rule(flow_count: int, flow_credit: int, own_count: int, own_credit: int
 class Owner(Protocol):
     """What a consumer's link asks of its connection."""
 
-    writable: bool  # the transport takes octets
+    def takes(self, session: Session) -> bool:
+        """Whether transport and writer take a message of this session."""
 
     def forget(self, link: Link) -> None:
         """The link is over: clean up at once."""
@@ -178,7 +180,7 @@ class OutgoingLink:
 
     def can_take(self) -> bool:
         """True if a message could be sent at once."""
-        return self._owner.writable and self.link.can_send
+        return self._owner.takes(self.link.session) and self.link.can_send
 
     def deliver(self, effect: Deliver) -> None:
         """Send the message; the link's credit pays for it."""

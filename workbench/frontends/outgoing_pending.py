@@ -48,7 +48,7 @@ class OutgoingPending:
 
     Args:
         session: whose window is heeded.
-        writable: whether the transport takes octets.
+        takes: whether transport and writer take a message of the session.
         processes: the session's own process is one of them.
 
     Attributes:
@@ -56,10 +56,10 @@ class OutgoingPending:
     """
 
     def __init__(
-        self, session: Session, writable: Callable[[], bool], processes: Processes
+        self, session: Session, takes: Callable[[Session], bool], processes: Processes
     ) -> None:
         self.session = session
-        self._writable = writable
+        self._takes = takes
         self._processes = processes
         self.name = processes.name_of(session)
         self._messages = 0  # in the line
@@ -121,7 +121,7 @@ class OutgoingPending:
             self._line.popleft()
             item.what()
             return True
-        if not self._writable() or not self.session.counters.remote_incoming_window:
+        if not self._takes(self.session) or not self.session.counters.remote_incoming_window:
             return False
         if item.delivery is None:
             item.delivery = item.host.send(item.what)

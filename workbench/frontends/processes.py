@@ -3,8 +3,9 @@
 Each has a mailbox and needs its service time for every message in it. The reader takes frames off
 the wire and hands them to their sessions; a session works them in, and takes what its queues hand
 out; the writer puts the sessions' frames on the wire. So a slow reader leaves frames in the socket,
-a slow session delays its own links and no other session's, and a slow writer stops the sessions
-when too much waits for it (`rabbit_amqp_reader`, `rabbit_amqp_session`, `rabbit_amqp_writer`).
+a slow session delays its own links and no other session's, and a slow writer stops each session
+that has spent its credit with it; only transfers cost any (`rabbit_amqp_reader`,
+`rabbit_amqp_session`, `rabbit_amqp_writer.erl:send_command/4`).
 
 With a service time of 0 there is no mailbox: everything happens at once.
 """
@@ -17,11 +18,11 @@ from typing import Protocol
 
 from workbench.amqp10.connection import Connection
 from workbench.amqp10.frame import Frame, WireItem
-from workbench.amqp10.performatives import Close
+from workbench.amqp10.performatives import Close, Transfer
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.session import Session
 from workbench.presets import Preset
-from workbench.sim import NO_NOTES, Actor, Clock, End, Flight, Ledger, Notes, Tap, Wire
+from workbench.sim import NO_NOTES, Actor, Clock, CreditFlow, End, Ledger, Notes, Tap, Wire
 
 from .session_inbox import NS_PER_US, SessionInbox
 
@@ -43,11 +44,11 @@ class Host(Protocol):
     def tap(self) -> Tap:
         """Observer of what happens inside."""
 
-    def actor(self, name: str, service_us: int) -> Actor[Task]:
-        """A process that does what is posted to it."""
+    def sessions_stopped(self, stopped: bool, depth: int) -> None:
+        """So much waits for the writer that a session has to stop; or all may go on."""
 
-    def writer_is_full(self, full: bool, depth: int) -> None:
-        """The sessions have to stop, or may go on."""
+    def kick(self) -> None:
+        """A session may send again."""
 
 
 class Processes:
@@ -55,31 +56,41 @@ class Processes:
 
     Args:
         host: the connection.
-        preset: service times, and how much may wait for the writer.
-
-    Attributes:
-        full: so much waits for the writer that no further message is handed to it.
+        preset: service times, and each session's credit with the writer.
     """
 
     def __init__(self, host: Host, preset: Preset) -> None:
-        self.full = False
         self._host = host
         self._session_ns = NS_PER_US * preset.session_us + preset.session_ns
-        self._limit = preset.writer_credit
-        self._again_at = preset.writer_credit - preset.writer_regrant_after
+        self._credit = partial(
+            CreditFlow, initial=preset.writer_credit, more_after=preset.writer_regrant_after
+        )
         self._reader, self._reader_notes = self._process(f"reader:{host.name}", preset.reader_us)
         self._writer, self._writer_notes = self._process(f"writer:{host.name}", preset.writer_us)
         self._sessions: dict[Session, SessionInbox] = {}
         self._notes: dict[Session, Notes] = {}  # of sessions
         self._waiting: dict[Session, int] = {}  # messages in the session's line
+        self._spenders: dict[Session, Actor[Task]] = {}  # sessions, as they spend credit
         self._last: Task | None = None  # the client's close, behind what sessions have to do
 
     def _process(self, name: str, service_us: int) -> tuple[Actor[Task] | None, Notes]:
         """A process, if it needs any time, and what takes rows about its mailbox."""
         if not service_us:
             return None, NO_NOTES
-        actor = self._host.actor(name, service_us)
+        actor = self._actor(name, service_us)
         return actor, self._notes_of(name, lambda: {"mailbox": actor.depth})
+
+    def _actor(
+        self, name: str, service_us: int, blocking: Callable[[bool], None] | None = None
+    ) -> Actor[Task]:
+        return Actor(
+            self._host.clock,
+            name,
+            service_us=service_us,
+            handle=lambda task: task(),
+            flow=self._credit(),
+            blocking=blocking,
+        )
 
     def _notes_of(self, name: str, ledger: Ledger, session: int | None = None) -> Notes:
         host = self._host
@@ -177,8 +188,9 @@ class Processes:
         for session in set(self._sessions).difference(self._host.amqp.sessions):
             if not self._sessions[session].busy:
                 del self._sessions[session]
-        for session in set(self._waiting).difference(self._host.amqp.sessions):
-            del self._waiting[session]
+        for by_session in (self._waiting, self._spenders):
+            for session in set(by_session).difference(self._host.amqp.sessions):
+                del by_session[session]
         for session in set(self._notes).difference(self._host.amqp.sessions, self._sessions):
             del self._notes[session]
 
@@ -194,27 +206,51 @@ class Processes:
             "note", "buffer", link=link.name, link_sender="broker", attach_no=link.attach_no
         )
 
+    def stopped(self, session: Session) -> bool:
+        """Whether the session has no credit left with the writer: it sends no further message."""
+        spender = self._spenders.get(session)
+        return spender is not None and self._is_blocked(spender)
+
     def write(self, wire: Wire, end: End, item: WireItem) -> None:
         """Send a frame, as soon as the writer comes to it."""
         writer = self._writer
         if writer is None:
             wire.send(end, item)
             return
-        if not self.full and writer.depth + 1 >= self._limit:
-            self.full = True
-            self._host.writer_is_full(True, writer.depth + 1)
+
+        def written() -> None:
+            wire.depart(flight)
+            self._writer_notes.note("note", "mailbox")
+
+        _, session, _ = self._host.amqp.last_out
+        if session is not None and type(item) is Frame and type(item.performative) is Transfer:
+            self._spender(session).send(writer, written)
+        else:
+            writer.post(written)
+        # After the session was stopped by it, so that the frame's own row says so.
         flight = wire.park(end, item)
-        writer.post(lambda: self._written(wire, flight))
         self._writer_notes.note("note", "mailbox")
 
-    def _written(self, wire: Wire, flight: Flight) -> None:
+    def _spender(self, session: Session) -> Actor[Task]:
+        """The session towards the writer: nothing is posted to it, it only sends."""
+        spender = self._spenders.get(session)
+        if spender is None:
+            self._forget_ended()
+            spender = self._actor(self.name_of(session), 0, self._one_stops)
+            self._spenders[session] = spender
+        return spender
+
+    def _one_stops(self, stopped: bool) -> None:
+        """Tell of the first session that stops, and when none is stopped any more."""
         assert self._writer is not None
-        wire.depart(flight)
-        depth = self._writer.depth
-        self._writer_notes.note("note", "mailbox")
-        if self.full and depth <= self._again_at:
-            self.full = False
-            self._host.writer_is_full(False, depth)
+        if sum(map(self._is_blocked, self._spenders.values())) == stopped:
+            self._host.sessions_stopped(stopped, self._writer.depth)
+        if not stopped:
+            self._host.kick()
+
+    @staticmethod
+    def _is_blocked(spender: Actor[Task]) -> bool:
+        return spender.flow is not None and spender.flow.blocked
 
     def stop(self) -> None:
         """The connection is gone: nobody does anything more."""

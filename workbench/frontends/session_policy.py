@@ -309,9 +309,7 @@ class RabbitPolicy(SessionPolicy):
         for gone in [known for known in self._outs if known not in self.owner.amqp.sessions]:
             del self._outs[gone]
         if session not in self._outs:
-            self._outs[session] = OutgoingPending(
-                session, lambda: self.owner.writable, self.owner.processes
-            )
+            self._outs[session] = OutgoingPending(session, self.owner.takes, self.owner.processes)
         return self._outs[session]
 
     def flow(self, event: FlowReceived, host: OutgoingLink | Responses | None) -> None:

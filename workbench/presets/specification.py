@@ -345,13 +345,13 @@ class Preset:
         400,
         unit="frames",
         source="RabbitMQ credit_flow_default_credit, {400, 200}",
-        doc="the sessions stop sending messages when so many frames wait for the writer",
+        doc="transfers that a session may hand to the writer before its first grant",
     )
     writer_regrant_after: int = _number(
         200,
         unit="frames",
         source="RabbitMQ credit_flow_default_credit, {400, 200}",
-        doc="the sessions go on when the writer has written so many of them",
+        doc="the writer grants a session so many more when it has written so many of its own",
     )
     processing_us: int = _number(
         0,

@@ -2,6 +2,7 @@
 
 from .actor import Actor
 from .clock import Clock, ClockError, Priority, Timer, VirtualClock
+from .credit_flow import CreditFlow
 from .lanes import Direction, End, Flight, WireError
 from .tap import NO_NOTES, Ledger, NoTap, Notes, Tap
 from .wire import Wire
@@ -11,6 +12,7 @@ __all__ = [
     "Actor",
     "Clock",
     "ClockError",
+    "CreditFlow",
     "Direction",
     "End",
     "Flight",

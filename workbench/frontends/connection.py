@@ -37,7 +37,7 @@ from workbench.amqp10.sasl import SaslServer
 from workbench.amqp10.scope import ItemScope
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
 from workbench.amqp10.session import Session
-from workbench.amqp10.settings import ConnectionSettings, CreditOverrun
+from workbench.amqp10.settings import CreditOverrun
 from workbench.amqp10.states import ConnectionState
 from workbench.broker.broker import Broker
 from workbench.broker.queue_process import QueueProcess
@@ -64,24 +64,6 @@ LinkHost: TypeAlias = OutgoingLink | IncomingLink | Requests | Responses
 _ENDED = ConnectionState.END
 _ENDING = (Detach, End, Close)
 """Frames of which one comes or goes whenever a link ends while the transport lives."""
-
-
-def _settings(preset: Preset) -> ConnectionSettings:
-    """What the broker's open says."""
-    properties = {"product": preset.product, "version": preset.version}
-    return ConnectionSettings(
-        max_frame_size=preset.max_frame_size,
-        first_max_frame_size=preset.first_max_frame_size,
-        channel_max=preset.channel_max,
-        # RabbitMQ tells a 0 too, if that is its heartbeat.
-        idle_time_out_ms=preset.idle_time_out_ms
-        if preset.conduct == RABBITMQ
-        else preset.idle_time_out_ms or None,
-        offered_capabilities=preset.offered_capabilities or None,
-        properties=properties if preset.version else None,
-        # RabbitMQ knows links by their handles alone [rabbit_amqp_session.erl:handle_attach].
-        steals_links=preset.conduct != RABBITMQ,
-    )
 
 
 class BrokerConnection:
@@ -114,10 +96,10 @@ class BrokerConnection:
         self._broker = broker
         self._preset = preset
         self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
-        self._windows = Windows(preset)
         self._notes = broker.tap.bind(broker.clock, vantage=self.vantage, connection=name)
         policy = RabbitPolicy if preset.conduct == RABBITMQ else SessionPolicy
         self._policy = policy(self, preset)
+        self._windows = Windows(preset, self._policy)
         self._resolver = self._policy.resolver(broker.vhost, name)
         self._credit_rule = credit_rule
         self.processes = Processes(self, preset)
@@ -139,7 +121,7 @@ class BrokerConnection:
             container_id="broker",
             is_client=False,
             emit=self._emit,
-            settings=_settings(preset),
+            settings=self._policy.settings(),
             session_settings=self._windows.open,
             sasl=SaslServer(
                 check=broker.login,
@@ -301,7 +283,7 @@ class BrokerConnection:
     def _attach(self, link: SenderLink | ReceiverLink) -> None:
         """Answer a client's attach: with a host for the link, or with a refusal."""
         try:
-            if self._preset.conduct == RABBITMQ and is_management(link):
+            if self._policy.has_management and is_management(link):
                 host = self._pairs.attach(link, self._policy.out(link.session))
                 self.hosts[link] = host
                 host.attach(self._policy.handle(link), self._preset)

@@ -37,6 +37,7 @@ from workbench.amqp10.performatives import End, Error, ReceiverSettleMode, Role,
 from workbench.amqp10.receiver import IncomingDelivery, ReceiverLink
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
 from workbench.amqp10.session import Session
+from workbench.amqp10.settings import ConnectionSettings
 from workbench.amqp10.states import LinkState
 from workbench.amqp10.values import Array, Symbol
 from workbench.broker.queue_process import QueueProcess
@@ -97,10 +98,27 @@ class SessionPolicy:
 
     opens_early = False  # a session's window is opened before a link's credit is granted
     hangs_up = False  # on a client whose SASL response cannot be read
+    has_management = False  # a node that makes queues, exchanges and bindings
+    numbers_as_client = False  # a link has the client's handle, so one highest is for both
+    full_transfers = False  # every frame of a message has what its first one has
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         self.owner = owner
         self.preset = preset
+
+    def settings(self) -> ConnectionSettings:
+        """What the broker's open says."""
+        preset = self.preset
+        properties = {"product": preset.product, "version": preset.version}
+        return ConnectionSettings(
+            max_frame_size=preset.max_frame_size,
+            first_max_frame_size=preset.first_max_frame_size,
+            channel_max=preset.channel_max,
+            idle_time_out_ms=preset.idle_time_out_ms or None,
+            offered_capabilities=preset.offered_capabilities or None,
+            properties=properties if preset.version else None,
+            steals_links=True,
+        )
 
     def heard(self, item: WireItem) -> Heard:
         """What this broker makes of a frame before the endpoint has applied it.
@@ -202,10 +220,18 @@ class RabbitPolicy(SessionPolicy):
 
     opens_early = True
     hangs_up = True
+    has_management = True
+    numbers_as_client = True
+    full_transfers = True
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         super().__init__(owner, preset)
         self._outs: dict[Session, OutgoingPending] = {}
+
+    def settings(self) -> ConnectionSettings:
+        """A heartbeat of 0 is told; links are known by their handles alone (`handle_attach`)."""
+        idle_ms = self.preset.idle_time_out_ms
+        return dataclasses.replace(super().settings(), idle_time_out_ms=idle_ms, steals_links=False)
 
     def heard(self, item: WireItem) -> Heard:
         """Without the fields that RabbitMQ does not look at; a delivery goes on as it began."""

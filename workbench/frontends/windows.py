@@ -13,7 +13,9 @@ from dataclasses import replace
 
 from workbench.amqp10.session import Session
 from workbench.amqp10.settings import SessionSettings
-from workbench.presets import RABBITMQ, Preset
+from workbench.presets import Preset
+
+from .session_policy import SessionPolicy
 
 
 class Windows:
@@ -21,28 +23,28 @@ class Windows:
 
     Args:
         preset: window, when it is opened again, and how much is tolerated.
+        policy: how frames are written, and links numbered.
     """
 
-    def __init__(self, preset: Preset) -> None:
+    def __init__(self, preset: Preset, policy: SessionPolicy) -> None:
         self.open = SessionSettings(
             next_outgoing_id=preset.initial_next_outgoing_id,
             incoming_window=preset.incoming_window,
             outgoing_window=preset.outgoing_window,
             regrant_at=preset.window_regrant_at,
             handle_max=preset.handle_max,
-            full_transfers=preset.conduct == RABBITMQ,
+            full_transfers=policy.full_transfers,
             write_more=preset.writes_defaults,
             transfer_reserve=preset.transfer_reserve,
         )
         self._closed = replace(self.open, incoming_window=0, regrant_at=None)
         self._margin = preset.alarm_margin
-        # RabbitMQ numbers its links as the client does, so one highest handle is for both.
-        self._agrees_handles = preset.conduct == RABBITMQ
+        self._one_handle_max = policy.numbers_as_client
 
     def begin(self, session: Session, *, closed: bool, channel: int | None) -> None:
         """Answer the client's begin; `closed`: an alarm is on."""
         settings = self._closed if closed else self.open
-        if self._agrees_handles:
+        if self._one_handle_max:
             highest = min(settings.handle_max, session.remote_handle_max)
             settings = replace(settings, handle_max=highest)
         session.accept(settings, channel=channel)

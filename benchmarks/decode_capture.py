@@ -32,7 +32,7 @@ from workbench.amqp10.performatives import (
     Transfer,
 )
 from workbench.amqp10.terminus import Source, Target
-from workbench.trace.importer import import_capture
+from workbench.capture.importer import import_capture
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 
 PORT = 5672

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.trace.importer import import_capture
-from workbench.trace.pcap import CaptureError
+from workbench.capture.importer import import_capture
+from workbench.capture.pcap import CaptureError
 from workbench.trace.schema import BROKER, COLUMNS
 
 DATA = Path(__file__).resolve().parent.parent / "data"

@@ -26,6 +26,7 @@ RUNNING = AMQP | {
     "peers",
     "net",
     "trace",
+    "capture",
 }
 EVERYTHING = RUNNING | {
     "live",
@@ -53,12 +54,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "frontends", "sim", "presets"},
     "trace": AMQP | {"serial"},
+    "capture": AMQP | {"serial", "trace"},
     "folds": {"serial", "trace"},
     "notebook": set(),
     "live": {"amqp10", "net", "notebook", "presets", "trace"},
     "following": {"analysis", "folds", "trace"},
     "scenarios": RUNNING,
-    "analysis": {"trace"},  # and of trace only what FROM_TRACE names
+    "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
     "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer
     "exercises": EVERYTHING,
     "cli": EVERYTHING,
@@ -67,12 +69,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__init__": EVERYTHING,
 }
 
-# Which part of `trace` an analysis module may use; what imports captures alone uses its importers.
+# Which part of `trace` an analysis module may use, and which modules import captures.
 FROM_TRACE = {
     "analysis.ingest": None,
     "analysis.parts": None,
     "analysis": {"workbench.trace.schema"},
 }
+FROM_CAPTURE = {"analysis.ingest", "analysis.parts"}
 
 # A package from outside, and the only places of ours that may import it, even lazily.
 ONLY_IN: dict[str, set[str]] = {
@@ -89,19 +92,13 @@ ONLY_IN: dict[str, set[str]] = {
     "ipywidgets": {"views", "exercises"},
     "traitlets": {"views", "exercises"},
     "IPython": {"views", "exercises"},
-    "pyarrow": {"trace", "analysis"},
+    "pyarrow": {"trace", "capture", "analysis"},
     "pandas": {"analysis", "views"},
-    # Of the trace, only what folds columns instead of rows, loaded when a row is opened, and what
-    # reads captures by columns, loaded when one is imported.
+    # Of the trace, only what folds columns instead of rows, loaded when a row is opened.
     "numpy": {
         "analysis",
         "views",
         "trace.batches",
-        "trace.bulk",
-        "trace.bulk_frames",
-        "trace.bulk_packets",
-        "trace.bulk_stretch",
-        "trace.bulk_table",
         "trace.cut_fold",
         "trace.pieces",
         "trace.worst",
@@ -200,6 +197,8 @@ def layer_faults(found: Import) -> Iterator[str]:
             allowed = FROM_TRACE.get(found.module, FROM_TRACE["analysis"])
             if allowed is not None and not covers(allowed, found.target):
                 yield f"{found}: analysis may use {', '.join(sorted(allowed))} only"
+        if layer == "analysis" and ours == "capture" and found.module not in FROM_CAPTURE:
+            yield f"{found}: only {', '.join(sorted(FROM_CAPTURE))} may import captures"
     elif parts[0] in ONLY_IN and not covers(ONLY_IN[parts[0]], found.module):
         yield f"{found}: {parts[0]} only in {', '.join(sorted(ONLY_IN[parts[0]]))}"
 
@@ -358,7 +357,7 @@ def test_serial_numbers_wrap_in_one_module():
         ("trace.taps", "from workbench.sim.clock import VirtualClock"),
         ("trace.taps", "from workbench import run"),
         ("broker.broker", "import time"),
-        ("analysis.stalls", "from workbench.trace.importer import import_capture"),
+        ("analysis.stalls", "from workbench.capture.importer import import_capture"),
         ("views.charts", "import pyspark.sql"),
     ],
 )
@@ -372,7 +371,7 @@ def test_a_planted_import_is_caught(module, source):
     [
         ("amqp10.frame", "from .. import serial"),
         ("amqp10.__init__", "from .frame import Frame"),
-        ("analysis.ingest", "from workbench.trace.importer import import_capture"),
+        ("analysis.ingest", "from workbench.capture.importer import import_capture"),
         ("peers.proton_peer", "def f():\n    import proton"),
         ("views.__init__", "from workbench.scenarios import run"),
     ],

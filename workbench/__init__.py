@@ -21,7 +21,7 @@ _HOME = {
     "export_html": "workbench.views.static_html:export_html",
     "follow": "workbench.following:follow",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
-    "import_capture": "workbench.trace.importer:import_capture",
+    "import_capture": "workbench.capture.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",
     "lattices": "workbench.views.lattice_desk:lattices",
     "lesson_card": "workbench.exercises.lesson_pages:lesson_card",

@@ -4,9 +4,9 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
+from workbench.capture.importer import import_capture
 from workbench.scenarios import registry
 from workbench.scenarios.run import run
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 

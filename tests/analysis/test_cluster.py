@@ -16,8 +16,8 @@ import pytest
 from workbench import folds
 from workbench.analysis.errors import UNSEEN, AnalysisError
 from workbench.analysis.java import find_java
+from workbench.capture.importer import import_capture
 from workbench.trace import files
-from workbench.trace.importer import import_capture
 
 from .runs import CAPTURES
 

@@ -13,8 +13,8 @@ import pytest
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.ingest import captures, ingest, register
 from workbench.analysis.reading import open_trace, told
+from workbench.capture.importer import import_capture
 from workbench.trace import files
-from workbench.trace.importer import import_capture
 from workbench.trace.schema import SCHEMA_VERSION, version_in
 
 from .runs import CAPTURES

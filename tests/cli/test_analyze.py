@@ -8,10 +8,10 @@ import shlex
 import pytest
 
 from workbench import folds
+from workbench.capture.importer import import_capture
 from workbench.cli import main
 from workbench.scenarios.run import run
 from workbench.trace import files
-from workbench.trace.importer import import_capture
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from workbench.analysis import java
 from workbench.analysis.errors import AnalysisError
+from workbench.capture.importer import import_capture
 from workbench.cli import main
 from workbench.trace import files
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 NAMES = ("rmq40_c_drain.pcapng", "rmq43_c_drain.pcapng")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.capture.importer import import_capture
 from workbench.exercises.audit import (
     LEDGERS,
     audit,
@@ -14,7 +15,6 @@ from workbench.exercises.audit import (
 )
 from workbench.exercises.readers import BelievesTheFlow, CountsFromZero, source_of
 from workbench.scenarios import run
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 ZERO, FLOW = CountsFromZero.name, BelievesTheFlow.name

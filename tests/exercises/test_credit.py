@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.capture.importer import import_capture
 from workbench.exercises import credit_check, credit_predict, measure
 from workbench.exercises.compare import RULES, compare_rules
 from workbench.exercises.lesson_01 import arrival, last, real_receiver
@@ -13,7 +14,6 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.scenarios import run
 from workbench.scenarios.declare import ParameterError
-from workbench.trace.importer import import_capture
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
     "data/captures/rmq43_b_consumer_credit.pcapng"

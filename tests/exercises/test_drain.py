@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.amqp10.sender import SenderLink
+from workbench.capture.importer import import_capture
 from workbench.exercises import drain_check, drain_predict, measure
 from workbench.exercises.drain_runs import (
     DrainCases,
@@ -21,7 +22,6 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.frontends.outgoing_link import OutgoingLink
 from workbench.scenarios import run
-from workbench.trace.importer import import_capture
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / "data/captures/rmq43_c_drain.pcapng"

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.exercises import drain_check, drain_predict
 from workbench.exercises.drain_runs import rabbit_stop
 from workbench.exercises.hand_runs import Handover, handovers
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.scenarios import run
-from workbench.trace.importer import import_capture
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
     "data/captures/rmq43_h_sac_handover.pcapng"

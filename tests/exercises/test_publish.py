@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.capture.importer import import_capture
 from workbench.exercises import publish_check, publish_predict
 from workbench.exercises.progress import Progress
 from workbench.exercises.publish_runs import (
@@ -23,7 +24,6 @@ from workbench.exercises.publish_runs import (
 from workbench.exercises.question import judge
 from workbench.frontends.incoming_link import IncomingLink
 from workbench.scenarios import run
-from workbench.trace.importer import import_capture
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data/captures"
 

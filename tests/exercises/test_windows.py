@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench import presets
+from workbench.capture.importer import import_capture
 from workbench.exercises import windows_check, windows_predict, windows_runs
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
@@ -28,7 +29,6 @@ from workbench.exercises.windows_runs import (
 )
 from workbench.frontends.windows import Windows
 from workbench.scenarios import run
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 LARGE = {"messages": 1, "message_bytes": 4500, "max_frame_size": 512, "client_window": 3}

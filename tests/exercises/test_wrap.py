@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.exercises import count_predict
 from workbench.exercises.audit import audited_run
 from workbench.exercises.question import judge
 from workbench.exercises.wrap import reckon, wrap_verdicts
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 STARTS = (0, 20, 2**31, 2**32 - 2)

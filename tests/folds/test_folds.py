@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import folds
+from workbench.capture.importer import import_capture
 from workbench.folds.counters import Counters
 from workbench.folds.vantage import ends, percentile
 from workbench.scenarios import run, schedules
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.rules import rule_named
 from workbench.sim.explorer import explore
-from workbench.trace.importer import import_capture
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 

@@ -52,10 +52,10 @@ from workbench.amqp10.performatives import (
 )
 from workbench.amqp10.scope import NOWHERE
 from workbench.broker import Broker
+from workbench.capture.importer import import_capture
 from workbench.frontends import accept, message_of
 from workbench.queues import QueueArguments
 from workbench.sim import VirtualClock, Wire
-from workbench.trace.importer import import_capture
 from workbench.trace.taps import Recorder
 
 from .inferring import Inference

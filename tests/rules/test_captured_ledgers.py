@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.trace.fold import Fold, Scope
-from workbench.trace.importer import import_capture
 
 FOLDER = Path(__file__).parents[2] / "data/captures"
 NAMES = [

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from workbench.amqp10.messaging import decode_message
+from workbench.capture.importer import import_capture
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.handover import seen
-from workbench.trace.importer import import_capture
 
 
 def handed(**parameters):

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.capture.importer import import_capture
 from workbench.scenarios import registry
 from workbench.scenarios.run import run
 from workbench.trace import Fold, files, fold, pieces
 from workbench.trace import cut as cutting
 from workbench.trace.cut import cut
 from workbench.trace.cut_fold import ColumnFold
-from workbench.trace.importer import import_capture
 from workbench.trace.schema import Row
 from workbench.trace.story import Story
 from workbench.views.reader import UNSET, Reader

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.trace.rows import Hand, last, link, race
+from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.trace import explain, fold, transcript
-from workbench.trace.importer import import_capture
 
 
 def extra(**fields: Any) -> str:

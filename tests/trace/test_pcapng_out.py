@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.trace.capture_builder import PASSWORD, Script, bursts, record
+from tests.capture.capture_builder import PASSWORD, Script, bursts, record
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.performatives import Open
-from workbench.trace.importer import import_capture
+from workbench.capture.importer import import_capture
 from workbench.trace.pcapng_out import ExportError, export
 from workbench.trace.schema import Row
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trace.capture_builder import Burst, Script, bursts, record
+from tests.capture.capture_builder import Burst, Script, bursts, record
+from workbench.capture.importer import CaptureError, import_capture
 from workbench.scenarios.run import run
-from workbench.trace.importer import CaptureError, import_capture
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, SENT
 from workbench.trace.unknown_words import WHAT
 from workbench.trace.unknowns import unknowns, unknowns_report

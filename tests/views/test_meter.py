@@ -5,8 +5,8 @@ import json
 import pytest
 
 from workbench import brake_chart, brake_meter, panel, run
+from workbench.capture.importer import import_capture
 from workbench.trace.braking import held_by, links_of
-from workbench.trace.importer import import_capture
 from workbench.views import theme
 from workbench.views.brake_chart import brake_words, counter_steps
 from workbench.views.meter_doc import LINES, meter_doc, meter_words, sentence, state_at

@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.trace import fold
-from workbench.trace.importer import import_capture
 from workbench.views.panel_widget import panel
 from workbench.views.reader import Reader
 from workbench.views.stepper_doc import schema

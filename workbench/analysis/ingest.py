@@ -159,8 +159,8 @@ class _Reader(DataSourceReader):
         return [_File(file) for file in self.files]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        from workbench.capture.importer import CaptureError, read_tables, run_name
         from workbench.trace.files import to_table
-        from workbench.trace.importer import CaptureError, read_tables, run_name
 
         assert isinstance(partition, _File)
         try:

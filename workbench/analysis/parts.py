@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.capture.importer import CaptureError, read_tables, run_name
 from workbench.trace.files import TraceFileError, write_tables
-from workbench.trace.importer import CaptureError, read_tables, run_name
 
 from .errors import UNSEEN, AnalysisError
 from .places import fetched, is_url, part_name

@@ -99,7 +99,7 @@ def command(arguments: argparse.Namespace) -> int:
 
 def read_all(arguments: argparse.Namespace) -> tuple[dict[str, list[Any]], str, list[str]]:
     """Read every file: tables of rows by run, the report, and one line per file that is bad."""
-    from workbench.trace.importer import CaptureError, import_tables
+    from workbench.capture.importer import CaptureError, import_tables
 
     with Progress("reading", unit="octets") as progress:
         try:

@@ -117,8 +117,8 @@ def _read_each(
     from workbench.analysis.errors import AnalysisError
     from workbench.analysis.ingest import Ingested
     from workbench.analysis.places import fetched, part_name
+    from workbench.capture.importer import CaptureError, read_tables, run_name
     from workbench.trace import files
-    from workbench.trace.importer import CaptureError, read_tables, run_name
 
     result, seen = Ingested(), set()
     with Progress("importing", len(given), unit="captures") as progress:

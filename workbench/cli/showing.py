@@ -108,7 +108,7 @@ def step(cut: Cut) -> Iterator[str]:
 
 def fields(row: Any) -> Iterator[str]:
     """The frame's fields as they were on the wire; what was absent is not listed."""
-    from workbench.trace.redact import SECRETS
+    from workbench.capture.redact import SECRETS
     from workbench.trace.words import spec_name, value_text
 
     values = {name: value for name, value in (row.frame or {}).items() if name != "extra_json"}

@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench.capture.importer import import_capture
 from workbench.folds.stalls import Stall, stalls
 from workbench.scenarios.big_trace import episodes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
-from workbench.trace.importer import import_capture
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.trace.unknowns import UnknownReport, unknowns_report
 

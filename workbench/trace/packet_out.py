@@ -11,14 +11,23 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from workbench import serial
-from workbench.trace.packet import ACK, FIN, SYN
 
-__all__ = ["MAX_PAYLOAD", "Address", "PcapngWriter", "TcpTalk", "tcp_packet"]
+__all__ = [
+    "ACK",
+    "FIN",
+    "MAX_PAYLOAD",
+    "RST",
+    "SYN",
+    "Address",
+    "PcapngWriter",
+    "TcpTalk",
+    "tcp_packet",
+]
 
 MAX_PAYLOAD = 60_000
 """Largest TCP payload of one packet; IPv4's total length has 16 bits."""
 
-PSH = 0x08
+FIN, SYN, RST, PSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 _WINDOW = 65_535
 _TTL = 64
 

@@ -16,11 +16,11 @@ from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.performatives import Performative, Role
 from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
-from workbench.trace.redact import empty_body
 from workbench.trace.schema import Row
 
-__all__ = ["RebuildError", "item_of", "performative_of"]
+__all__ = ["RebuildError", "empty_body", "item_of", "performative_of"]
 
+_DATA = 0x75
 _BY_NAME: dict[str, type[Composite]] = {cls.NAME: cls for cls in BY_DESCRIPTOR.values()}
 
 
@@ -72,6 +72,16 @@ def _payload(size: int | None) -> bytes:
     if not size:
         return b""
     return empty_body(size) if size >= 5 else bytes(size)
+
+
+def empty_body(size: int) -> bytes:
+    """A body section of so many octets that says nothing."""
+    if size < 5:
+        # Only an amqp-value of one octet is as short; null is as long.
+        return b"\x00\x53\x77\x40"
+    if size <= 5 + 0xFF:
+        return bytes((0x00, 0x53, _DATA, 0xA0, size - 5)) + bytes(size - 5)
+    return bytes((0x00, 0x53, _DATA, 0xB0)) + (size - 8).to_bytes(4, "big") + bytes(size - 8)
 
 
 def _composite(cls: type[Composite], fields: Mapping[str, Any]) -> Composite:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, WireItem, decode_checked
 from workbench.amqp10.performatives import Transfer, decode_performative
-from workbench.trace.boundary import (
+from workbench.capture.boundary import (
     AMQP_1_0,
     FRAME_START,
     FRAME_START_SIZE,

@@ -17,13 +17,13 @@ from workbench.amqp10.decoder import decode_value, read_compound_header
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import Frame, WireItem, decode_frame
 from workbench.amqp10.performatives import Transfer
+from workbench.trace.rebuild import empty_body
 
-__all__ = ["SECRETS", "Redactor", "empty_body"]
+__all__ = ["SECRETS", "Redactor"]
 
 SECRETS = frozenset({"initial_response", "challenge", "response", "additional_data"})
 _BODIES = frozenset({0x75, 0x76, 0x77})
 _SECTIONS = frozenset(range(0x70, 0x79))
-_DATA = 0x75
 
 
 class Redactor:
@@ -114,13 +114,3 @@ def _message(payload: bytes) -> bytes | None:
             out.append(payload[at:end])
         at = end
     return b"".join(out) if bodies else None
-
-
-def empty_body(size: int) -> bytes:
-    """A body section of so many octets that says nothing."""
-    if size < 5:
-        # Only an amqp-value of one octet is as short; null is as long.
-        return b"\x00\x53\x77\x40"
-    if size <= 5 + 0xFF:
-        return bytes((0x00, 0x53, _DATA, 0xA0, size - 5)) + bytes(size - 5)
-    return bytes((0x00, 0x53, _DATA, 0xB0)) + (size - 8).to_bytes(4, "big") + bytes(size - 8)

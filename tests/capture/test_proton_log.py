@@ -8,8 +8,8 @@ import textwrap
 
 import pytest
 
-from workbench.trace.importer import CaptureError, import_capture
-from workbench.trace.protonvalue import NotationError, parse_composite
+from workbench.capture.importer import CaptureError, import_capture
+from workbench.capture.proton_notation import NotationError, parse_composite
 
 POINTER = "[0x55bc23e79ca0]: AMQP:FRAME:0 "
 

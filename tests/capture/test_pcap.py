@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.trace.packet import ACK, segment_of
-from workbench.trace.packet_out import Address, PcapngWriter, tcp_packet
-from workbench.trace.pcap import CaptureError, CaptureReader, Packet
+from workbench.capture.packet import segment_of
+from workbench.capture.pcap import CaptureError, CaptureReader, Packet
+from workbench.trace.packet_out import ACK, Address, PcapngWriter, tcp_packet
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 SAMPLE = CAPTURES / "rmq43_b_consumer_credit.pcapng"

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.trace.packet import ACK, FIN, RST, SYN, Segment
-from workbench.trace.tcp import PATIENCE, Reassembler
+from workbench.capture.packet import Segment
+from workbench.capture.tcp import PATIENCE, Reassembler
+from workbench.trace.packet_out import ACK, FIN, RST, SYN
 
 CLIENT, BROKER = b"\x0a\0\0\1\x9c\x40", b"\x0a\0\0\2\x16\x28"
 WRAP = 2**32

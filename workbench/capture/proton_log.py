@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 
 from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.observer import ConnectionObserver
-from workbench.trace.conversation import link_reports
-from workbench.trace.protonvalue import NotationError, parse_composite
+from workbench.capture.connection import link_reports
+from workbench.capture.proton_notation import NotationError, parse_composite
+from workbench.capture.redact import SECRETS
+from workbench.capture.report import CaptureReport, ConnectionReport
 from workbench.trace.rebuild import RebuildError, performative_of
-from workbench.trace.redact import SECRETS
-from workbench.trace.report import CaptureReport, ConnectionReport
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, WIRE_VANTAGE, Row
 from workbench.trace.taps import frame_row
 

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.trace.boundary import AMQP_1_0
-from workbench.trace.capture_rows import RowMaker
-from workbench.trace.conversation import AmqpConversation
+from workbench.capture.boundary import AMQP_1_0
+from workbench.capture.connection import AmqpConversation
+from workbench.capture.packet import segment_of
+from workbench.capture.pcap import CaptureError, CaptureReader, Packet
+from workbench.capture.proton_log import is_proton_log, read_proton_log
+from workbench.capture.report import CaptureReport, ImportReport
+from workbench.capture.rows import RowMaker
+from workbench.capture.tcp import Piece, Reassembler
 from workbench.trace.files import to_table
-from workbench.trace.packet import segment_of
-from workbench.trace.pcap import CaptureError, CaptureReader, Packet
-from workbench.trace.protontext import is_proton_log, read_proton_log
-from workbench.trace.report import CaptureReport, ImportReport
 from workbench.trace.schema import Row
-from workbench.trace.tcp import Piece, Reassembler
 
 __all__ = [
     "CaptureError", "ImportResult", "Progress", "import_capture", "import_tables", "read_capture",
@@ -176,17 +176,6 @@ def read_tables(
         yield from Capture(path, run, port, redact).tables(None, 0, 0)
 
 
-def _in_order(table: Any, rows: list[Row]) -> Any:
-    """A table with some more rows, all in order of `seq`."""
-    if not rows:
-        return table
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    whole = pa.concat_tables([table, to_table(rows)]).combine_chunks()
-    return whole.take(pc.sort_indices(whole.column("seq")))
-
-
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
@@ -247,26 +236,8 @@ class Capture:
         yield self.maker.take()
 
     def tables(self, progress: Progress | None, done: int, total: int) -> Iterator[Any]:
-        """The same rows as tables: most packets are read many at a time."""
-        if self.maker.redact:
-            yield from map(to_table, self.batches(progress, done, total))
-            return
-        from workbench.trace.bulk import Bulk
-
-        with self.path.open("rb", buffering=1 << 20) as stream:
-            reader = CaptureReader(stream, self.path.name)
-            bulk = Bulk(reader, self._reassembler, self._conversations, self.maker, self._packet)
-            for packet in reader:
-                self._packet(packet)
-                for table in bulk.read():
-                    yield _in_order(table, self.maker.take())
-                if len(self.maker.rows) >= _BATCH_ROWS:
-                    yield to_table(self.maker.take())
-                if progress is not None:
-                    progress(min(total, done + stream.tell()), total)
-        self._packets += bulk.packets
-        self._end(reader)
-        yield to_table(self.maker.take())
+        """The same rows as tables."""
+        return map(to_table, self.batches(progress, done, total))
 
     def _packet(self, packet: Packet) -> None:
         """Takes in one packet."""

@@ -7,14 +7,14 @@ from collections import Counter, deque
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver
 from workbench.amqp10.performatives import Open
-from workbench.trace.boundary import AMQP_1_0, OTHER
-from workbench.trace.capture_rows import RowMaker
-from workbench.trace.cutter import MAX_FRAME, Cut, Found, FrameCutter, Trouble
-from workbench.trace.packet import endpoint_text
-from workbench.trace.redact import Redactor
-from workbench.trace.report import ConnectionReport, DirectionReport, LinkReport
+from workbench.capture.boundary import AMQP_1_0, OTHER
+from workbench.capture.packet import endpoint_text
+from workbench.capture.redact import Redactor
+from workbench.capture.report import ConnectionReport, DirectionReport, LinkReport
+from workbench.capture.rows import RowMaker
+from workbench.capture.splitter import MAX_FRAME, Cut, Found, FrameCutter, Trouble
+from workbench.capture.tcp import Conversation, Direction, Piece
 from workbench.trace.schema import BROKER, CLIENT
-from workbench.trace.tcp import Conversation, Direction, Piece
 
 __all__ = ["AmqpConversation", "Side", "link_reports"]
 

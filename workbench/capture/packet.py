@@ -11,11 +11,9 @@ import ipaddress
 import struct
 from typing import NamedTuple
 
-from workbench.trace.pcap import Packet
+from workbench.capture.pcap import Packet
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "endpoint_text", "segment_of"]
-
-FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+__all__ = ["Segment", "endpoint_text", "segment_of"]
 
 _ETHERNET, _COOKED, _COOKED_2, _NULL, _LOOP = 1, 113, 276, 0, 108
 _RAW_IP = frozenset({12, 14, 101, 228, 229})

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from workbench.trace.ahead import Ahead
+from workbench.capture.ahead import Ahead
 
 __all__ = ["CaptureError", "CaptureReader", "Likeness", "Packet"]
 

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.amqp10.frame import decode_frame
-from workbench.trace.importer import import_capture
+from workbench.capture.importer import import_capture
 from workbench.trace.schema import Row
 from workbench.trace.taps import frame_row
 

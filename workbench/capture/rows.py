@@ -8,9 +8,9 @@ from typing import Any
 from workbench.amqp10.frame import Frame
 from workbench.amqp10.observed import ObservedScope
 from workbench.amqp10.performatives import Transfer
+from workbench.capture.splitter import Cut, Trouble
 from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
-from workbench.trace.cutter import Cut, Trouble
 from workbench.trace.flatten import frame_fields, json_text
 from workbench.trace.schema import INTERNAL, OBSERVED, WIRE_VANTAGE, Row
 

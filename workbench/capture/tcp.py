@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench import serial
-from workbench.trace.packet import ACK, FIN, RST, SYN, Segment
+from workbench.capture.packet import Segment
+from workbench.trace.packet_out import ACK, FIN, RST, SYN
 
 __all__ = ["BUFFER_LIMIT", "Conversation", "Direction", "Piece", "Reassembler"]
 

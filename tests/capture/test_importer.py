@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from tests.trace.capture_builder import (
+from tests.capture.capture_builder import (
     BODY,
     PASSWORD,
     Burst,
@@ -20,7 +20,7 @@ from tests.trace.capture_builder import (
 )
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.performatives import Flow, Open, Transfer
-from workbench.trace.importer import CaptureError, import_capture
+from workbench.capture.importer import CaptureError, import_capture
 from workbench.trace.schema import Row
 
 TLS = b"\x16\x03\x01\x00\x05hello"

@@ -11,12 +11,8 @@
 The first start makes a private environment in `.venv`, from locks that fix every package by its
 hash, which takes about a minute; later starts use it as it is. Delete `.venv` to be rid of it.
 
-Last it lets Java keep what Spark's start loads (a minute, 210 MB), so that Spark starts in half the
-time; `lab` opens meanwhile.
-
 WORKBENCH_VENV          another place for the environment
 WORKBENCH_PYTHON        the Python (3.11 to 3.13) to make it with
-WORKBENCH_JAVA_CACHE    none: Java keeps nothing
 """
 # Rules of this file: standard library only, and a syntax that Python 2.7 and every 3 can read, so
 # that whoever starts it with an old Python is told what to do instead of seeing a SyntaxError.
@@ -373,25 +369,6 @@ def in_step(lock):
         say("the environment is ready")
 
 
-def java_cache(wait):
-    """Let Java keep what Spark's start loads, if it does not yet: a minute, of the idle kind.
-
-    Nothing depends on it: what goes wrong is told in one line, and not at all in the background.
-    """
-    if os.environ.get("WORKBENCH_JAVA_CACHE") == "none":
-        return
-    command = [VENV_PYTHON, "-m", "workbench.cli.java_cache"]
-    if wait:
-        run(command)
-        return
-    nice = shutil.which("nice")
-    with open(os.devnull, "r+b") as nothing:
-        subprocess.Popen(
-            ([nice, "-n", "19"] if nice else []) + command, env=clean_env(), close_fds=True,
-            stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True,
-        )  # fmt: skip
-
-
 # --- commands -----------------------------------------------------------------------------------
 
 
@@ -426,8 +403,6 @@ def main(arguments):
         python = find_python()
         os.execv(python, [python, os.path.abspath(__file__)] + arguments)
     setup(dev=command == "test" or (command == "setup" and rest == ["--dev"]))
-    if command in ("setup", "test", "lab"):
-        java_cache(wait=command != "lab")
     if command == "setup":
         return 0
     if command == "test":

@@ -4,7 +4,6 @@ No package is installed here: the two functions that would do so are replaced, a
 which of them runs when.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -187,56 +186,6 @@ def test_uv_is_told_of_the_index_that_pip_uses(listing, index, monkeypatch, tmp_
     assert wb.index_settings().get("UV_DEFAULT_INDEX") == index
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example")
     assert "UV_DEFAULT_INDEX" not in wb.index_settings()
-
-
-@pytest.mark.parametrize(
-    ("command", "order"),
-    [
-        (["setup"], ["setup", "cache"]),
-        (["test", "-x"], ["setup", "cache", "pytest"]),
-        (["lab"], ["setup", "cache aside", "workbench"]),
-        (["doctor"], ["setup", "workbench"]),
-    ],
-)
-def test_java_s_cache_comes_last_and_the_lab_does_not_wait_for_it(command, order, monkeypatch):
-    """It takes a minute, in which a learner can read."""
-    done = []
-    monkeypatch.setattr(wb, "setup", lambda dev: done.append("setup"))
-    monkeypatch.setattr(
-        wb, "java_cache", lambda wait: done.append("cache" if wait else "cache aside")
-    )
-    monkeypatch.chdir(REPO)
-
-    def become(line):
-        done.append(line[2])
-        sys.exit(0)
-
-    monkeypatch.setattr(wb, "become", become)
-    with contextlib.suppress(SystemExit):
-        wb.main(command)
-    assert done == order
-
-
-def test_java_s_cache_in_the_background_is_silent_idle_and_of_its_own(monkeypatch):
-    """What ends the lab does not end it, and nothing of it is seen."""
-    started = []
-    monkeypatch.delenv("WORKBENCH_JAVA_CACHE", raising=False)
-    monkeypatch.setattr(wb.subprocess, "Popen", lambda line, **how: started.append((line, how)))
-    wb.java_cache(wait=False)
-    [(line, how)] = started
-    assert line[-2:] == ["-m", "workbench.cli.java_cache"]
-    assert line[1:3] == ["-n", "19"]
-    assert how["start_new_session"]
-    assert {how[name].name for name in ("stdin", "stdout", "stderr")} == {os.devnull}
-
-
-def test_java_s_cache_can_be_turned_off(monkeypatch):
-    """Where it would not pay: on a machine that is thrown away after the tests."""
-    monkeypatch.setenv("WORKBENCH_JAVA_CACHE", "none")
-    monkeypatch.setattr(wb.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
-    monkeypatch.setattr(wb, "run", lambda *_: pytest.fail("started"))
-    wb.java_cache(wait=True)
-    wb.java_cache(wait=False)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,10 @@ def test_settings_are_found_where_spark_looks_for_them(folder, tmp_path):
         "spark.sql.files.maxPartitionBytes": "4m",
         "spark.pyspark.python": "/opt/python",
     }
-    assert configured({"SPARK_CONF_DIR": str(tmp_path / "absent")}) == {}
+    absent = {"SPARK_CONF_DIR": str(tmp_path / "absent")}
+    assert configured(absent) == {}
+    assert configured(absent | {"SPARK_MASTER": "local[7]"}) == {"spark.master": "local[7]"}
+    assert configured(variables | {"SPARK_MASTER": "local[7]"}) == configured(variables)
     called = "--master local[3] -c spark.sql.shuffle.partitions=9 --jars x.jar --verbose"
     found = configured(variables | {"PYSPARK_SUBMIT_ARGS": f"{called} pyspark-shell"})
     assert (found["spark.master"], found["spark.sql.shuffle.partitions"]) == ("local[3]", "9")
@@ -62,16 +65,20 @@ def started(monkeypatch):
     def start(variables, **settings):
         given = {}
 
-        def call(options, _home):
-            given.update(options)
-            raise AnalysisError("not started")
+        class Builder:
+            def config(self, name, value):
+                given[name] = value
+                return self
+
+            def getOrCreate(self):  # noqa: N802 (Spark's name)
+                raise RuntimeError("not started")
 
         monkeypatch.setattr(os, "environ", dict(variables))
         monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
         monkeypatch.setattr(
             session, "find_java", lambda: Java(home=Path("x"), version=21, bundled=False)
         )
-        monkeypatch.setattr(session, "start_java", call)
+        monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
         with pytest.raises(AnalysisError, match="not started"):
             session.get_spark(say=lambda _: None, **settings)
         return given, os.environ

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis import java_cache
 from workbench.analysis.java import find_java
 from workbench.cli import doctor, main
 
@@ -110,26 +109,6 @@ def test_the_java_that_is_told_is_the_one_that_spark_uses(named, monkeypatch, tm
     told = doctor.java().found
     assert told.startswith(f"{used.version} at ")
     assert ("java-runtime" in told) == used.bundled == (not named)
-
-
-def test_java_s_cache_is_told_of_and_not_missed(monkeypatch, tmp_path):
-    """There, not made, turned off, impossible: each in a word, and none is a fault."""
-    file = tmp_path / "java.aot"
-    monkeypatch.delenv("WORKBENCH_JAVA", raising=False)
-    monkeypatch.delenv(java_cache.VARIABLE, raising=False)
-    monkeypatch.setattr(java_cache, "place", lambda java: file)
-    told = [doctor.java_cache()]
-    file.write_bytes(bytes(3 << 20))
-    told.append(doctor.java_cache())
-    monkeypatch.setattr(java_cache, "place", lambda java: None)
-    told.append(doctor.java_cache())
-    monkeypatch.setenv(java_cache.VARIABLE, "none")
-    told.append(doctor.java_cache())
-    monkeypatch.setenv("WORKBENCH_JAVA", "none")
-    told.append(doctor.java_cache())
-    words = ("wb.py setup", "3 MiB at", "this Java has none", "turned off", "without Java")
-    assert all(word in one.found for one, word in zip(told, words, strict=True))
-    assert {one.state for one in told} == {doctor.OK}
 
 
 def test_a_java_that_does_not_start_is_told(monkeypatch, tmp_path):

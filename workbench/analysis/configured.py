@@ -30,8 +30,8 @@ _OPTIONS = {
 def configured(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Spark's settings by name, as far as a user has set them.
 
-    They come from `spark-submit` if it runs this program, else from PYSPARK_SUBMIT_ARGS and from
-    `spark-defaults.conf` in SPARK_CONF_DIR or in Spark's own folder.
+    They come from `spark-submit` if it runs this program, else from PYSPARK_SUBMIT_ARGS, from
+    `spark-defaults.conf` in SPARK_CONF_DIR or in Spark's own folder, and last from SPARK_MASTER.
 
     Args:
         environment: variables; those of this process if None.
@@ -53,7 +53,8 @@ def configured(environment: Mapping[str, str] | None = None) -> dict[str, str]:
         given = vars(parser.parse_known_args(shlex.split(text))[0])
     except (ValueError, argparse.ArgumentError) as error:
         raise AnalysisError(f"PYSPARK_SUBMIT_ARGS: {error}") from None
-    found: dict[str, str] = {}
+    master = variables.get("SPARK_MASTER")
+    found = {"spark.master": master} if master else {}
     if given["properties_file"] is None or given["load_spark_defaults"]:
         found |= _in_file(_folder(variables) / "spark-defaults.conf")
     if given["properties_file"] is not None:

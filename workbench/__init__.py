@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Action": "workbench.scenarios:Action",
     "Broker": "workbench.live:Broker",
+    "ask": "workbench.cli.asking:ask",
     "background": "workbench.net.background:background",
     "brake_chart": "workbench.views.brake_chart:brake_chart",
     "brake_meter": "workbench.views.meter_widget:brake_meter",

@@ -1,10 +1,11 @@
 """One line per link: the same by Spark, for long traces, and by the fold, for short ones."""
 
+import pytest
+
 from workbench import folds
+from workbench.analysis import schemas
 from workbench.analysis.chunks import Chunks
-from workbench.analysis.schemas import CREDIT, STALLS, SUMMARY
 from workbench.analysis.summary import summary
-from workbench.folds.summary import LinkSummary
 
 from .made import made_rows
 from .runs import all_rows, lowered_credit
@@ -28,9 +29,8 @@ def test_both_say_the_same_of_every_link(as_trace):
     assert sorted(answer, key=by_key) == sorted(folded, key=by_key)
 
 
-def test_an_answer_has_the_same_columns_by_either():
+@pytest.mark.parametrize("name", folds.QUESTIONS)
+def test_an_answer_has_the_same_columns_by_either(name):
     """The folds and the Spark questions are read by the same programs."""
-    assert list(folds.Stall._fields) == STALLS.names
-    assert list(folds.CreditRow._fields) == CREDIT.names
-    names = [name for name in LinkSummary.__dataclass_fields__ if name != "advice"]
-    assert names == SUMMARY.names
+    columns = [one for one in folds.QUESTIONS[name].columns if name != "summary" or one != "advice"]
+    assert columns == getattr(schemas, name.upper()).names

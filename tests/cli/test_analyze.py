@@ -7,9 +7,11 @@ import shlex
 
 import pytest
 
+import workbench
 from workbench import folds
 from workbench.capture.importer import import_capture
 from workbench.cli import main
+from workbench.cli.asking import PLAIN_ROWS, engine_for
 from workbench.scenarios.run import run
 from workbench.trace import files
 
@@ -54,7 +56,7 @@ def test_a_window_is_for_throughput_alone(trace, capsys):
 def test_the_other_formats_hold_the_same(trace, capsys):
     """A table for people, CSV for programs."""
     assert main(["analyze", str(trace), "summary"]) == 0
-    assert "link-credit" in capsys.readouterr().out
+    assert "waited for credit" in capsys.readouterr().out
     assert main(["analyze", str(trace), "summary", "--format", "csv"]) == 0
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert row["messages"] == "5"
@@ -94,45 +96,40 @@ def test_unknowns_need_no_java_and_are_a_page_or_rows(trace, capsys, monkeypatch
 KEY = ["run", "connection", "session", "link", "link_sender", "attach_no", "seq", "frame_id", "end"]
 
 
-def as_spark_would(trace, monkeypatch, question):
-    """The answer comes from the plain fold; what is tested here is how it is printed."""
-    found = {"stalls": folds.stalls, "credit": folds.credit_rows}[question](files.read(trace))
-    return as_if_asked([row._asdict() for row in found], monkeypatch)
+def told_of(capsys):
+    """Rows of an answer in JSON, without the engine, which each of them names."""
+    rows = json.loads(capsys.readouterr().out)
+    assert {row.pop("engine") for row in rows} <= {"plain"}
+    return rows
 
 
-def as_if_asked(answer, monkeypatch):
-    """The answer that is printed."""
-    asked = lambda arguments, count: (list(answer[0]), iter(answer))  # noqa: E731
-    monkeypatch.setattr("workbench.cli.analyzing._asked", asked)
-    return answer
-
-
-def test_stalls_for_programs_have_the_key_and_what_is_to_be_told(trace, capsys, monkeypatch):
+def test_stalls_for_programs_have_the_key_and_what_is_to_be_told(trace, capsys):
     """Its names are a contract."""
-    answer = as_spark_would(trace, monkeypatch, "stalls")
+    answer = [row._asdict() for row in folds.stalls(files.read(trace))]
     assert main(["analyze", str(trace), "stalls", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = told_of(capsys)
     assert told == answer
     assert list(told[0]) == [
         *KEY, "brake", "start_us", "end_us", "messages_waiting", "release_frame_id", "evidence",
     ]  # fmt: skip
 
 
-def test_credit_for_programs_has_the_key_and_both_counters(trace, capsys, monkeypatch):
+def test_credit_for_programs_has_the_key_and_both_counters(trace, capsys):
     """Of both ends, for this trace has both vantages."""
-    answer = as_spark_would(trace, monkeypatch, "credit")
+    answer = [row._asdict() for row in folds.credit_rows(files.read(trace))]
     assert main(["analyze", str(trace), "credit", "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = told_of(capsys)
     assert told == answer
     assert list(told[0]) == [*KEY, "delivery_count", "link_credit", "known"]
     assert {row["end"] for row in told} == {"sender", "receiver"}
 
 
-def test_each_stall_in_a_table_ends_with_the_line_that_opens_it(trace, capsys, monkeypatch):
+def test_each_stall_in_a_table_ends_with_the_line_that_opens_it(trace, capsys):
     """And the line works as it is printed."""
-    answer = as_spark_would(trace, monkeypatch, "stalls")
+    answer = [row._asdict() for row in folds.stalls(files.read(trace))]
     assert main(["analyze", str(trace), "stalls"]) == 0
-    lines = capsys.readouterr().out.splitlines()[1:]
+    *lines, caption = capsys.readouterr().out.splitlines()[1:]
+    assert caption == "stalls: 3 rows; answered without Spark"
     assert len(lines) == len(answer) == 3
     for line, row in zip(lines, answer, strict=True):
         command = line[line.index("workbench show ") :]
@@ -141,17 +138,14 @@ def test_each_stall_in_a_table_ends_with_the_line_that_opens_it(trace, capsys, m
         assert capsys.readouterr().out
 
 
-def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(
-    trace, tmp_path, capsys, monkeypatch
-):
+def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(trace, tmp_path, capsys):
     """And the line works as it is printed; what neither side can show has none."""
     other = tmp_path / "a b.parquet"
     once = {"messages": 9, "policy": "batch-then-wait", "n": 9}
     files.write(other, run("credit", "rmq4.3", once).rows)
     answer = folds.compare(files.read(trace), files.read(other))
-    as_if_asked(answer, monkeypatch)
     assert main(["analyze", str(trace), "compare", str(other)]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
+    head, *lines, _caption = capsys.readouterr().out.splitlines()
     assert head.endswith("left_seq  right_seq  open it with")
     opened = set()
     for line, row in zip(lines, answer, strict=True):
@@ -168,31 +162,69 @@ def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(
     assert opened == {"left", "right"}
 
 
-def test_a_table_names_runs_where_there_are_several(repo, trace, capsys, monkeypatch):
+def test_a_table_names_runs_where_there_are_several(repo, trace, tmp_path, capsys):
     """Programs are told them in any case."""
     rows = files.read(trace)
     alarm = import_capture(repo / "data" / "captures" / "rmq43_f_memory_alarm.pcapng").rows
     many = run("credit", "rmq4.3", {"messages": 60, "policy": "one-at-a-time"}).rows
-    two = folds.compare(rows, [*many, *alarm])
-    as_if_asked(two, monkeypatch)
-    assert main(["analyze", str(trace), "compare", str(trace)]) == 0
+    two = tmp_path / "two.parquet"
+    files.write(two, [*many, *alarm])
+    assert main(["analyze", str(trace), "compare", str(two)]) == 0
     head = capsys.readouterr().out.splitlines()[0].split()
     assert ("left_run" in head, "right_run" in head) == (False, True)
-    as_if_asked(two, monkeypatch)
-    assert main(["analyze", str(trace), "compare", str(trace), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == two
+    assert main(["analyze", str(trace), "compare", str(two), "--format", "json"]) == 0
+    assert told_of(capsys) == folds.compare(rows, files.read(two))
 
 
-def test_a_summary_of_more_rows_is_left_to_spark(trace, capsys, monkeypatch):
-    """200,000 rows are folded at most; beyond, the same question goes where all the others go."""
-    monkeypatch.setattr("workbench.cli.analyzing.WITHOUT_JAVA", 10)
-    asked = []
+def test_a_summary_is_advice_and_its_numbers_stand_behind_a_flag(trace, capsys):
+    """Who waited, how long, why and what to change, with the line that opens the longest wait."""
+    assert main(["analyze", str(trace), "summary"]) == 0
+    link, advice, opened, caption = capsys.readouterr().out.splitlines()
+    assert link == "c1/1 receiver"
+    assert advice.strip().startswith("The broker waited for credit, 3 times, ")
+    assert main(shlex.split(opened)[1:]) == 0
+    assert caption == "summary: answered without Spark; --numbers shows counts and microseconds"
+    capsys.readouterr()
+    assert main(["analyze", str(trace), "summary", "--numbers"]) == 0
+    assert "at_zero_us" in capsys.readouterr().out
+    assert main(["analyze", str(trace), "stalls", "--numbers"]) == 2
 
-    def spark(arguments, count):
-        asked.append((arguments.question, count))
-        return ["run"], iter([])
 
-    monkeypatch.setattr("workbench.cli.analyzing._asked", spark)
-    assert main(["analyze", str(trace), "summary", "--format", "json"]) == 0
-    assert asked == [("summary", len(files.read(trace)))]
-    assert json.loads(capsys.readouterr().out) == []
+@pytest.mark.parametrize(
+    ("rows", "environment", "asked", "engine"),
+    [
+        (PLAIN_ROWS, {}, None, "plain"),
+        (PLAIN_ROWS + 1, {}, None, "spark"),
+        (PLAIN_ROWS + 1, {}, "plain", "plain"),
+        (10, {}, "spark", "spark"),
+        (10, {"WORKBENCH_SPARK_MASTER": "local[1]"}, None, "spark"),
+        (10, {"PYSPARK_SUBMIT_ARGS": "--master spark://h:7077 pyspark-shell"}, None, "spark"),
+        (10, {"WORKBENCH_SPARK_MASTER": "local[1]"}, "plain", "plain"),
+    ],
+)
+def test_the_engine_fits_the_size_and_a_named_master_means_spark(
+    monkeypatch, rows, environment, asked, engine
+):
+    """What is asked for wins."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("workbench.analysis.reading.count_rows", lambda *_, **__: rows)
+    assert engine_for("t.parquet", asked=asked) == engine
+
+
+def test_a_url_is_spark_s():
+    """Its rows are not counted before."""
+    assert engine_for("s3a://bucket/t.parquet") == "spark"
+
+
+def test_an_answer_in_a_notebook_says_which_engine_it_was(trace):
+    """It is a sequence of rows, shown as a table with a caption."""
+    answer = workbench.ask(trace, "stalls")
+    assert list(answer) == [row._asdict() for row in folds.stalls(files.read(trace))]
+    assert (answer.engine, repr(answer)) == ("plain", "stalls: 3 rows; answered without Spark")
+    assert repr(answer) in answer._repr_html_()
+    assert answer._repr_html_().count("<tr>") == 4
+    with pytest.raises(ValueError, match="'what' of 1 trace"):
+        workbench.ask(trace, "what")
+    with pytest.raises(ValueError, match="engine 'fast'; legal: plain, spark"):
+        workbench.ask(trace, "stalls", engine="fast")

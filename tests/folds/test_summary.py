@@ -7,6 +7,7 @@ import pytest
 
 from tests.analysis.runs import lowered_credit
 from workbench import folds, serial
+from workbench.folds.summary import in_words
 from workbench.scenarios import run
 from workbench.scenarios.big_trace import episodes
 
@@ -42,22 +43,43 @@ def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
 @pytest.mark.parametrize(
     ("longest_us", "brake", "violations", "text"),
     [
-        (0, None, 0, "nothing that was ready had to wait"),
-        (5_000, "link-credit", 0, "grants too little or too late (5.0 ms at most, 50% of its time"),
-        (5_000, "alarm", 0, "look at its memory and disk"),
-        (5_000, "unconfirmed", 0, "waits for its queues to confirm"),
-        (5_000, "session-window", 0, "takes frames too slowly"),
-        (5_000, "tcp", 0, "held by tcp"),
-        (5_000, "alarm", 3, "3 deliveries without credit, which 2.6.7 forbids"),
+        (0, None, 0, "Nothing that was ready had to wait."),
+        (
+            5_000, "link-credit", 0,
+            "The broker waited for credit, 2 times, 5.0 ms at most; it had no credit for 50% of its"
+            " time: the receiver grants too little, or too late. Let it grant more at a time",
+        ),
+        (5_000, "alarm", 0, "the broker is short of memory or disk. Free some there"),
+        (5_000, "unconfirmed", 0, "withholds it until its queues confirm. Look at the slowest"),
+        (5_000, "session-window", 0, "Let it read faster, or announce a larger incoming-window"),
+        (5_000, "tcp", 0, "the other end does not read its socket"),
+        (5_000, "alarm", 3, "The broker began 3 deliveries without credit, which 2.6.7 forbids."),
     ],
-)
-def test_the_advice_names_the_brake_and_its_numbers(longest_us, brake, violations, text):
-    """One line: what to look at first."""
+)  # fmt: skip
+def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
+    longest_us, brake, violations, text
+):
+    """In one line of words."""
     said = folds.advice(
-        longest_us=longest_us, brake=brake, at_zero_us=10, lasted_us=20, violations=violations
-    )
+        {
+            "link_sender": "broker", "stalls": 2, "longest_us": longest_us, "longest_brake": brake,
+            "at_zero_us": 10, "lasted_us": 20, "violations": violations,
+        }
+    )  # fmt: skip
     assert text in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("time_us", "text"),
+    [
+        (0, "0 µs"), (999, "999 µs"), (1_000, "1.0 ms"), (34_500, "34 ms"), (2_400_000, "2.4 s"),
+        (119_000_000, "119 s"), (120_000_000, "2.0 min"), (36_000_000_000, "600 min"),
+    ],
+)  # fmt: skip
+def test_a_time_in_words_has_the_unit_in_which_it_is_read_best(time_us, text):
+    """Two figures or more."""
+    assert in_words(time_us) == text
 
 
 def test_a_delivery_before_any_grant_breaks_the_rule():
@@ -97,7 +119,7 @@ def test_credit_lowered_while_messages_fly_accuses_nobody():
     assert not any(one["certain"] for one in beyond)
     link = only(folds.summarise(rows), link_sender="broker")
     assert link.violations == 0
-    assert link.advice == "nothing that was ready had to wait"
+    assert link.advice == "Nothing that was ready had to wait."
     # The same with a furthest limit that the messages pass as well.
     less = [
         replace(row, frame={**row.frame, "link_credit": 2})

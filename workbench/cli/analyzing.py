@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
-import importlib
 import json
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
+from .asking import ENGINES, PLAIN, SPARK, Answer, answered
 from .console import DONE, WRONG_USAGE, CommandError, Progress, one_line, say
-from .places import is_capture
+from .places import refuse_capture
 
 NAME = "analyze"
 HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
@@ -40,11 +39,12 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
-Spark works the questions out, for which Java is needed (`workbench doctor` tells). A summary of up
-to 200,000 rows needs none, and unknowns never does. WORKBENCH_SPARK_MEMORY=512m makes do with
-little memory. With WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works them out, of hdfs://
-and s3a:// too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS,
-spark-defaults.conf, PYSPARK_PYTHON) is left as it is.
+Up to half a million rows are answered at once and without Java, more by Spark, which needs it
+(`workbench doctor` tells); every answer says which it was. --engine chooses; where a master is
+named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
+WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works the questions out, of hdfs:// and s3a://
+too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf,
+PYSPARK_PYTHON) is left as it is.
 """
 
 QUESTIONS: tuple[str, ...] = (
@@ -52,20 +52,6 @@ QUESTIONS: tuple[str, ...] = (
     "compare", "unknowns",
 )  # fmt: skip
 FORMATS = ("table", "json", "csv")
-WITHOUT_JAVA = 200_000
-"""Rows up to which a summary is worked out without Spark."""
-QUICK_ROWS = 1_000_000
-"""Rows up to which Java's quick compiler answers sooner."""
-BEYOND = QUICK_ROWS + 1
-"""Rows of a trace that nobody has counted yet."""
-SMALL_ROWS = 100_000
-SMALL = {
-    # Of a small trace the rows cost little, and compiling each step for them costs most.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "4",
-}
-ORDER = ("run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "what")
 RUNS = ("run", "left_run", "right_run")
 """Columns that a table leaves out where they say the same in every row."""
 OPEN = "open it with"
@@ -82,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format", choices=FORMATS, default="table", help="for people or for programs"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, help="plain: without Java; spark; else the size decides"
+    )
+    parser.add_argument(
+        "--numbers", action="store_true", help="summary only: a table with counts and microseconds"
     )
     parser.add_argument(
         "--window", type=float, metavar="SECONDS", help="throughput only: length of a window"
@@ -108,15 +100,19 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.analysis.errors import AnalysisError
 
     _check_usage(arguments)
+    traces = [one for one in (arguments.trace, arguments.other) if one]
+    for trace in traces:
+        refuse_capture(trace)
+    if arguments.question == "unknowns":
+        return _unknowns(arguments)
+    window_us = None if arguments.window is None else round(arguments.window * 1_000_000)
     try:
-        if arguments.question == "unknowns":
-            return _unknowns(arguments)
-        count = sum(_rows_of(each) for each in (arguments.trace, arguments.other) if each)
-        if arguments.question == "summary" and 0 < count <= WITHOUT_JAVA:
-            names, rows = _summary_without_java(arguments.trace)
-        else:
-            names, rows = _asked(arguments, count)
-        _print(names, rows, arguments)
+        with Progress("working", unit="rows") as progress:
+            answer = answered(
+                arguments.question, traces, progress,
+                asked=arguments.engine, window_us=window_us, say=say,
+            )  # fmt: skip
+        _print(answer, arguments)
     except AnalysisError as error:
         raise CommandError(str(error)) from None
     return DONE
@@ -132,43 +128,16 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         raise CommandError(
             f"{question} takes one trace, and there is {arguments.other} too", WRONG_USAGE
         )
+    if arguments.numbers and question != "summary":
+        raise CommandError(f"--numbers is for summary, and not for {question}", WRONG_USAGE)
+    if arguments.engine == SPARK and question == "unknowns":
+        raise CommandError("unknowns is never answered by Spark", WRONG_USAGE)
     if arguments.window is not None and question != "throughput":
         raise CommandError(f"--window is for throughput, and not for {question}", WRONG_USAGE)
     if arguments.window is not None and not 1e-6 <= arguments.window < 1e12:
         raise CommandError(
             f"a window of {arguments.window} s; legal: 0.000001 or more", WRONG_USAGE
         )
-
-
-def _rows_of(trace: str) -> int:
-    """Rows of a trace, from its footers; of what lies at a URL Spark will tell them."""
-    from workbench.analysis.places import is_url
-    from workbench.analysis.reading import count_rows
-
-    if is_url(trace):
-        return BEYOND
-    path = Path(trace)
-    if is_capture(path):
-        raise CommandError(
-            f"{path}: is a capture, not a trace; first: workbench import {path} -o"
-            f" {path.with_suffix('.parquet').name}"
-        )
-    return count_rows(path)
-
-
-def _summary_without_java(trace: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    from workbench.analysis.reading import count_rows
-    from workbench.folds.summary import LinkSummary, summarise
-    from workbench.trace import files
-
-    count_rows(trace, check=True)
-    try:
-        with Progress("reading") as progress:
-            rows = list(progress.over(files.iter_rows(trace)))
-    except files.TraceFileError as error:
-        raise CommandError(str(error)) from None
-    names = [one.name for one in dataclasses.fields(LinkSummary)]
-    return names, (each.as_dict() for each in summarise(rows))
 
 
 def _unknowns(arguments: argparse.Namespace) -> int:
@@ -184,84 +153,55 @@ def _unknowns(arguments: argparse.Namespace) -> int:
     if arguments.format == "table":
         print(report)
     else:
-        names = [one.name for one in dataclasses.fields(Unknown)]
-        _print(names, (one.as_dict() for one in report), arguments)
+        names = tuple(one.name for one in dataclasses.fields(Unknown))
+        rows = (one.as_dict() for one in report)
+        _print(Answer(question="unknowns", engine=PLAIN, columns=names, rows=rows), arguments)
     return DONE
 
 
-def _asked(arguments: argparse.Namespace, count: int) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """The columns of an answer, and its rows in order, a partition at a time in memory."""
-    from workbench.analysis.chunks import Chunks
-    from workbench.analysis.reading import open_trace, told
-    from workbench.analysis.session import get_spark
-
-    suited = SMALL if count <= SMALL_ROWS else {}
-    spark = get_spark(say=say, quick=count <= QUICK_ROWS, suited=suited)
-    trace = open_trace(spark, arguments.trace)
-    module = importlib.import_module(f"workbench.analysis.{arguments.question}")
-    more: dict[str, Any] = {"chunks": trace.chunks}
-    if arguments.other is not None:
-        other = open_trace(spark, arguments.other)
-        more = {"right": other.frame, "chunks": Chunks.of(max(trace.rows, other.rows))}
-    if arguments.window is not None:
-        more["window_us"] = round(arguments.window * 1_000_000)
-    with told():
-        answer = getattr(module, arguments.question)(**more)(trace.frame)
-    names = list(answer.columns)
-    if arguments.question == "summary":
-        return [*names, "advice"], (_advised(row) for row in _rows(spark, answer))
-    return names, _rows(spark, answer)
-
-
-def _rows(spark: Any, answer: Any) -> Iterator[dict[str, Any]]:
-    from workbench.analysis.jobs import watched
-    from workbench.analysis.reading import told
-
-    names = [name for name in ORDER if name in answer.columns]
-    ordered = answer.orderBy(*names) if names else answer
-    with told(), Progress("Spark works", unit="tasks") as progress:
-        # What takes the time is over when the first row is there.
-        with watched(spark, lambda now: progress.at(now.done, now.tasks)):
-            rows = ordered.toLocalIterator()
-            first = next(rows, None)
-        progress.clear()
-        if first is not None:
-            yield first.asDict()
-        for row in rows:
-            yield row.asDict()
-
-
-def _advised(row: dict[str, Any]) -> dict[str, Any]:
-    from workbench.folds.summary import advice
-
-    row["advice"] = advice(
-        longest_us=row["longest_us"],
-        brake=row["longest_brake"],
-        at_zero_us=row["at_zero_us"],
-        lasted_us=row["lasted_us"],
-        violations=row["violations"],
-    )
-    return row
-
-
-def _print(names: list[str], rows: Iterator[dict[str, Any]], arguments: argparse.Namespace) -> None:
+def _print(answer: Answer, arguments: argparse.Namespace) -> None:
+    rows = iter(answer)
     # Nothing is printed before the first row is there: an answer that fails leaves no half a one.
     first = next(rows, None)
     rows = chain([] if first is None else [first], rows)
+    if arguments.format != "table":
+        say(f"{arguments.question}: {answer.by}")
     if arguments.format == "json":
         print("[", end="")
         for number, row in enumerate(rows):
-            print(("," if number else "") + "\n " + json.dumps(row, ensure_ascii=False), end="")
+            text = json.dumps({**row, "engine": answer.engine}, ensure_ascii=False)
+            print(("," if number else "") + "\n " + text, end="")
         print("\n]")
     elif arguments.format == "csv":
-        writer = csv.DictWriter(sys.stdout, fieldnames=names, lineterminator="\n")
+        writer = csv.DictWriter(sys.stdout, fieldnames=answer.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    elif first is None:
+        print(f"no {arguments.question} in this trace; {answer.by}")
+    elif arguments.question == "summary" and not arguments.numbers:
+        _advice(rows, answer, arguments)
     else:
-        _table(rows, arguments)
+        _table(rows, answer, arguments)
 
 
-def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> None:
+def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.Namespace) -> None:
+    """For each link who waited, how long, why, and what to change; the longest wait first."""
+    links = sorted(rows, key=lambda row: (-row["violations"], -row["longest_us"]))
+    shown = links[: arguments.rows or None]
+    runs = len({row["run"] for row in shown}) > 1
+    for row in shown:
+        run = f"{row['run']} " if runs else ""
+        again = f" (attached {row['attach_no']} times)" if (row["attach_no"] or 1) > 1 else ""
+        print(one_line(f"{run}{row['connection']}/{row['session']} {row['link']}{again}"))
+        print(f"    {row['advice']}")
+        if row["longest_seq"] is not None:
+            print(f"    {_show(arguments.trace, row['run'], row['longest_seq'])}")
+    if len(links) > len(shown):
+        print(f"... and {len(links) - len(shown):,} more links; --rows 0 shows all")
+    print(f"summary: {answer.by}; --numbers shows counts and microseconds")
+
+
+def _table(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.Namespace) -> None:
     shown: list[dict[str, Any]] = []
     more = 0
     for row in rows:
@@ -269,9 +209,6 @@ def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> Non
             more += 1
         else:
             shown.append(row)
-    if not shown:
-        print(f"no {arguments.question} in this trace")
-        return
     told = {name: {row.get(name) for row in shown} - {None} for name in RUNS}
     hidden = {name for name, runs in told.items() if len(runs) <= 1}
     lines = [_cells(row, arguments, hidden) for row in shown]
@@ -282,6 +219,7 @@ def _table(rows: Iterable[dict[str, Any]], arguments: argparse.Namespace) -> Non
         print("  ".join([*cells, line.get(OPEN, "")]).rstrip())
     if more:
         print(f"... and {more:,} more; --rows 0 shows all")
+    print(f"{arguments.question}: {len(shown) + more:,} rows; {answer.by}")
 
 
 def _cells(

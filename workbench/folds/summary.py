@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from workbench.trace.schema import Row
@@ -13,9 +13,7 @@ from .stalls import stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, violations
 
-__all__ = ["LinkSummary", "advice", "summarise"]
-
-MS = 1_000
+__all__ = ["LinkSummary", "advice", "in_words", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class LinkSummary:
         longest_brake: what held it then; None without a stall.
         longest_seq: the row where that began.
         violations: deliveries that were certainly begun without credit [2.6.7].
-        advice: what to look at first.
+        advice: who waited, how long, why, and what to change.
     """
 
     run: str
@@ -54,6 +52,11 @@ class LinkSummary:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, in order."""
         return asdict(self)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(field.name for field in fields(cls))
 
 
 def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
@@ -95,40 +98,67 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         if link is not None and breach["what"] == BEYOND_CREDIT and breach["certain"]:
             link.violations += 1
     for link in found.values():
-        link.advice = advice(
-            longest_us=link.longest_us,
-            brake=link.longest_brake,
-            at_zero_us=link.at_zero_us,
-            lasted_us=link.lasted_us,
-            violations=link.violations,
-        )
+        link.advice = advice(link.as_dict())
     return sorted(found.values(), key=lambda link: tuple(map(str, link.as_dict().values()))[:6])
 
 
-_WORDS = {
-    "link-credit": "the receiver grants too little or too late",
-    "unconfirmed": "the broker waits for its queues to confirm",
-    "session-window": "the receiver's session window is closed: it takes frames too slowly",
-    "alarm": "a resource alarm at the broker: look at its memory and disk",
+_WAITED = {
+    "link-credit": (
+        "for credit",
+        "the receiver grants too little, or too late",
+        "Let it grant more at a time, or before the last credit is used up",
+    ),
+    "unconfirmed": (
+        "for credit",
+        "the broker withholds it until its queues confirm",
+        "Look at the slowest queue that this link fills: its disk, its replicas, its limits",
+    ),
+    "session-window": (
+        "for the session window to open",
+        "the receiver takes frames more slowly than they come",
+        "Let it read faster, or announce a larger incoming-window",
+    ),
+    "alarm": (
+        "for a resource alarm to end",
+        "the broker is short of memory or disk",
+        "Free some there, or consume what is queued",
+    ),
+    "tcp": (
+        "for the connection to take octets",
+        "the other end does not read its socket",
+        "Look at the process there, and at the network between",
+    ),
 }
+"""By brake: for what the sender waited, why, and what to change."""
 
 
-def advice(
-    *, longest_us: int, brake: str | None, at_zero_us: int, lasted_us: int, violations: int
-) -> str:
-    """One line: what to look at first, with its numbers.
+def advice(link: Mapping[str, Any]) -> str:
+    """Who waited, how long, why, and what to change, in words.
 
     Args:
-        longest_us: the longest stall, microseconds.
-        brake: what held the sender then; None without a stall.
-        at_zero_us: time with link-credit 0.
-        lasted_us: time in all.
-        violations: deliveries that were certainly begun without credit.
+        link: the columns of a `LinkSummary`; of Spark's answer, too.
     """
-    if violations:
-        return f"the sender began {violations} deliveries without credit, which 2.6.7 forbids"
+    sender, brake = link["link_sender"] or "sender", link["longest_brake"]
+    if link["violations"]:
+        return (
+            f"The {sender} began {link['violations']:,} deliveries without credit, which 2.6.7"
+            " forbids. Correct how it counts its credit."
+        )
     if brake is None:
-        return "nothing that was ready had to wait"
-    share = f", {at_zero_us * 100 // lasted_us}% of its time at credit 0" if lasted_us else ""
-    what = _WORDS.get(brake, f"held by {brake}")
-    return f"{what} ({longest_us / MS:.1f} ms at most{share})"
+        return "Nothing that was ready had to wait."
+    what, why, change = _WAITED[brake]
+    share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
+    without = f"; it had no credit for {share}% of its time" if share else ""
+    longest = in_words(link["longest_us"])
+    if link["stalls"] > 1:
+        longest = f"{link['stalls']:,} times, {longest} at most"
+    return f"The {sender} waited {what}, {longest}{without}: {why}. {change}."
+
+
+def in_words(time_us: int) -> str:
+    """A time with the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5 min`."""
+    for unit, size in (("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000)):
+        if time_us >= size * (2 if unit == "min" else 1):
+            value = time_us / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+    return f"{time_us} µs"

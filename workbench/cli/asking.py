@@ -1,0 +1,283 @@
+"""Asking a trace a question: which engine answers, and the answer of either in one form.
+
+The folds answer up to half a million rows at once and without Java; Spark answers any size. Their
+answers are equal, so the engine is a matter of size alone: `engine_for` says which, for the command
+line and for notebooks.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    from .console import Progress
+
+__all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask", "engine_for"]
+
+PLAIN, SPARK = ENGINES = ("plain", "spark")
+PLAIN_ROWS = 500_000
+"""Rows up to which the folds answer: 2 to 20 s and 1.3 GB at this size, where Spark takes as
+long."""
+QUICK_ROWS = 1_000_000
+"""Rows up to which Java's quick compiler answers sooner."""
+SMALL_ROWS = 100_000
+SMALL = {
+    # Of a small trace the rows cost little, and compiling each step for them costs most.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "4",
+}
+SHOWN = 50
+"""Rows of an answer that a notebook shows."""
+
+Say = Callable[[str], None]
+Path_ = str | os.PathLike[str]
+
+
+def engine_for(*traces: Path_, asked: str | None = None) -> str:
+    """The engine that answers questions about these traces: `plain` or `spark`.
+
+    What was asked for is taken; else Spark where a master is named or a trace lies at a URL, and
+    by the number of rows in the files' footers everywhere else.
+
+    Args:
+        traces: Parquet files, folders of them, or URLs.
+        asked: an engine, or None.
+
+    Raises:
+        AnalysisError: one is no trace.
+    """
+    return _chosen(_rows(traces), asked)
+
+
+def _chosen(count: int | None, asked: str | None) -> str:
+    if asked is not None:
+        return asked
+    return SPARK if count is None or count > PLAIN_ROWS or _master_is_named() else PLAIN
+
+
+def _rows(traces: Sequence[Path_], *, check: bool = False) -> int | None:
+    """How many rows traces have together; None where only Spark can tell."""
+    from workbench.analysis.places import is_url
+    from workbench.analysis.reading import count_rows
+
+    if any(is_url(str(trace)) for trace in traces):
+        return None
+    return sum(count_rows(Path(trace), check=check) for trace in traces)
+
+
+def _master_is_named() -> bool:
+    from workbench.analysis.configured import configured
+    from workbench.analysis.session import MASTER_NAME, MASTER_VARIABLE
+
+    return bool(os.environ.get(MASTER_VARIABLE)) or MASTER_NAME in configured()
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer(Sequence[dict[str, Any]]):
+    """An answer as a sequence of rows, each a dict; `open_row(answer[0], trace)` opens one.
+
+    Attributes:
+        question: its name.
+        engine: which engine worked it out, `plain` or `spark`.
+        columns: names in their order.
+        rows: from Spark an iterator, until `collected`.
+    """
+
+    question: str
+    engine: str
+    columns: tuple[str, ...]
+    rows: Any
+
+    def collected(self) -> Answer:
+        """The same answer, all of it in memory."""
+        self.rows = list(self.rows)
+        return self
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    @property
+    def by(self) -> str:
+        """Which engine answered, in words."""
+        return "answered by Spark" if self.engine == SPARK else "answered without Spark"
+
+    @property
+    def caption(self) -> str:
+        """What a table says under itself."""
+        shown = f", the first {SHOWN} shown" if len(self) > SHOWN else ""
+        return f"{self.question}: {len(self):,} rows{shown}; {self.by}"
+
+    def __repr__(self) -> str:
+        return self.caption
+
+    def _repr_html_(self) -> str:
+        def cells(tag: str, values: Sequence[Any]) -> str:
+            return "".join(f"<{tag}>{html.escape(_text(value))}</{tag}>" for value in values)
+
+        body = "".join(f"<tr>{cells('td', list(row.values()))}</tr>" for row in self[:SHOWN])
+        head = f"<tr>{cells('th', self.columns)}</tr>"
+        caption = f'<caption style="caption-side:bottom">{html.escape(self.caption)}</caption>'
+        return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)
+
+
+def ask(
+    trace: Path_,
+    question: str,
+    other: Path_ | None = None,
+    *,
+    engine: str | None = None,
+    window_us: int | None = None,
+) -> Answer:
+    """Ask a trace a question of `data/README.md`, in a notebook: `ask("t.parquet", "stalls")`.
+
+    The whole answer comes back; of very many frames ask Spark for a DataFrame
+    (`workbench.analysis`) instead.
+
+    Args:
+        trace: a Parquet file, a folder of them, or a URL.
+        question: its name: `summary`, `stalls`, `credit`, ...
+        other: of `compare`, the trace to compare with.
+        engine: `plain` or `spark`; None leaves it to the number of rows.
+        window_us: of `throughput`, the length of a window in microseconds.
+
+    Raises:
+        AnalysisError: it is no trace, or Spark cannot work.
+        ValueError: there is no such question or engine.
+    """
+    from workbench.folds.questions import QUESTIONS
+
+    from .console import Progress
+
+    if question not in QUESTIONS or (question == "compare") != (other is not None):
+        known = ", ".join(name for name in QUESTIONS if name != "compare")
+        raise ValueError(
+            f"{question!r} of {2 if other else 1} trace(s): legal: {known}; compare takes two"
+        )
+    if engine not in (None, *ENGINES):
+        raise ValueError(f"engine {engine!r}; legal: {', '.join(ENGINES)}")
+    traces = [one for one in (trace, other) if one is not None]
+    with Progress("asking") as progress:
+        return answered(question, traces, progress, asked=engine, window_us=window_us).collected()
+
+
+def answered(
+    question: str,
+    traces: Sequence[Path_],
+    progress: Progress,
+    *,
+    asked: str | None = None,
+    window_us: int | None = None,
+    say: Say | None = None,
+) -> Answer:
+    """The answer to a question, by the engine that fits.
+
+    Args:
+        question: its name.
+        traces: one, of `compare` two.
+        progress: told how far the work is.
+        asked: an engine, or None.
+        window_us: of `throughput` alone.
+        say: told how long the start of Spark takes.
+
+    Raises:
+        AnalysisError: one is no trace, or Spark cannot work.
+    """
+    from workbench.folds.questions import QUESTIONS
+
+    arguments = {} if window_us is None else {"window_us": window_us}
+    count = _rows(traces)
+    engine = _chosen(count, asked)
+    columns = QUESTIONS[question].columns
+    rows: Any
+    if engine == PLAIN:
+        rows = _folded(question, traces, progress, arguments)
+    else:
+        rows = _from_spark(question, traces, count, progress, arguments, say)
+    return Answer(question=question, engine=engine, columns=columns, rows=rows)
+
+
+def _folded(
+    question: str, traces: Sequence[Path_], progress: Progress, arguments: dict[str, int]
+) -> list[dict[str, Any]]:
+    from workbench.analysis.errors import AnalysisError
+    from workbench.folds.questions import QUESTIONS
+    from workbench.trace import files
+
+    if _rows(traces, check=True) is None:
+        raise AnalysisError("a trace at a URL is Spark's: leave --engine plain out")
+    try:
+        rows = [list(progress.over(files.iter_rows(trace))) for trace in traces]
+    except files.TraceFileError as error:
+        raise AnalysisError(str(error)) from None
+    return QUESTIONS[question].answer(*rows, **arguments)
+
+
+def _from_spark(
+    question: str,
+    traces: Sequence[Path_],
+    count: int | None,
+    progress: Progress,
+    arguments: dict[str, int],
+    say: Say | None,
+) -> Iterator[dict[str, Any]]:
+    """The rows in order, a partition at a time in memory; the first is worked out on return."""
+    from workbench.analysis.chunks import Chunks
+    from workbench.analysis.jobs import watched
+    from workbench.analysis.reading import open_trace, told
+    from workbench.analysis.session import get_spark
+    from workbench.folds.questions import QUESTIONS
+
+    rows = QUICK_ROWS + 1 if count is None else count
+    suited = SMALL if rows <= SMALL_ROWS else {}
+    spark = get_spark(say=say, quick=rows <= QUICK_ROWS, suited=suited)
+    first, *others = (open_trace(spark, str(trace)) for trace in traces)
+    more: dict[str, Any] = {"chunks": first.chunks, **arguments}
+    for other in others:
+        more = {"right": other.frame, "chunks": Chunks.of(max(first.rows, other.rows))}
+    module = importlib.import_module(f"workbench.analysis.{question}")
+    with told():
+        answer = getattr(module, question)(**more)(first.frame)
+        names = QUESTIONS[question].order
+        ordered = answer.orderBy(*names) if names else answer
+        # What takes the time is over when the first row is there.
+        with watched(spark, lambda now: progress.at(now.done, now.tasks)):
+            found = ordered.toLocalIterator()
+            head = next(found, None)
+    progress.clear()
+    return _plain(question, chain([] if head is None else [head], found))
+
+
+def _plain(question: str, rows: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    from workbench.analysis.reading import told
+    from workbench.folds.summary import advice
+
+    with told():
+        for row in rows:
+            values: dict[str, Any] = row.asDict()
+            if question == "summary":
+                values["advice"] = advice(values)
+            yield values

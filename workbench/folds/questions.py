@@ -1,0 +1,100 @@
+"""The questions by name: the fold of each, and the columns of its answer in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.trace.schema import Row
+
+from .compare import compare
+from .credit import CreditRow, credit_rows
+from .grants import grants
+from .latency import latency
+from .stalls import Stall, stalls
+from .summary import LinkSummary, summarise
+from .throughput import throughput
+from .vantage import LinkKey
+from .violations import violations
+from .windows import windows
+
+__all__ = ["QUESTIONS", "Question"]
+
+_LINK = LinkKey._fields
+_ORDER = ("run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "what")
+"""Columns by which answers are sorted, as far as they have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one trace; `compare` alone is about two.
+
+    Attributes:
+        fold: takes the rows of each trace, in order, and the question's own arguments by name.
+        columns: names, in the order in which an answer has them.
+    """
+
+    fold: Callable[..., Sequence[Any]]
+    columns: tuple[str, ...]
+
+    def answer(self, *traces: Sequence[Row], **arguments: Any) -> list[dict[str, Any]]:
+        """The rows of the answer, in order of the row of the trace, the time or the link.
+
+        Args:
+            traces: the rows of each trace in order.
+            arguments: `window_us` of `throughput`, `min_us` and `prompt_us` of `stalls`.
+        """
+        found = []
+        for row in self.fold(*traces, **arguments):
+            values = row if isinstance(row, dict) else _plain(row)
+            found.append({name: values[name] for name in self.columns})
+        names = self.order
+        return sorted(found, key=lambda row: tuple((row[n] is not None, row[n]) for n in names))
+
+    @property
+    def order(self) -> list[str]:
+        """The columns by which the answer is sorted, null first; none for `compare`."""
+        return [name for name in _ORDER if name in self.columns]
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = row._asdict() if hasattr(row, "_asdict") else row.as_dict()
+    return plain
+
+
+QUESTIONS: dict[str, Question] = {
+    "summary": Question(summarise, LinkSummary.names()),
+    "stalls": Question(stalls, Stall._fields),
+    "credit": Question(credit_rows, CreditRow._fields),
+    "windows": Question(
+        windows,
+        ("run", "connection", "session", "sender", "frames", "messages", "frames_per_message",
+         "grants", "window_first", "window_least", "closed_times", "closed_us",
+         "longest_closed_us", "known"),
+    ),
+    "grants": Question(
+        grants,
+        (*_LINK, "grants", "messages", "grants_per_message", "granted", "left", "interval_us",
+         "rule", "zero_times", "zero_us", "rate", "round_trip_us", "credit_needed", "arithmetic",
+         "advice", "known"),
+    ),
+    "latency": Question(
+        latency,
+        (*_LINK, "measure", "count", "p50_us", "p90_us", "p99_us", "max_us", "unanswered"),
+    ),
+    "throughput": Question(
+        throughput,
+        (*_LINK, "window_start_us", "queue", "messages", "frames", "body_bytes", "rate",
+         "queue_rate", "connection_rate", "share", "jain", "head_of_line_us"),
+    ),
+    "violations": Question(
+        violations,
+        (*_LINK, "seq", "frame_id", "from_peer", "what", "clause", "by", "certain"),
+    ),
+    "compare": Question(
+        compare,
+        ("measure", "left", "right", "difference", "ratio", "effect", "left_run", "left_seq",
+         "right_run", "right_seq"),
+    ),
+}  # fmt: skip

@@ -6,6 +6,8 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from workbench import presets
 from workbench.amqp10.connection import Connection
 from workbench.amqp10.events import Event, OpenReceived, SessionBegun
@@ -17,6 +19,10 @@ from workbench.frontends import accept, message_of
 from workbench.peers import Client, Publisher
 from workbench.sim import VirtualClock, Wire
 from workbench.trace.taps import Recorder
+
+SPEC, RMQ40, RMQ43 = (presets.get(name) for name in ("spec", "rmq4.0", "rmq4.3"))
+every_preset = pytest.mark.parametrize("preset", [SPEC, RMQ40, RMQ43], ids=lambda one: one.name)
+rabbit = pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda one: one.name)
 
 
 def data(octets: bytes) -> bytes:

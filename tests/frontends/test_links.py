@@ -1,4 +1,7 @@
-"""The broker's conduct on links: attaching, credit, outcomes, detaching."""
+"""The broker's conduct on links: attaching, credit, outcomes, detaching.
+
+How a conversation is written: `tests.broker.talk`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.broker.rig import Rig, consuming
-from workbench import presets
+from tests.broker.rig import SPEC, Rig, consuming, rabbit
+from tests.broker.talk import Talk
 from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.events import DeliveryReceived, LinkAttached, LinkDetached
 from workbench.amqp10.messaging import (
@@ -17,32 +20,93 @@ from workbench.amqp10.messaging import (
     Header,
     MessageAnnotations,
     Modified,
-    Rejected,
     Released,
     Source,
     decode_message,
     encode_message,
 )
-from workbench.amqp10.performatives import (
-    Attach,
-    Detach,
-    Disposition,
-    Flow,
-    ReceiverSettleMode,
-    SenderSettleMode,
-    Transfer,
-)
-from workbench.amqp10.settings import ConnectionSettings, SessionSettings
+from workbench.amqp10.performatives import Attach, Detach, Flow, SenderSettleMode
 from workbench.frontends import message_of
 
-SPEC = presets.get("spec")
+LINKS = {
+    "an address may name the queue plainly or under /queues": """
+        receive plain of=a/b; receive under of=/queues/a%2Fb -> queues a/b""",
+    "the initial delivery-count is the preset's": """
+        with initial_delivery_count=4294967294
+        ready 3; receive; grant 3 -> count 3 | credit 0""",
+    # [2.6.7]
+    "nothing comes without credit, and as much as credit says": """
+        ready 10; receive -> got -
+        grant 3 -> got m0 m1 m2 | credit 0""",
+    # The answer carries no echo itself [2.7.4].
+    "an echo is answered once with the present state": """
+        receive; grant 5 echo -> answers 5/0 | flows 5@0/5000 | echoes None""",
+    # It asks for ids and windows [2.7.4].
+    "an echo without handle is answered with the session alone": """
+        ask -> flows -/5000""",
+    # delivery-count advances by the credit, which becomes 0; the limit stays [2.6.7].
+    "drain on an empty queue is answered at once": """
+        with initial_delivery_count=4294967290
+        receive; grant 10; drain 10 echo -> answers 0/0! | flows 0@4/5000 | credit 0 | count 10""",
+    "drain sends what there is first": """
+        ready 2; receive; mark; drain 5 -> new transfer transfer flow | credit 0 | count 5""",
+    # [2.5.6]
+    "a closed session window holds transfers and keeps link-credit": """
+        ready 5; client incoming_window=2; receive; grant 5 -> got m0 m1 | ready 3
+        window 10 -> got m0 m1 m2 m3 m4""",
+    # [2.6.14]
+    "a message of many frames costs one credit and stops at the window": """
+        ready 1 size=2000; publish second
+        client frame=512 incoming_window=3; receive; grant 2 -> sent 3 | credit 1
+        window 100 -> got 2000_octets second | credit 0""",
+    "only the receiver whose turn it is is judged by the size": """
+        publish small; ready 1 size=200; receive first max_message_size=100; receive second
+        first: grant 2 + second: grant 1 -> got small 200_octets | detaches -""",
+    # disposition(settled false) from the receiver; the sender's settled true follows [2.6.12].
+    "in mode second the sender settles and says so": """
+        ready 1; receive r second; grant 1; settle -> outcomes accepted | terminal 1 | holds -""",
+    "a consumer that wants settled deliveries gets them settled": """
+        ready 2; receive r settled; grant 2 -> got m0 m1 | terminal 2 | holds -""",
+    "a link can be attached again under its name, and is another consumer": """
+        ready 2; receive; close; receive; grant 1 -> got m0 | attach_no 2 2""",
+    # An attach of a live name on another session [2.6.1].
+    "a stolen link loses its messages to the new one": """
+        ready 1; receive same; grant 1 -> unsettled 1
+        session; forget; receive same; grant 1 -> detaches amqp:link:stolen | got m0 m0""",
+    **{
+        # [2.7.3]
+        f"a {mode} message larger than the receiver takes ends the link and stays": f"""
+        ready 1 size=200; receive r {mode} max_message_size=100; grant 1
+        -> detaches amqp:link:message-size-exceeded | ready 1 | unsettled 0 | consumers 0"""
+        for mode in ("settled", "unsettled", "mixed")
+    },
+    **{
+        # [3.4]
+        f"a message whose outcome is {outcome} {'leaves' if terminal else 'goes back'}": f"""
+        ready 1; receive; grant 1; settle {outcome}
+        -> ready {1 - terminal} | terminal {terminal} | unsettled 0 | credit 0 | flows -"""
+        for outcome, terminal in (
+            ("accepted", 1), ("rejected", 1), ("released", 0), ("modified", 0), ("nothing", 0),
+        )
+    },
+    **{
+        f"after {how} what was unsettled goes back in order": f"""
+        ready 4; receive; grant 3; settle accepted 1
+        {how} -> ready 3 | unsettled 0 | consumers 0
+        client c2; receive; grant 9 -> got m0 m2 m3"""
+        for how in ("detach", "close", "end", "disconnect", "lose")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", LINKS.values(), ids=LINKS)
+def test_a_link_under_the_specifications_preset(script) -> None:
+    """As the specification says, in the paragraphs that are named."""
+    Talk(SPEC).play(script)
 
 
 def payloads(client) -> list[bytes]:  # type: ignore[no-untyped-def]
     return [event.delivery.payload for event in client.of(DeliveryReceived)]
-
-
-# -- attaching ------------------------------------------------------------------------------
 
 
 def test_a_queue_is_made_for_a_link_where_the_preset_says_so() -> None:
@@ -86,41 +150,6 @@ def test_a_dynamic_source_is_refused() -> None:
     assert "legal: the name of a queue" in event.error.description
 
 
-def test_an_address_may_name_the_queue_plainly_or_under_queues() -> None:
-    """`/queues/a%2Fb` and `a/b` are the same queue."""
-    rig = Rig()
-    rig.fill("a/b", 3)
-    _, session = rig.raw()
-    for name, address in (("plain", "a/b"), ("under", "/queues/a%2Fb")):
-        rig.receiver(session, address, name)
-    assert list(rig.broker.queues) == ["a/b"]
-
-
-def test_the_initial_delivery_count_is_the_presets() -> None:
-    """The broker begins its links where the preset says."""
-    rig = Rig(replace(SPEC, initial_delivery_count=4294967294))
-    rig.fill("q", 3)
-    client, session = rig.raw()
-    link = rig.receiver(session)
-    assert client.frames(Attach)[0].initial_delivery_count == 4294967294
-    link.grant(3)
-    rig.rest()
-    assert link.delivery_count == 1
-
-
-# -- credit ---------------------------------------------------------------------------------
-
-
-def test_nothing_comes_without_credit_and_as_much_as_credit_says() -> None:
-    """Ten ready, credit 3: three transfers, in order [2.6.7]."""
-    rig, client, _, link = consuming(None, 10)
-    assert payloads(client) == []
-    link.grant(3)
-    rig.rest()
-    assert payloads(client) == [b"m0", b"m1", b"m2"]
-    assert link.credit == 0
-
-
 def test_the_sender_knows_how_much_is_available() -> None:
     """available is the queue's ready messages, at once after the attach and in an echo."""
     rig, client, _, link = consuming(None, 10)
@@ -150,52 +179,6 @@ def test_messages_that_come_without_credit_show_in_a_row_of_the_sender() -> None
     assert row.brake == "link-credit"
 
 
-def test_an_echo_is_answered_once_with_the_present_state() -> None:
-    """The answer carries no echo itself [2.7.4]."""
-    rig = Rig()
-    client, session = rig.raw()
-    link = rig.receiver(session)
-    link.grant(5, echo=True)
-    rig.rest()
-    (flow,) = client.frames(Flow)
-    assert (flow.delivery_count, flow.link_credit, flow.echo) == (0, 5, None)
-
-
-def test_a_session_echo_is_answered_with_the_session_alone() -> None:
-    """An echo without handle asks for ids and windows [2.7.4]."""
-    rig = Rig()
-    client, session = rig.raw()
-    session.flow(echo=True)
-    rig.rest()
-    (flow,) = client.frames(Flow)
-    assert flow.handle is None
-
-
-def test_drain_on_an_empty_queue_is_answered_at_once() -> None:
-    """delivery-count advances by the credit, which becomes 0; the limit stays [2.6.7]."""
-    rig = Rig(replace(SPEC, initial_delivery_count=4294967290))
-    client, session = rig.raw()
-    link = rig.receiver(session)
-    link.grant(10)
-    rig.rest()
-    link.grant(10, drain=True, echo=True)
-    rig.rest()
-    (flow,) = client.frames(Flow)
-    assert (flow.delivery_count, flow.link_credit, flow.drain) == (4, 0, True)
-    assert (link.credit, link.delivery_count) == (0, 4)
-
-
-def test_drain_sends_what_there_is_first() -> None:
-    """Two transfers, then the flow that gives back the rest."""
-    rig, client, _, link = consuming(None, 2)
-    link.grant(5, drain=True)
-    rig.rest()
-    kinds = [type(item.performative) for item in client.received[-3:]]
-    assert kinds == [Transfer, Transfer, Flow]
-    assert link.credit == 0
-    assert link.delivery_count == 5
-
-
 def test_credit_cut_to_zero_in_the_middle_stops_the_sender() -> None:
     """The broker may not send at credit 0 or below [2.6.7]; what was under way arrives."""
     rig, client, _, link = consuming(None, 100)
@@ -207,63 +190,6 @@ def test_credit_cut_to_zero_in_the_middle_stops_the_sender() -> None:
     assert (flow.link_credit, flow.delivery_count) == (0, len(payloads(client)))
     assert 0 < len(payloads(client)) < 50
     assert isinstance(client.received[-1].performative, Flow)
-
-
-# -- window and size ------------------------------------------------------------------------
-
-
-def test_a_closed_session_window_holds_transfers_and_keeps_link_credit() -> None:
-    """Window 2, credit 5: two transfers; after a flow with a new window the others [2.5.6]."""
-    rig = Rig()
-    rig.fill("q", 5)
-    client, session = rig.raw(session_settings=SessionSettings(incoming_window=2))
-    link = rig.receiver(session)
-    link.grant(5)
-    rig.rest()
-    assert payloads(client) == [b"m0", b"m1"]
-    assert rig.queue().ready == 3
-    session.set_incoming_window(10)
-    session.flow()
-    rig.rest()
-    assert payloads(client) == [b"m0", b"m1", b"m2", b"m3", b"m4"]
-
-
-def test_a_message_of_many_frames_costs_one_credit_and_stops_at_the_window() -> None:
-    """Frames of 512 octets, window 3; the delivery goes on when the window opens [2.6.14]."""
-    rig = Rig()
-    big = encode_message([Data(b"x" * 2000)])
-    rig.broker.declare("q").fill(map(message_of, [big, b"second"]))
-    client, session = rig.raw(
-        settings=ConnectionSettings(max_frame_size=512),
-        session_settings=SessionSettings(incoming_window=3),
-    )
-    link = rig.receiver(session)
-    link.grant(2)
-    rig.rest()
-    assert len(client.frames(Transfer)) == 3
-    assert link.credit == 1
-    session.set_incoming_window(100)
-    session.flow()
-    rig.rest()
-    assert payloads(client) == [big, b"second"]
-    assert link.credit == 0
-
-
-@pytest.mark.parametrize("mode", list(SenderSettleMode))
-def test_a_message_larger_than_the_receiver_takes_ends_the_link_and_stays(
-    mode: SenderSettleMode,
-) -> None:
-    """message-size-exceeded; the message is ready for somebody else, settled or not [2.7.3]."""
-    rig = Rig()
-    rig.broker.declare("q").fill(map(message_of, [b"x" * 200]))
-    client, session = rig.raw()
-    link = rig.receiver(session, max_message_size=100, snd_settle_mode=mode)
-    link.grant(1)
-    rig.rest()
-    (detach,) = client.frames(Detach)
-    assert detach.error.condition == ErrorCondition.MESSAGE_SIZE_EXCEEDED
-    assert (rig.queue().ready, rig.queue().unsettled) == (1, 0)
-    assert rig.broker.overview()["queue:q.consumers"] == 0
 
 
 @pytest.mark.parametrize("mode", [SenderSettleMode.SETTLED, SenderSettleMode.UNSETTLED])
@@ -287,21 +213,6 @@ def test_a_message_too_large_for_one_receiver_goes_to_another_in_its_place(
     assert payloads(large) == [b"x" * 200, b"y"]
 
 
-def test_only_the_receiver_whose_turn_it_is_is_judged_by_the_size() -> None:
-    """A large message that goes to somebody else ends nobody's link."""
-    rig = Rig()
-    rig.broker.declare("q").fill(map(message_of, [b"small", b"x" * 200]))
-    client, session = rig.raw()
-    first = rig.receiver(session, name="first", max_message_size=100)
-    second = rig.receiver(session, name="second")
-    first.grant(2)
-    second.grant(1)
-    rig.rest()
-    assert first.attached
-    assert second.attached
-    assert payloads(client) == [b"small", b"x" * 200]
-
-
 def test_the_size_is_that_of_the_message_as_it_would_be_sent() -> None:
     """A header that marks it as handed out before may make it too large [2.7.3]."""
     rig = Rig()
@@ -317,28 +228,6 @@ def test_the_size_is_that_of_the_message_as_it_would_be_sent() -> None:
     assert len(payloads(client)) == 1
     assert client.frames(Detach)[0].error.condition == ErrorCondition.MESSAGE_SIZE_EXCEEDED
     assert (rig.queue().ready, rig.queue().unsettled) == (1, 0)
-
-
-# -- outcomes -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("outcome", "ready", "terminal"),
-    [(Accepted(), 0, 1), (Rejected(), 0, 1), (Released(), 1, 0), (Modified(), 1, 0), (None, 1, 0)],
-)
-def test_each_outcome_does_to_the_message_what_the_specification_says(
-    outcome: object, ready: int, terminal: int
-) -> None:
-    """Accepted and rejected leave; released, modified and no outcome at all go back [3.4]."""
-    rig, client, _, link = consuming(None, 1)
-    link.grant(1)
-    rig.rest()
-    link.settle(client.of(DeliveryReceived)[0].delivery.delivery_id, state=outcome)
-    rig.rest()
-    queue = rig.queue()
-    assert (queue.ready, queue.terminal, queue.unsettled) == (ready, terminal, 0)
-    assert link.credit == 0
-    assert client.frames(Flow) == []
 
 
 @pytest.mark.parametrize(("first", "count"), [([], 1), ([Header(delivery_count=2)], 3)])
@@ -400,95 +289,10 @@ def test_one_disposition_may_settle_deliveries_of_two_links() -> None:
     assert (rig.queue("a").terminal, rig.queue("b").terminal) == (1, 1)
 
 
-def test_in_mode_second_the_sender_settles_and_says_so() -> None:
-    """disposition(settled false) from the receiver; the sender's settled true follows [2.6.12]."""
-    rig, client, _, link = consuming(None, 1, rcv_settle_mode=ReceiverSettleMode.SECOND)
-    link.grant(1)
-    rig.rest()
-    link.settle(0)
-    rig.rest()
-    (disposition,) = client.frames(Disposition)
-    assert disposition.settled
-    assert isinstance(disposition.state, Accepted)
-    assert (rig.queue().terminal, link.unsettled) == (1, {})
-
-
-def test_a_consumer_that_wants_settled_deliveries_gets_them_settled() -> None:
-    """snd-settle-mode settled: nothing to requeue afterwards."""
-    rig, client, _, link = consuming(None, 2, snd_settle_mode=SenderSettleMode.SETTLED)
-    link.grant(2)
-    rig.rest()
-    assert [transfer.settled for transfer in client.frames(Transfer)] == [True, True]
-    assert rig.queue().terminal == 2
-
-
-# -- detaching ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["detach", "close", "end", "connection", "lost"])
-def test_what_was_unsettled_goes_back_in_order_however_the_link_ends(how: str) -> None:
-    """Detach, end, close, or a lost transport: the next consumer gets the messages in order."""
-    rig, client, session, link = consuming(None, 4)
-    link.grant(3)
-    rig.rest()
-    link.settle(1)
-    match how:
-        case "detach":
-            link.detach()
-        case "close":
-            link.close()
-        case "end":
-            session.end()
-        case "connection":
-            client.amqp.close()
-        case _:
-            rig.rest()
-            rig.broker.connections["c1"].lost()
-    rig.rest()
-    assert (rig.queue().ready, rig.queue().unsettled) == (3, 0)
-    assert rig.queue().consumers() == ()
-    other, session = rig.raw("c2")
-    rig.receiver(session).grant(9)
-    rig.rest()
-    assert payloads(other) == [b"m0", b"m2", b"m3"]
-
-
-def test_a_link_can_be_attached_again_under_its_name() -> None:
-    """The second attachment is another consumer; the trace counts it as attach 2."""
-    rig = Rig()
-    rig.fill("q", 2)
-    client, session = rig.raw()
-    rig.receiver(session).close()
-    rig.rest()
-    link = rig.receiver(session)
-    link.grant(1)
-    rig.rest()
-    assert payloads(client) == [b"m0"]
-    transfer = next(row for row in rig.recorder.rows if row.kind == "transfer")
-    assert transfer.attach_no == 2
-
-
-def test_a_stolen_link_loses_its_messages_to_the_new_one() -> None:
-    """An attach of a live name on another session detaches the old link as stolen [2.6.1]."""
-    rig, client, _, link = consuming(None, 1, name="same")
-    link.grant(1)
-    rig.rest()
-    assert rig.queue().unsettled == 1
-    second = client.amqp.begin()
-    rig.rest()
-    # Our own endpoint refuses to use a live name twice, so it has to forget the first.
-    client.amqp.names.clear()
-    rig.receiver(second, name="same").grant(1)
-    rig.rest()
-    (detach,) = client.frames(Detach)
-    assert detach.error.condition == ErrorCondition.STOLEN
-    assert payloads(client) == [b"m0", b"m0"]
-
-
-@pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
+@rabbit
 def test_rabbitmq_lets_two_links_of_one_name_stand_by_their_handles(preset) -> None:
     """`rabbit_amqp_session.erl:handle_attach` keeps links by handle and looks at no name."""
-    rig = Rig(presets.get(preset))
+    rig = Rig(preset)
     rig.fill("q", 2)
     client, session = rig.raw()
     first = rig.receiver(session, name="same")

@@ -1,0 +1,420 @@
+"""Conversations with a broker, written line by line, for tables of tests.
+
+    ready 10; receive -> sent 0
+    grant 3           -> sent 3 | credit 0
+    grant 9 + echo    -> sent 10 | answers 2/0
+
+A line has acts and, behind the arrow, what is seen then. After each act between semicolons all that
+is due happens; what `+` joins is said at once. `name:` says whose link acts from now on, `name.`
+whose link or which queue is looked at; else it is the link attached last, and the queue `q`.
+"""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from dataclasses import replace
+from typing import Any
+
+from workbench import serial
+from workbench.amqp10.events import DeliveryReceived
+from workbench.amqp10.messaging import (
+    Accepted,
+    Data,
+    Header,
+    Modified,
+    Rejected,
+    Released,
+    decode_message,
+    encode_message,
+)
+from workbench.amqp10.performatives import (
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    ReceiverSettleMode,
+    SenderSettleMode,
+    Transfer,
+)
+from workbench.amqp10.settings import ConnectionSettings, SessionSettings
+from workbench.frontends import message_of
+from workbench.queues import QueueArguments
+
+from .rig import Rig
+
+OUTCOMES = {
+    "accepted": Accepted(),
+    "rejected": Rejected(),
+    "released": Released(),
+    "modified": Modified(),
+    "failed": Modified(delivery_failed=True),
+    "undeliverable": Modified(undeliverable_here=True),
+    "nothing": None,
+}
+MODES = {
+    "unsettled": {"snd_settle_mode": SenderSettleMode.UNSETTLED},
+    "settled": {"snd_settle_mode": SenderSettleMode.SETTLED},
+    "mixed": {"snd_settle_mode": SenderSettleMode.MIXED},
+    "second": {"rcv_settle_mode": ReceiverSettleMode.SECOND},
+}
+
+
+def message(text: str, **header: Any) -> bytes:
+    """A message with a header where one is given."""
+    sections = [Header(**header)] if header else []
+    return encode_message([*sections, Data(text.encode())])
+
+
+def text_of(payload: bytes) -> str:
+    """A message's body; what is no message is its own body."""
+    body = decode_message(payload)[-1].value if payload.startswith(b"\0") else payload
+    return body.decode() if len(body) < 40 else f"{len(body)}_octets"
+
+
+def value_of(text: str) -> Any:
+    """A number, a truth value, None, or else the text itself."""
+    try:
+        return literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def condition(frame: Any) -> str:
+    """Of an error: the symbol as text."""
+    return str(getattr(frame.error.condition, "value", frame.error.condition))
+
+
+class Talk:
+    """A broker under a preset, its clients, and what acts and sights are called.
+
+    Args:
+        preset: of the broker; `with name=number` changes it before anything else happens.
+    """
+
+    def __init__(self, preset: Any, **changes: Any) -> None:
+        self.preset = replace(preset, **changes)
+        self.rig: Any = None
+        self.clients: dict[str, tuple[Any, Any]] = {}
+        self.links: dict[str, Any] = {}
+        self.link: Any = None
+        self.settled = False
+        self.flooded = 0
+        self.marked = 0
+
+    def play(self, script: str) -> None:
+        """Act line by line, and compare what is seen with what is written."""
+        for line in script.strip().splitlines():
+            acts, _, sights = line.partition("->")
+            for act in acts.split(";"):
+                for one in act.split("+"):
+                    self.do(one.strip())
+                if self.rig is not None:
+                    self.rig.rest()
+            for sight in filter(None, sights.split("|")):
+                name, _, expected = sight.strip().partition(" ")
+                found = self.see(name)
+                assert found == (expected or "-"), f"{line.strip()}: {name} is {found}"
+
+    def do(self, act: str) -> None:
+        """One act."""
+        if not act:
+            return
+        who, colon, rest = act.partition(":")
+        if colon:
+            self.link, act = self.links[who.strip()], rest
+        name, *words = act.split()
+        named = dict(word.split("=", 1) for word in words if "=" in word)
+        plain = [value_of(word) for word in words if "=" not in word]
+        if name == "with":
+            self.preset = replace(self.preset, **{k: value_of(v) for k, v in named.items()})
+            return
+        if self.rig is None:
+            self.rig = Rig(self.preset)
+        getattr(self, f"do_{name}")(*plain, **{k: value_of(v) for k, v in named.items()})
+
+    def see(self, name: str) -> str:
+        """One sight, as it is written in a script; `-` for nothing."""
+        whose, _, sight = name.rpartition(".")
+        seen = getattr(self, f"see_{sight}", None)
+        if seen is None:
+            found = getattr(self.rig.queue(whose or "q"), sight)
+        else:
+            found = seen(self.links.get(whose, self.link))
+        if isinstance(found, list | tuple):
+            return " ".join(map(str, found)) or "-"
+        return str(found)
+
+    # -- acts: the broker -----------------------------------------------------------------------
+
+    def do_queue(self, name: str, type: str = "classic", **arguments: Any) -> None:
+        self.rig.broker.declare(name, QueueArguments(queue_type=type, **arguments))
+
+    def do_ready(self, count: int, queue: str = "q", size: int = 0) -> None:
+        texts = [b"x" * size if size else b"m%d" % number for number in range(count)]
+        self.rig.broker.declare(queue).fill(map(message_of, texts))
+
+    def do_publish(self, text: str, queue: str = "q") -> None:
+        self.rig.broker.declare(queue).publish(message_of(text.encode()))
+
+    def do_stall(self, queue: str = "q") -> None:
+        self.rig.broker.declare(queue).stall()
+
+    def do_resume(self, queue: str = "q") -> None:
+        self.rig.broker.queues[queue].resume()
+
+    def do_alarm(self, resource: str = "memory") -> None:
+        self.rig.broker.set_alarm(resource)
+
+    def do_clear(self, resource: str = "memory") -> None:
+        self.rig.broker.clear_alarm(resource)
+
+    def do_wait(self, ms: int) -> None:
+        until = self.rig.clock.now_us + ms * 1000
+        self.rig.clock.call_at(until, lambda: None)
+        while self.rig.clock.now_us < until:
+            self.rig.clock.step()
+
+    # -- acts: a client -------------------------------------------------------------------------
+
+    def do_client(self, name: str = "c1", frame: int = 0, **session: int) -> None:
+        """Another client, or one that is there, speaks from now on."""
+        if name not in self.clients:
+            self.clients[name] = self.rig.raw(
+                name,
+                settings=ConnectionSettings(max_frame_size=frame) if frame else None,
+                session_settings=SessionSettings(**session) if session else None,
+            )
+        self.client, self.session = self.clients[name]
+        self.name = name
+
+    def _session(self) -> Any:
+        if not self.clients:
+            self.do_client()
+        return self.session
+
+    def do_session(self) -> None:
+        self.session = self.client.amqp.begin()
+
+    def do_receive(self, name: str = "r", mode: str = "", *, of: str = "q", **terms: Any) -> None:
+        terms |= MODES.get(mode, {})
+        self.link = self.links[name] = self.rig.receiver(self._session(), of, name, **terms)
+
+    def do_attach(self, name: str = "s", mode: str = "", *, to: str = "q", **terms: Any) -> None:
+        terms |= MODES.get(mode, {})
+        self.link = self.links[name] = self.rig.sender(self._session(), to, name, **terms)
+
+    def do_window(self, frames: int) -> None:
+        self._session().set_incoming_window(frames)
+        self.session.flow()
+
+    def do_ask(self) -> None:
+        """An echo about no link."""
+        self._session().flow(echo=True)
+
+    def do_grant(self, credit: int, *how: str) -> None:
+        self.link.grant(credit, **dict.fromkeys(how, True))
+
+    def do_drain(self, credit: int, *how: str) -> None:
+        self.do_grant(credit, "drain", *how)
+
+    def do_echo(self, available: int | None = None) -> None:
+        if available is not None:
+            self.link.available = available
+        self.link.flow(echo=True)
+
+    def do_unsee(self, count: int) -> None:
+        """The client counts as if it had not seen the last deliveries."""
+        self.link.counters.delivery_count = (self.link.delivery_count - count) % serial.MODULUS
+
+    def do_unsee_frames(self, count: int) -> None:
+        counters = self.session.counters
+        counters.next_incoming_id = (counters.next_incoming_id - count) % serial.MODULUS
+
+    def do_settle(self, outcome: str = "accepted", *which: int) -> None:
+        for delivery_id in which or tuple(self.link.unsettled):
+            self.link.settle(delivery_id, state=OUTCOMES[outcome])
+
+    def do_presettled(self) -> None:
+        """All that is sent from now on is sent settled."""
+        self.settled = True
+
+    def do_send(self, *what: Any, size: int = 0, **header: Any) -> None:
+        """Messages of these texts, or so many; each is taken in before the next is sent."""
+        for text in ["m"] * what[0] if isinstance(what[0], int) else what:
+            octets = message("x" * size if size else str(text), **header)
+            self.link.send(octets, settled=self.settled)
+            self.rig.rest()
+
+    def do_burst(self, count: int) -> None:
+        """So many messages at once."""
+        for _ in range(count):
+            self.link.send(message("m"), settled=self.settled)
+
+    def do_flood(self, most: int = 1000) -> None:
+        """Messages as long as credit and window allow it."""
+        self.flooded = 0
+        while self.flooded < most and self.link.can_send:
+            self.do_send(1)
+            self.flooded += 1
+
+    def do_heedless(self, count: int) -> None:
+        """Messages of a client that minds neither the window nor its credit."""
+        for _ in range(count):
+            self.link.session.counters.remote_incoming_window = 100_000
+            self.link.counters.link_credit = 100_000
+            self.do_send(1)
+
+    def do_detach(self) -> None:
+        self.link.detach()
+
+    def do_close(self) -> None:
+        self.link.close()
+
+    def do_end(self) -> None:
+        self._session().end()
+
+    def do_disconnect(self) -> None:
+        self.client.amqp.close()
+
+    def do_lose(self) -> None:
+        self.rig.broker.connections[self.name].lost()
+
+    def do_forget(self) -> None:
+        """The client's endpoint, which uses no live name twice, knows of no link any more."""
+        self.client.amqp.names.clear()
+
+    def do_mark(self) -> None:
+        """What comes from now on is `new`."""
+        self.marked = len(self.client.received)
+
+    # -- sights ---------------------------------------------------------------------------------
+
+    def _told(self, link: Any, column: str) -> Any:
+        return self.rig.broker.overview()[f"{self.name}.{link.name}.{column}"]
+
+    def _flows(self, about_link: bool) -> list[Any]:
+        return [one for one in self.client.frames(Flow) if (one.handle is not None) is about_link]
+
+    def see_sent(self, _: Any) -> int:
+        """Transfers that the client has got."""
+        return len(self.client.frames(Transfer))
+
+    def see_got(self, _: Any) -> list[str]:
+        """Bodies of all messages that the client has got."""
+        return [text_of(event.delivery.payload) for event in self.client.of(DeliveryReceived)]
+
+    def see_holds(self, link: Any) -> list[str]:
+        """Bodies of what a receiver has not settled."""
+        return [text_of(delivery.payload) for delivery in link.unsettled.values()]
+
+    def see_credit(self, link: Any) -> int:
+        return link.credit
+
+    def see_count(self, link: Any) -> int:
+        """A receiver's delivery-count from where the broker began."""
+        return serial.diff(link.delivery_count, self.preset.initial_delivery_count)
+
+    def see_buffered(self, link: Any) -> int:
+        return self._told(link, "buffered")
+
+    def see_unconfirmed(self, link: Any) -> int:
+        return self._told(link, "unconfirmed")
+
+    def see_broker_credit(self, link: Any) -> int:
+        """A link's credit as the broker has it."""
+        return self._told(link, "link_credit")
+
+    def see_broker_count(self, link: Any) -> int:
+        return serial.diff(self._told(link, "delivery_count"), self.preset.initial_delivery_count)
+
+    def see_consumers(self, _: Any) -> int:
+        return len(self.rig.queue().consumers())
+
+    def see_answers(self, _: Any) -> list[str]:
+        """link-credit/available of the broker's flows to a consumer's link; `!` is drain."""
+        flows = [one for one in self.client.frames(Flow) if one.available is not None]
+        return [f"{one.link_credit}/{one.available}{'!' * bool(one.drain)}" for one in flows]
+
+    def see_limits(self, _: Any) -> list[str]:
+        """delivery-count@link-credit of the broker's flows about links."""
+        return [f"{one.delivery_count}@{one.link_credit}" for one in self._flows(True)]
+
+    def see_windows(self, _: Any) -> list[int]:
+        """incoming-window of the broker's flows about no link."""
+        return [one.incoming_window for one in self._flows(False)]
+
+    def see_flows(self, _: Any) -> list[str]:
+        """link-credit@delivery-count/incoming-window of all flows of the broker."""
+        return [
+            f"{'-' if one.handle is None else f'{one.link_credit}@{one.delivery_count}'}"
+            f"/{one.incoming_window}"
+            for one in self.client.frames(Flow)
+        ]
+
+    def see_echoes(self, _: Any) -> list[Any]:
+        return [one.echo for one in self.client.frames(Flow)]
+
+    def see_begun(self, _: Any) -> list[int]:
+        """incoming-window of the broker's begins."""
+        return [one.incoming_window for one in self.client.frames(Begin)]
+
+    def see_broker_window(self, _: Any) -> int:
+        return self.rig.broker.connections[self.name].amqp.sessions[0].counters.incoming_window
+
+    def see_remote_window(self, _: Any) -> int:
+        """What the client may still send."""
+        return self.session.counters.remote_incoming_window
+
+    def see_told(self, _: Any) -> list[str]:
+        """Ids of the dispositions that came, each first-last."""
+        frames = self.client.frames(Disposition)
+        return [
+            str(one.first) if one.last in (None, one.first) else f"{one.first}-{one.last}"
+            for one in frames
+        ]
+
+    def see_outcomes(self, _: Any) -> list[str]:
+        """Outcomes that came, one for each delivery."""
+        found = []
+        for one in self.client.frames(Disposition):
+            last = one.first if one.last is None else one.last
+            found += [one.state.NAME] * (last - one.first + 1)
+        return found
+
+    def see_detaches(self, _: Any) -> list[str]:
+        """Conditions of the detaches that came."""
+        return [condition(one) for one in self.client.frames(Detach) if one.error]
+
+    def see_ends(self, _: Any) -> list[str]:
+        return [condition(one) for one in self.client.frames(End) if one.error]
+
+    def see_closes(self, _: Any) -> list[str]:
+        return [condition(one) for one in self.client.frames(Close) if one.error]
+
+    def see_new(self, _: Any) -> list[str]:
+        """What came since the mark."""
+        return [item.performative.NAME for item in self.client.received[self.marked :]]
+
+    def see_last(self, _: Any) -> str:
+        return self.client.received[-1].performative.NAME
+
+    def see_flooded(self, _: Any) -> int:
+        return self.flooded
+
+    def see_queues(self, _: Any) -> list[str]:
+        return list(self.rig.broker.queues)
+
+    def see_alarms(self, _: Any) -> list[str]:
+        """Resources of the alarms that were set and cleared."""
+        return [row.kind for row in self.rig.recorder.rows if row.event.startswith("alarm")]
+
+    def see_attach_no(self, _: Any) -> list[int]:
+        """Of the link of each transfer in the trace."""
+        return [row.attach_no for row in self.rig.recorder.rows if row.kind == "transfer"]
+
+    def see_queue_grants(self, link: Any) -> list[int]:
+        """Credits that the session has asked of the queue."""
+        rows = [row for row in self.rig.recorder.rows if row.event == "grant"]
+        return [row.extra["credit"] for row in rows if row.vantage == f"session:{self.name}/1"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ast import literal_eval
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from workbench import serial
@@ -24,6 +25,7 @@ from workbench.amqp10.messaging import (
     Modified,
     Rejected,
     Released,
+    Source,
     decode_message,
     encode_message,
 )
@@ -39,11 +41,13 @@ from workbench.amqp10.performatives import (
     Transfer,
 )
 from workbench.amqp10.settings import ConnectionSettings, SessionSettings
+from workbench.amqp10.values import Described, Int, Symbol
 from workbench.frontends import message_of
 from workbench.queues import QueueArguments
 
 from .rig import Rig
 
+OFFSET_SPEC = Symbol("rabbitmq:stream-offset-spec")
 OUTCOMES = {
     "accepted": Accepted(),
     "rejected": Rejected(),
@@ -65,6 +69,12 @@ def message(text: str, **header: Any) -> bytes:
     """A message with a header where one is given."""
     sections = [Header(**header)] if header else []
     return encode_message([*sections, Data(text.encode())])
+
+
+def stream_from(place: Any, address: str = "q") -> Source:
+    """A stream's source with an offset spec, described as clients do it."""
+    spec = Described(OFFSET_SPEC, place)
+    return Source(address=address, filter={OFFSET_SPEC: spec})
 
 
 def text_of(payload: bytes) -> str:
@@ -142,6 +152,8 @@ class Talk:
             found = getattr(self.rig.queue(whose or "q"), sight)
         else:
             found = seen(self.links.get(whose, self.link))
+        if isinstance(found, dict):
+            found = [f"{key}={value}" for key, value in found.items()]
         if isinstance(found, list | tuple):
             return " ".join(map(str, found)) or "-"
         return str(found)
@@ -163,6 +175,9 @@ class Talk:
 
     def do_resume(self, queue: str = "q") -> None:
         self.rig.broker.queues[queue].resume()
+
+    def do_delete(self, queue: str = "q") -> None:
+        self.deleted = self.rig.broker.delete(queue)
 
     def do_alarm(self, resource: str = "memory") -> None:
         self.rig.broker.set_alarm(resource)
@@ -197,9 +212,22 @@ class Talk:
     def do_session(self) -> None:
         self.session = self.client.amqp.begin()
 
-    def do_receive(self, name: str = "r", mode: str = "", *, of: str = "q", **terms: Any) -> None:
+    def do_receive(
+        self,
+        name: str = "r",
+        mode: str = "",
+        *,
+        of: str = "q",
+        priority: int | None = None,
+        at: Any = None,
+        **terms: Any,
+    ) -> None:
+        """A consumer, perhaps with a priority, or of a stream from some place on."""
         terms |= MODES.get(mode, {})
-        self.link = self.links[name] = self.rig.receiver(self._session(), of, name, **terms)
+        if priority is not None:
+            terms["properties"] = {Symbol("rabbitmq:priority"): Int(priority)}
+        source = of if at is None else stream_from(at, of)
+        self.link = self.links[name] = self.rig.receiver(self._session(), source, name, **terms)
 
     def do_attach(self, name: str = "s", mode: str = "", *, to: str = "q", **terms: Any) -> None:
         terms |= MODES.get(mode, {})
@@ -248,9 +276,9 @@ class Talk:
             self.rig.rest()
 
     def do_burst(self, count: int) -> None:
-        """So many messages at once."""
-        for _ in range(count):
-            self.link.send(message("m"), settled=self.settled)
+        """Messages `0`, `1`, ... at once."""
+        for number in range(count):
+            self.link.send(message(str(number)), settled=self.settled)
 
     def do_flood(self, most: int = 1000) -> None:
         """Messages as long as credit and window allow it."""
@@ -376,12 +404,13 @@ class Talk:
         ]
 
     def see_outcomes(self, _: Any) -> list[str]:
-        """Outcomes that came, one for each delivery."""
-        found = []
+        """Outcomes that came; as `accepted*3` for three deliveries one behind the other."""
+        found: list[str] = []
         for one in self.client.frames(Disposition):
             last = one.first if one.last is None else one.last
             found += [one.state.NAME] * (last - one.first + 1)
-        return found
+        runs = ((name, len(list(same))) for name, same in groupby(found))
+        return [name if count == 1 else f"{name}*{count}" for name, count in runs]
 
     def see_detaches(self, _: Any) -> list[str]:
         """Conditions of the detaches that came."""
@@ -405,6 +434,10 @@ class Talk:
 
     def see_queues(self, _: Any) -> list[str]:
         return list(self.rig.broker.queues)
+
+    def see_deleted(self, _: Any) -> int:
+        """Messages of the queue that was deleted last."""
+        return self.deleted
 
     def see_alarms(self, _: Any) -> list[str]:
         """Resources of the alarms that were set and cleared."""

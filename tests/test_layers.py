@@ -29,9 +29,7 @@ RUNNING = AMQP | {
     "capture",
 }
 EVERYTHING = RUNNING | {
-    "live",
     "notebook",
-    "following",
     "folds",
     "scenarios",
     "analysis",
@@ -52,13 +50,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "broker": {"queues", "sim", "presets"},
     "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
-    "net": AMQP | {"broker", "frontends", "sim", "presets"},
+    "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
     "trace": AMQP | {"serial"},
     "capture": AMQP | {"serial", "trace"},
     "folds": {"serial", "trace"},
     "notebook": set(),
-    "live": {"amqp10", "net", "notebook", "presets", "trace"},
-    "following": {"analysis", "folds", "trace"},
     "scenarios": RUNNING,
     "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
     "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 # The names that lessons use, and where each lives: "module:name there".
 _HOME = {
     "Action": "workbench.scenarios:Action",
-    "Broker": "workbench.live:Broker",
+    "Broker": "workbench.net.serve:Broker",
     "ask": "workbench.cli.asking:ask",
     "background": "workbench.net.background:background",
     "brake_chart": "workbench.views.brake_chart:brake_chart",
@@ -20,7 +20,7 @@ _HOME = {
     "credit_chart": "workbench.views.charts:credit_chart",
     "curve_chart": "workbench.views.curve_chart:curve_chart",
     "export_html": "workbench.views.static_html:export_html",
-    "follow": "workbench.following:follow",
+    "follow": "workbench.cli.following:follow",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
     "import_capture": "workbench.capture.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",
@@ -39,7 +39,7 @@ _HOME = {
     "reset_lesson": "workbench.exercises.lesson_pages:reset_lesson",
     "run": "workbench.scenarios.run:run",
     "scheduler": "workbench.exercises.scheduler:scheduler",
-    "serve": "workbench.live:serve",
+    "serve": "workbench.net.serve:serve",
     "share_code": "workbench.views.share_view:share_code",
     "show": "bokeh.io:show",
     "stepper": "workbench.views.stepper_widget:stepper",

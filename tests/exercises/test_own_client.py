@@ -13,8 +13,8 @@ from workbench.exercises.client_runs import fill, heartbeats
 from workbench.exercises.lessons import lesson_numbered
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
-from workbench.live import serve
 from workbench.net.background import background
+from workbench.net.serve import serve
 from workbench.sim import WireError
 
 NOTEBOOK = Path(__file__).resolve().parent.parent.parent / "notebooks/11_own_client.ipynb"

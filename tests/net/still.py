@@ -12,9 +12,9 @@ import time
 from tests.conformance.broker_in_memory import MemorySocket, TimelessLoop
 from tests.patience import TIMEOUT_S
 from workbench import presets
-from workbench.live import recording
 from workbench.net.forwarder import Forwarder, Target
 from workbench.net.listener import Listener
+from workbench.net.serve import recording
 from workbench.net.server import ServerHandle
 
 TURN_S = 0.001

@@ -7,8 +7,8 @@ import pytest
 from tests.net.still import StillServer, gone
 from tests.patience import TIMEOUT_S
 from workbench.amqp10.frame import Frame, encode_item
-from workbench.live import serve
 from workbench.net import Limits
+from workbench.net.serve import serve
 from workbench.sim import WireError
 from workbench.views import stepper_doc
 

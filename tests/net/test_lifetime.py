@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.patience import TIMEOUT_S, until
-from workbench.live import Broker, serve
 from workbench.net import ListenError
+from workbench.net.serve import Broker, serve
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -167,7 +167,7 @@ def test_a_kernel_that_restarts_leaves_no_listener_behind(kernel):
 
 HELD = """
 import sys, time
-from workbench.live import serve
+from workbench.net.serve import serve
 server = serve(trace=sys.argv[1])
 print(server.port, flush=True)
 time.sleep(60)
@@ -197,7 +197,7 @@ def test_a_process_that_is_ended_frees_its_port(tmp_path, number):
 def test_a_program_that_ends_without_stop_tells_its_clients(tmp_path):
     """The end of the interpreter is a stop: the trace is whole to its last row."""
     code = (
-        "import sys, socket; from workbench.live import serve; s = serve(trace=sys.argv[1]);"
+        "import sys, socket; from workbench.net.serve import serve; s = serve(trace=sys.argv[1]);"
         "c = socket.create_connection(('127.0.0.1', s.port)); c.sendall(b'AMQP\\0\\1\\0\\0');"
         "print(c.recv(8))"
     )

@@ -10,9 +10,9 @@ import pytest
 
 from tests.net.still import StillServer
 from tests.patience import TIMEOUT_S, until
-from workbench.live import serve
 from workbench.net import Limits, ListenError, LiveBroker
 from workbench.net.forwarder import Target
+from workbench.net.serve import serve
 from workbench.net.tls import server_context, trust_in
 from workbench.views import stepper_doc
 

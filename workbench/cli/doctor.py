@@ -19,7 +19,7 @@ from pathlib import Path
 
 from workbench import __version__
 
-from .console import BAD_INPUT, DONE, CommandError
+from .console import BAD_INPUT, DONE, CommandError, add_format
 from .lab import notebooks
 
 NAME = "doctor"
@@ -65,9 +65,7 @@ class Finding:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `doctor` takes."""
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="for people or for programs"
-    )
+    add_format(parser)
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from .console import WRONG_USAGE, CommandError, Progress
+from .console import WRONG_USAGE, CommandError, Progress, add_format
 
 NAME = "explore"
 HELP = "visit every schedule of a link and find the shortest bad one"
@@ -50,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-megabytes", type=int, default=DEFAULT_MEGABYTES, metavar="MB", help="(%(default)s)"
     )
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="for people or for programs"
-    )
+    add_format(parser)
 
 
 def command(arguments: argparse.Namespace) -> int:

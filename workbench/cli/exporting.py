@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .console import WRONG_USAGE, CommandError, Progress, say
+from .console import WRONG_USAGE, CommandError, Progress, add_run, add_trace, say
 from .places import one_run, output_file
 
 NAME = "export"
@@ -30,11 +30,11 @@ MOST_ROWS = 20_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `export` takes."""
-    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+    add_trace(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="a name ending in .html or .pcapng"
     )
-    parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
+    add_run(parser)
     parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="first step")
     parser.add_argument("--to", type=int, metavar="SEQ", dest="last", help="last step")
     parser.add_argument("--title", default="", metavar="TEXT", help="title of the page")

@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 from .choosing import all_scenarios, preset_named, scenario_named
+from .console import add_format
 
 NAME = "scenarios"
 HELP = "list what can be run, with parameters and acts"
@@ -24,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `scenarios` takes."""
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="only this one")
     parser.add_argument("--preset", default="spec", metavar="P", help="whose defaults (spec)")
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="for people or for programs"
-    )
+    add_format(parser)
 
 
 def command(arguments: argparse.Namespace) -> int:

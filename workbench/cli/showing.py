@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .console import WRONG_USAGE, CommandError
+from .console import WRONG_USAGE, CommandError, add_run, add_trace
 from .places import refuse_capture, trace_runs
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ MANY_LEDGERS = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `show` takes."""
-    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+    add_trace(parser)
     parser.add_argument("--at", type=int, metavar="SEQ", help="one step in full, by its number")
     parser.add_argument(
         "--around", type=int, metavar="N", default=0, help="with --at: so many steps more each way"
     )
-    parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
+    add_run(parser)
 
 
 def command(arguments: argparse.Namespace) -> int:

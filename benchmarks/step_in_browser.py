@@ -66,7 +66,8 @@ def long_run(count: int) -> list[Row]:
         rows.append(
             Row(
                 run="bench", seq=len(rows), t_us=t_us, vantage=vantage, event=event, kind=kind,
-                frame_id=number, from_peer="client" if kind == "flow" else "broker",
+                protocol="amqp-1.0", frame_id=number,
+                from_peer="client" if kind == "flow" else "broker",
                 frame={"handle": 0}, ledger=ledger, ledger_source="own", raw=raw,
                 brake=("none" if snd else "link-credit") if vantage == "broker" else None,
                 frame_bytes=len(raw), **link,
@@ -148,7 +149,8 @@ def step_times(browser, rows: int) -> dict[str, float]:
 CELL = (
     "from workbench.trace import Row\n"
     "from workbench.views import stepper\n"
-    "row = Row(run='r', seq=0, t_us=0, vantage='broker', event='note', kind='hello')\n"
+    "row = Row(run='r', seq=0, t_us=0, vantage='broker', event='note',"
+    " protocol='internal', kind='hello')\n"
     "stepper([row])"
 )
 

@@ -217,9 +217,9 @@ def test_a_bad_capture_stops_a_table_unless_told_otherwise(spark, folder):
         read.load(str(folder)).count()
     skipped = read.option("bad", "skip").load(str(folder)).count()
     rows = read.option("bad", "row").load([str(folder / NAMES[0]), str(folder / "broken.pcap")])
-    (row,) = rows.where("event = 'error'").select("run", "kind", "frame.extra_json").collect()
+    (row,) = rows.where("event = 'error'").select("run", "kind", "details.text").collect()
     assert (row.run, row.kind) == ("broken.pcap", "unreadable")
-    assert "not a capture" in row.extra_json
+    assert "not a capture" in row.text
     assert rows.count() < skipped
     with pytest.raises(AnalysisError, match="option bad is 'keep'; legal: stop, skip, row"), told():
         read.option("bad", "keep").load(str(folder)).count()

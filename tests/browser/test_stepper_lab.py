@@ -16,8 +16,8 @@ from workbench.views import stepper
 link = dict(connection="c1", session=0, link="q", link_sender="broker", attach_no=1)
 frame = dict(kind="flow", frame_id=0, from_peer="client", frame={"handle": 0, "link_credit": 3})
 rows = [
-    Row(run="r", seq=seq, t_us=500 * seq, vantage=vantage, event=event, ledger=ledger,
-        ledger_source="own", **link, **frame)
+    Row(run="r", seq=seq, t_us=500 * seq, vantage=vantage, event=event,
+        protocol="amqp-1.0", ledger=ledger, ledger_source="own", **link, **frame)
     for seq, (vantage, event, ledger) in enumerate([
         ("client:r", "sent", {"delivery_count": 0, "link_credit": 3}),
         ("broker", "received", {"delivery_count": 0, "link_credit": 3}),

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from workbench.trace import Explanation, Row, explain
-from workbench.trace.schema import COLUMNS
+from workbench.trace.schema import AMQP_1_0, COLUMNS
 
 CLIENT_END = "client:receiver"
 BROKER_END = "broker"
@@ -89,6 +89,7 @@ class Hand:
         )
 
     def _add(self, **columns: Any) -> Row:
+        columns = {"protocol": AMQP_1_0, **columns}
         row = Row(run="hand", seq=len(self.rows), t_us=self.t_us * len(self.rows), **columns)
         self.rows.append(row)
         return row

@@ -171,7 +171,7 @@ def strange_rows(seed: int) -> list[Row]:
         told = draw.sample(COUNTERS, draw.randrange(4))
         rows.append(
             Row(
-                run="r", seq=seq, t_us=seq * 10, event=event,
+                run="r", seq=seq, t_us=seq * 10, event=event, protocol="amqp-1.0",
                 vantage=some("broker", "client:a", "wire", "queue:q"),
                 frame_id=None if event == "grant" else some(1, 2, 3, 10**12),
                 from_peer=None if event == "grant" else some("client", "broker"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trace.rows import any_row, race
-from tests.trace.versions import KEPT, lacking, less, more
+from tests.trace.versions import KEPT, KEPT_DETAILS, lacking, less, more
 from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
 from workbench.trace.cut_fold import ColumnFold
 from workbench.trace.fields import FRAME_FIELDS
+from workbench.trace.flatten import details_of
 from workbench.trace.fold import fold
 from workbench.trace.pieces import Pieces
 from workbench.trace.schema import LEDGER_FIELDS, arrow_schema
@@ -56,7 +59,9 @@ def test_a_long_run_is_written_batch_by_batch(tmp_path):
 
 def test_octets_may_be_left_out(tmp_path):
     """Large traces are written without `raw`."""
-    row = Row(run="r", seq=0, t_us=0, vantage="wire", event="observed", raw=b"octets")
+    row = Row(
+        run="r", seq=0, t_us=0, vantage="wire", event="observed", protocol="amqp-1.0", raw=b"octets"
+    )
     files.write(tmp_path / "t.parquet", [row], raw=False)
     assert files.read(tmp_path / "t.parquet")[0].raw is None
 
@@ -167,6 +172,25 @@ def test_a_trace_of_the_first_version_reads_as_it_was_written():
     assert trace_hash(files.read(KEPT)) == (
         "666ed0cc5e56e0fdee649b40f02ecf22e3174e879fa99b878238bb06943e4f68"
     )
+
+
+def test_details_of_the_first_version_are_found_where_it_wrote_them():
+    """Version 1 had no column `details`; what rows say is the same in old files and in new ones."""
+    rows = files.read(KEPT_DETAILS)
+    assert all(row.details is None for row in rows)
+    told = {row.event: dict(row.extra) for row in rows if not row.is_frame}
+    assert told["gap"] == {
+        "from_peer": "client", "offset": 347, "octets": 46,
+        "text": "46 octets are not in the capture",
+    }  # fmt: skip
+    assert told["elect"] == {"term": 2, "leader": "n2"}
+    assert told["crash"] == {"lost": 0, "syncing": 0, "waiting": 0}
+    taken = [row.extra.get("messages") for row in rows]
+    assert [[2, 1, 2]] in taken
+    again = [replace(row, frame=None, details=details_of(row.extra)) for row in rows]
+    assert [dict(row.extra) for row in again if not row.is_frame] == [
+        dict(row.extra) for row in rows if not row.is_frame
+    ]
 
 
 def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(tmp_path):

@@ -94,6 +94,7 @@ def test_links_of_one_name_are_told_apart():
                 t_us=0,
                 vantage="broker",
                 event="sent",
+                protocol="amqp-1.0",
                 connection="c1",
                 session=1,
                 link="pair",
@@ -114,6 +115,28 @@ def test_brake_and_actor_groups_are_kept_apart():
     state = fold(hand.rows)
     assert state.brakes == {(BROKER_END, LINK): "link-credit"}
     assert state.ledger("queue:q", Scope("actor", queue="q")) == {"queue_ready": 4}
+
+
+def test_each_protocol_s_counters_have_a_scope_of_their_own():
+    """Prefetch is a channel's or a consumer's, credit a destination's, hop credit a next hop's."""
+    hand = Hand()
+    place = {"connection": "c1", "session": 2}
+    channel = {"prefetch_count": 10, "unacknowledged": 4}
+    hand.internal("note", "broker", **place, ledger=channel)
+    hand.internal("note", "broker", **place, consumer="ctag", ledger={"unacknowledged": 1})
+    hand.internal("note", "broker", **place, link="d", ledger={"credit_octets": 99})
+    hand.internal("note", "broker", **place, ledger={"incomplete_commands": 3})
+    hand.internal("block", "reader:c1", **place, ledger={"hop_credit": 0})
+    hand.internal("block", "channel:c1/2", connection="c1", queue="q", ledger={"hop_credit": 7})
+    state, here = fold(hand.rows), ("c1", 2)
+    assert state.ledger("broker", Scope("prefetch", *here)) == channel
+    assert state.ledger("broker", Scope("prefetch", *here, consumer="ctag")) == {
+        "unacknowledged": 1
+    }
+    assert state.ledger("broker", Scope("destination", *here, link="d")) == {"credit_octets": 99}
+    assert state.ledger("broker", Scope("commands", *here)) == {"incomplete_commands": 3}
+    assert state.ledger("reader:c1", Scope("hop", *here)) == {"hop_credit": 0}
+    assert state.ledger("channel:c1/2", Scope("hop", "c1", queue="q")) == {"hop_credit": 7}
 
 
 def test_a_capture_keeps_the_windows_of_both_ends_apart():
@@ -153,6 +176,7 @@ def runs(draw):
                 t_us=seq,
                 vantage=draw(st.sampled_from([CLIENT_END, BROKER_END])),
                 event=draw(st.sampled_from(["sent", "received", "enqueue"])),
+                protocol="amqp-1.0",
                 frame_id=draw(st.none() | st.integers(0, 4)),
                 connection="c1",
                 session=draw(st.sampled_from([None, 1])),

@@ -51,6 +51,7 @@ def test_canonical_form_is_pinned():
         t_us=2,
         vantage="broker",
         event="sent",
+        protocol="amqp-1.0",
         kind="transfer",
         frame={"handle": 0, "delivery_tag": b"\x00\xff", "more": None},
         ledger={"link_credit": 3, "drain": False},

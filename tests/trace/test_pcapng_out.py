@@ -38,6 +38,7 @@ def virtual() -> list[Row]:
                     t_us=number * 10 + 5 * (event == "received"),
                     vantage=vantage,
                     event=event,
+                    protocol="amqp-1.0",
                     frame_id=number,
                     connection="c1",
                     from_peer="client" if from_client else "broker",
@@ -145,8 +146,9 @@ def test_what_cannot_be_exported_is_one_line_and_leaves_the_old_file(tmp_path):
     """Nothing half-written: the file that was there stays."""
     path = tmp_path / "out.pcapng"
     path.write_bytes(b"old")
-    row = Row(run="r", seq=0, t_us=0, vantage="wire", event="observed", frame_id=0,
-              from_peer="client", connection="c1", kind="flow", frame={"handle": 0})  # fmt: skip
+    row = Row(run="r", seq=0, t_us=0, vantage="wire", event="observed",
+              protocol="amqp-1.0", frame_id=0, from_peer="client", connection="c1", kind="flow",
+              frame={"handle": 0})  # fmt: skip
     for rows, message in (
         ([], "no AMQP 1.0 frames"),
         ([row], "row 0: no flow can be made of its fields: .*incoming-window is mandatory"),

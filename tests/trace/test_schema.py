@@ -9,13 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from workbench.amqp10 import messaging, performatives
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.values import Symbol, UInt
 from workbench.trace import schema
-from workbench.trace.fields import FRAME_FIELDS
-from workbench.trace.flatten import frame_fields, plain
+from workbench.trace.fields import DETAIL_FIELDS, FRAME_FIELDS
+from workbench.trace.flatten import details_of, frame_fields, plain
 from workbench.trace.schema_doc import markdown
 
 SCALARS = {
@@ -76,7 +78,8 @@ def test_arrow_schema_carries_version_docs_units_and_nullability():
 
 def test_names_are_unique_and_every_event_is_explained():
     """No column, field or event is declared twice or without a meaning."""
-    for fields in (schema.COLUMNS, FRAME_FIELDS, schema.LEDGER_FIELDS):
+    structs = [column.fields for column in schema.COLUMNS if column.fields]
+    for fields in (schema.COLUMNS, *structs):
         names = [field.name for field in fields]
         assert len(names) == len(set(names))
         assert all(field.doc for field in fields)
@@ -164,11 +167,16 @@ def test_any_amqp_value_becomes_json(value, expected):
 def test_raw_is_encoded_when_it_is_asked_for():
     """A row made from a frame holds no octets, and gives them when somebody looks."""
     frame = Frame(channel=0, performative=performatives.End())
-    row = schema.Row(run="r", seq=0, t_us=0, vantage="broker", event="sent", item=frame)
+    row = schema.Row(
+        run="r", seq=0, t_us=0, vantage="broker", event="sent", protocol="amqp-1.0", item=frame
+    )
     assert row.raw == encode_item(frame)
     stored = dataclasses.replace(row, raw=b"as captured")
     assert stored.raw == b"as captured"
-    assert schema.Row(run="r", seq=0, t_us=0, vantage="broker", event="note").raw is None
+    assert (
+        schema.Row(run="r", seq=0, t_us=0, vantage="broker", event="note", protocol="internal").raw
+        is None
+    )
 
 
 def test_reading_and_writing_is_what_loads_arrow():
@@ -178,9 +186,25 @@ def test_reading_and_writing_is_what_loads_arrow():
     assert done.stdout.strip() == "[]"
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.dictionaries(
+        st.sampled_from([*(field.name for field in DETAIL_FIELDS), "else"]),
+        st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | st.lists(st.none()),
+    )
+)
+def test_details_come_back_as_they_were_told(told):
+    """What has a field of its own stands there, and all else in one text."""
+    row = schema.Row(
+        run="r", seq=0, t_us=0, vantage="b", event="note", protocol=schema.INTERNAL,
+        details=details_of(told),
+    )  # fmt: skip
+    assert row.extra == told
+
+
 def test_extra_of_a_row_never_fails():
     """What stands in extra_json came from a file: if it is no object, there is nothing in it."""
-    row = schema.Row(run="r", seq=0, t_us=0, vantage="b", event="note")
+    row = schema.Row(run="r", seq=0, t_us=0, vantage="b", event="note", protocol="internal")
     assert row.extra == {}
     for text in ("", "[1]", "{", "[" * 100_000):
         row.frame = {"extra_json": text}

@@ -441,14 +441,14 @@ def test_every_internal_event_has_a_sentence(event):
 def test_a_queue_that_is_filled_says_with_how_many():
     """One row may stand for many messages."""
     hand = Hand()
-    hand.internal("enqueue", queue="q", frame={"extra_json": extra(count=10)})
+    hand.internal("enqueue", queue="q", details={"count": 10})
     assert last(hand).sentence == "Queue “q” takes 10 messages."
 
 
 def test_an_action_is_told_with_its_arguments():
     """The learner's own act, as it was given."""
     hand = Hand()
-    columns = {"kind": "grant", "frame": {"extra_json": extra(arguments={"link_credit": 3})}}
+    columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
     assert last(hand).sentence == "You act: grant(link-credit=3)."
     assert last(hand).interesting == "action"

@@ -56,7 +56,7 @@ def test_a_lines_text_stays_one_line_whatever_peers_say():
     hand.sent("client", "flow", {"link_credit": 1}, handle=0, link_credit=1)
     hand.sent("client", "close", extra_json='{"error":{"condition":"a\\u001b[0m","description":7}}')
     hand.sent("client", nasty)
-    hand.internal("action", nasty, kind=nasty, frame={"extra_json": '{"\\n":"\\r"}'})
+    hand.internal("action", nasty, kind=nasty, details={"extra_json": '{"\\n":"\\r"}'})
     for line in transcript(hand.rows):
         assert line.isprintable()
         assert len(line) < 1000

@@ -9,6 +9,9 @@ import pyarrow.compute as pc
 KEPT = Path(__file__).parent / "data" / "version_1.parquet"
 """A capture and a run of ours, as version 1 wrote them before anything was added to it."""
 
+KEPT_DETAILS = KEPT.with_name("version_1_details.parquet")
+"""A run with faults and a capture with a gap: in version 1, details stood in the column `frame`."""
+
 LACKS = {"frame": {"more", "link_credit"}, "ledger": {"available"}, "clause": set(), "queue": set()}
 """What the earlier version lacks: fields of a struct, or a column."""
 

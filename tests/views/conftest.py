@@ -24,6 +24,7 @@ class Story:
             t_us=self.t_us,
             vantage=vantage,
             event=event,
+            protocol="amqp-1.0",
             kind=kind,
             **columns,
         )

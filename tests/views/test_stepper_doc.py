@@ -88,6 +88,7 @@ def traces(draw: st.DrawFn) -> list[Row]:
             columns |= {"frame_id": frame_id, "from_peer": peer, "kind": "flow", "frame": {}}
         else:
             vantage = "broker"
+        columns = {"protocol": "amqp-1.0", **columns}
         rows.append(Row(run="r", seq=seq, t_us=t_us, vantage=vantage, event=event, **columns))
     return rows
 
@@ -154,9 +155,9 @@ def test_a_held_frame_holds_those_behind_it_and_nothing_else(story) -> None:
     run = story()
     run.flow(0, "sent", 3)
     run.transfer(1, "sent", 1, 2)
-    run.row("wire", "hold", connection="c1", frame={"extra_json": '{"frame_id": 0}'})
+    run.row("wire", "hold", connection="c1", details={"frame_id": 0})
     run.flow(2, "sent", 6)
-    run.row("wire", "release", connection="c1", frame={"extra_json": '{"frame_id": 0}'})
+    run.row("wire", "release", connection="c1", details={"frame_id": 0})
     reader = Reader(build(run.rows))
     assert reader.go(2).flights == {0: False, 1: False}
     assert reader.go(3).flights == {0: True, 1: False}
@@ -167,10 +168,10 @@ def test_a_held_frame_holds_those_behind_it_and_nothing_else(story) -> None:
 def test_a_closed_gate_holds_what_comes(story) -> None:
     """A direction that is held marks every frame in it, until it is let go."""
     run = story()
-    run.row("wire", "hold", connection="c1", frame={"extra_json": '{"direction": "c2b"}'})
+    run.row("wire", "hold", connection="c1", details={"direction": "c2b"})
     run.flow(0, "sent", 3)
     run.transfer(1, "sent", 1, 2)
-    run.row("wire", "release", connection="c1", frame={"extra_json": '{"direction": "c2b"}'})
+    run.row("wire", "release", connection="c1", details={"direction": "c2b"})
     reader = Reader(build(run.rows))
     assert reader.go(3).flights == {0: True, 1: False}
     assert reader.go(4).flights == {0: False, 1: False}

@@ -183,7 +183,7 @@ class _Reader(DataSourceReader):
 def _unreadable(path: str, text: str) -> Row:
     return Row(
         run=Path(path).name, seq=0, t_us=0, vantage=WIRE_VANTAGE, event="error", protocol=INTERNAL,
-        kind=UNREADABLE, frame={"extra_json": json.dumps({"text": text}, ensure_ascii=False)},
+        kind=UNREADABLE, details={"text": text},
     )  # fmt: skip
 
 
@@ -349,8 +349,7 @@ class _Job:
             found = self._written(place)
         kept = [("", Part("", kept=True))] * (len(files) - len(found))
         return kept + [
-            (name, Part(run, count, json.loads(problem)["text"] if problem else ""))
-            for name, run, count, problem in found
+            (name, Part(run, count, problem or "")) for name, run, count, problem in found
         ]
 
     def keep(self) -> None:
@@ -366,7 +365,7 @@ class _Job:
 
         path = place if is_url(place) else spark_path(place)
         rows = self.spark.read.schema(TRACE).parquet(path)
-        told_of = F.when(F.col("kind") == UNREADABLE, F.col("frame.extra_json"))
+        told_of = F.when(F.col("kind") == UNREADABLE, F.col("details.text"))
         by_file = rows.groupBy(F.col("_metadata.file_name").alias("name")).agg(
             F.first("run"), F.count("*"), F.max(told_of)
         )

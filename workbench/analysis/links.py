@@ -157,9 +157,8 @@ def link_names(trace: DataFrame) -> DataFrame:
 
 def _gaps(trace: DataFrame) -> DataFrame:
     """Where frames are missing, by connection and by the peer that had sent them: a few rows."""
-    peer = F.coalesce(
-        F.get_json_object(F.col("frame")["extra_json"], "$.from_peer"), F.col("from_peer")
-    )
+    in_version_1 = F.get_json_object(F.col("frame")["extra_json"], "$.from_peer")
+    peer = F.coalesce(F.col("details")["from_peer"], in_version_1, F.col("from_peer"))
     return (
         trace.where(F.col("event").isin(*_LOSSES))
         .select("run", "connection", "seq", peer.alias("peer"))

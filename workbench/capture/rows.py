@@ -11,8 +11,8 @@ from workbench.amqp10.performatives import Transfer
 from workbench.capture.splitter import Cut, Trouble
 from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
-from workbench.trace.flatten import frame_fields, json_text
-from workbench.trace.schema import INTERNAL, OBSERVED, WIRE_VANTAGE, Row
+from workbench.trace.flatten import frame_fields
+from workbench.trace.schema import AMQP_1_0, INTERNAL, OBSERVED, WIRE_VANTAGE, Row
 
 __all__ = ["RowMaker", "transfer_fields"]
 
@@ -160,6 +160,7 @@ class RowMaker:
             t_us=0,
             vantage=WIRE_VANTAGE,
             event=OBSERVED,
+            protocol=AMQP_1_0,
             t_raw_us=t_raw_us,
             frame_id=self._frames,
             from_peer=from_peer,
@@ -219,6 +220,6 @@ class RowMaker:
                 event="gap" if trouble.lost else "error",
                 protocol=INTERNAL,
                 connection=connection,
-                frame={"extra_json": json_text(about)},
+                details=about,
             )
         )

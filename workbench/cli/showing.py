@@ -145,7 +145,7 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
             "session": f"session {scope.session}"
             + (f", the {scope.link_sender}'s end" if scope.link_sender else ""),
             "actor": f"queue {scope.queue}",
-        }[scope.group]
+        }.get(scope.group, scope.group)
         where = f" of {scope.connection}" if scope.connection else ""
         yield f"  {printable(vantage)}: {printable(about)}{where}"
         for name, value in counters.items():

@@ -31,6 +31,7 @@ CHANGED = {
     2: "confirms wait in a session's mailbox among the frames (presets with a service time)",
     3: "the rest of a message that was begun counts as something to send (column brake)",
     4: "a session's mailbox is noted with each frame (two_senders)",
+    5: "what a row says that is no frame stands in a column of its own (details)",
 }
 MODEL_VERSION = max(CHANGED)
 

@@ -16,26 +16,26 @@ import pyarrow.compute as pc
 
 from .files import from_table
 from .fold import Scope, link_scope, observed_end, scope_of, session_scope
-from .schema import BROKER, CLIENT, COLUMN_NAMES, OBSERVED, STRUCT_COLUMNS, Row
+from .schema import BROKER, CLIENT, COLUMN_NAMES, LEDGER_GROUPS, OBSERVED, STRUCT_COLUMNS, Row
 
 __all__ = ["COLUMNS", "TEXTS", "Batch", "Manner", "Place", "dense", "firsts", "lasts"]
 
 COLUMNS: tuple[str, ...] = (
     "run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection", "session",
-    "link", "link_sender", "attach_no", "queue", "kind", "ledger", "ledger_source", "unknown",
-    "brake", "frame.role", "frame.handle", "frame.echo", "frame.more", "frame.aborted",
+    "link", "link_sender", "attach_no", "consumer", "queue", "kind", "ledger", "ledger_source",
+    "unknown", "brake", "frame.role", "frame.handle", "frame.echo", "frame.more", "frame.aborted",
     "frame.next_outgoing_id", "frame.initial_delivery_count", "frame.protocol_id",
 )  # fmt: skip
 """The columns that a fold reads; the rest of a row is only shown."""
 
 TEXTS: tuple[str, ...] = (
-    "vantage", "event", "from_peer", "connection", "link", "link_sender", "queue", "kind",
-    "ledger_source", "brake",
+    "vantage", "event", "from_peer", "connection", "link", "link_sender", "consumer", "queue",
+    "kind", "ledger_source", "brake",
 )  # fmt: skip
 """Columns of few words: read as numbers of words they cost a tenth."""
 
 _PLACE = (
-    "vantage", "connection", "session", "link", "link_sender", "attach_no", "queue",
+    "vantage", "connection", "session", "link", "link_sender", "attach_no", "consumer", "queue",
     "ledger_source",
 )  # fmt: skip
 _MANNER = ("event", "kind", "from_peer", "role", "on_link", "echo", "more", "aborted")
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
     Attributes:
         both_ends: its session, whoever's end of it.
-        keys: vantage and scope of its link's, its session's and its actor's ledger.
+        keys: by group of ledgers, vantage and scope.
     """
 
     vantage: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
     source: str | None
     link: Scope | None
     both_ends: Scope | None
-    keys: tuple[tuple[str, Scope], ...]
+    keys: dict[str, tuple[str, Scope]]
 
 
 class Manner(NamedTuple):
@@ -113,15 +113,13 @@ class Batch:
 
     def _shapes(self, at: Any) -> Iterator[Row]:
         """Rows at these places as far as a place goes."""
-        names = ("vantage", "connection", "session", "link", "link_sender", "attach_no", "queue",
-                 "ledger_source")  # fmt: skip
-        cells = [self._rows.column(name).take(pa.array(at)).to_pylist() for name in names]
+        cells = [self._rows.column(name).take(pa.array(at)).to_pylist() for name in _PLACE]
         for number, each in zip(at, zip(*cells, strict=True), strict=True):
             manner = self._manners[self._manner[number]]
             yield Row(
-                run="", seq=0, t_us=0, event=manner.event, kind=manner.kind,
+                run="", seq=0, t_us=0, protocol="", event=manner.event, kind=manner.kind,
                 from_peer=manner.from_peer, frame={"role": manner.role},
-                **dict(zip(names, each, strict=True)),
+                **dict(zip(_PLACE, each, strict=True)),
             )  # fmt: skip
 
     # -- questions ------------------------------------------------------------------------------
@@ -172,7 +170,7 @@ class Batch:
 
 
 def _place(row: Row) -> Place:
-    keys = tuple((row.vantage, scope_of(row, group)) for group in ("link", "session", "actor"))
+    keys = {group: (row.vantage, scope_of(row, group)) for group in LEDGER_GROUPS}
     link, session = link_scope(row), session_scope(row)
     both = session and session._replace(link_sender=None)
     return Place(row.vantage, row.connection, row.ledger_source, link, both, keys)
@@ -182,7 +180,7 @@ def _end(manner: Manner) -> str | None:
     """Whose session counters an observed row has if it is about no link."""
     return observed_end(
         Row(
-            run="", seq=0, t_us=0, vantage="", event=OBSERVED, kind=manner.kind,
+            run="", seq=0, t_us=0, protocol="", vantage="", event=OBSERVED, kind=manner.kind,
             from_peer=manner.from_peer, frame={"role": manner.role},
         )
     )  # fmt: skip

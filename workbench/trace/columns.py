@@ -21,9 +21,9 @@ from workbench.amqp10.sender import SenderLink
 from . import brakes
 from .braking import peer_of
 from .fields import EXTRA_JSON
-from .flatten import json_text, plain
+from .flatten import details_of
 from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
-from .shaped import DETAIL, Shape, table_of
+from .shaped import Shape, table_of
 from .taps import BoundNotes, LinkKey, Recorder, frame_row
 
 BATCH_ROWS = 100_000
@@ -31,8 +31,6 @@ STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
 """Events that change what later rows say; they are few, and made like any row."""
 
 NO_DETAILS: Mapping[str, int] = {}
-DIGITS = "0123456789-[], "
-"""All that Python writes of lists of whole numbers, and of nothing else."""
 
 FRAME_HEADER = 8
 FRAME_NUMBERS = ("frame_id", "body_bytes", "frame_bytes", "frame.delivery_id")
@@ -316,15 +314,20 @@ class ColumnRecorder(Recorder):
     ) -> None:
         """Something that is no frame; see `Recorder.internal`."""
         names = tuple(ledger) if ledger else ()
+        details = details_of(extra) if extra else {}
+        text = details.pop(EXTRA_JSON, None)
         key = (
             event, vantage, kind, connection, session, link, link_sender, attach_no, queue, names,
-            not extra, ledger is not None and ledger.get("drain"),
+            tuple(details), text is not None, ledger is not None and ledger.get("drain"),
         )  # fmt: skip
         shape = self._shapes.get(key)
         if shape is None:
-            text = f"frame.{EXTRA_JSON}" if extra else None
-            shape = self._shape_of(key, ledger or {}, extra, text)
-        if shape is None or (ledger and None in ledger.values()):
+            shape = self._shape_of(key, ledger or {}, details, text)
+        if (
+            shape is None
+            or (ledger and None in ledger.values())
+            or any(type(one) is not int for one in details.values())
+        ):
             super().internal(
                 t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
                 session=session, link=link, link_sender=link_sender, attach_no=attach_no,
@@ -333,12 +336,10 @@ class ColumnRecorder(Recorder):
             return
         if t_us > self._t_us:
             self._t_us = t_us
-        if ledger:
-            shape.numbers.fromlist([self._seq, self._t_us, *ledger.values()])
-        else:
-            shape.numbers.fromlist([self._seq, self._t_us])
-        if extra:
-            shape.texts.append(_text(extra))
+        counters = ledger.values() if ledger else ()
+        shape.numbers.fromlist([self._seq, self._t_us, *counters, *details.values()])
+        if text is not None:
+            shape.texts.append(text)
         self._seq += 1
         if self._seq >= self._next_flush:
             self.flush()
@@ -369,9 +370,12 @@ class ColumnRecorder(Recorder):
         kind: str | None,
         columns: Mapping[str, Any],
         ledger: Mapping[str, Any],
-        details: Mapping[str, int],
+        extra: Mapping[str, int],
     ) -> Shape | None:
         """The shape of internal rows that differ in whole numbers alone, if they have one."""
+        details = details_of(extra)
+        if EXTRA_JSON in details:
+            return None
         place = tuple(
             columns.get(name)
             for name in ("connection", "session", "link", "link_sender", "attach_no", "queue")
@@ -383,7 +387,7 @@ class ColumnRecorder(Recorder):
         self,
         key: tuple[Any, ...],
         ledger: Mapping[str, int | bool],
-        extra: Mapping[str, Any] | None,
+        details: Mapping[str, Any],
         text: str | None,
     ) -> Shape | None:
         """The shape of internal rows with this key; None for those made one by one.
@@ -391,14 +395,15 @@ class ColumnRecorder(Recorder):
         Args:
             key: what they have in common, and names.
             ledger: of one of them.
-            extra: of one of them.
-            text: where the details go as a text; None: each is a number.
+            details: of one of them, as far as they have a field of their own.
+            text: of one of them, the rest of its details; None if there is none.
         """
         event, vantage, kind, connection, session, link, sender, attach_no, queue, names, *_ = key
         if (
             event in STATEFUL
             or (sender is not None and peer_of(vantage) == sender)  # such a row names a brake
             or any(name not in GROUP_OF or ledger[name] is None for name in names)
+            or any(type(one) is not int for one in details.values())
         ):
             return None
         made: list[Row] = []
@@ -406,14 +411,16 @@ class ColumnRecorder(Recorder):
         maker.internal(
             t_us=0, event=event, vantage=vantage, kind=kind, connection=connection, session=session,
             link=link, link_sender=sender, attach_no=attach_no, queue=queue, ledger=ledger,
-            extra=extra,
+            extra=details,
         )  # fmt: skip
         if maker.problems:
             return None
-        named = [f"ledger.{name}" for name in names]
-        if text is None:
-            named += [f"{DETAIL}{name}" for name in extra or ()]
-        shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), text)
+        row = made[0]
+        if text is not None:
+            row.details = {**(row.details or {}), EXTRA_JSON: text}
+        named = [*(f"ledger.{name}" for name in names), *(f"details.{name}" for name in details)]
+        where = None if text is None else f"details.{EXTRA_JSON}"
+        shape = self._shapes[key] = Shape(row, ("seq", "t_us", *named), where)
         return shape
 
     def _add(self, row: Row) -> None:
@@ -431,22 +438,3 @@ def flight_peer(flight: Any, outgoing: bool) -> str:
     """Who sent a frame, or, of one that came in, who takes it."""
     by_client = (flight.direction.value == "c2b") is outgoing
     return CLIENT if by_client else BROKER
-
-
-def _text(extra: Mapping[str, Any]) -> str:
-    """As `json_text(plain(extra))`, and quicker for whole numbers and lists of such."""
-    parts = []
-    for name, value in extra.items():
-        text = _of_numbers(value)
-        if text is None:
-            return json_text(plain(extra))
-        parts.append(f'"{name}":{text}')
-    return "{" + ",".join(parts) + "}"
-
-
-def _of_numbers(value: Any) -> str | None:
-    """A whole number, or a list of lists of such, as JSON; None for anything else."""
-    if type(value) is int:
-        return str(value)
-    text = str(value) if type(value) is list else "?"
-    return None if text.strip(DIGITS) else text.replace(" ", "")

@@ -18,7 +18,17 @@ import pyarrow.compute as pc
 from .batches import Batch, Manner, Place, dense, lasts
 from .fold import Fold, Scope, State, Value, link_scope, scope_of
 from .gates import GATE_EVENTS
-from .schema import BROKER, CLIENT, GROUP_OF, LEDGER_FIELDS, OBSERVED, RECEIVED, SENT, Row
+from .schema import (
+    BROKER,
+    CLIENT,
+    GROUP_OF,
+    LEDGER_FIELDS,
+    LINK,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    Row,
+)
 from .story import CONTROL_KINDS, Memory, Story, is_end
 
 __all__ = ["ColumnFold"]
@@ -26,7 +36,6 @@ __all__ = ["ColumnFold"]
 _Key = tuple[str, Scope]
 _OTHER = {CLIENT: BROKER, BROKER: CLIENT}
 _PEERS = (CLIENT, BROKER, None)
-_GROUPS = {"link": 0, "session": 1, "actor": 2}
 
 
 class ColumnFold:
@@ -82,7 +91,7 @@ class ColumnFold:
             self.gate_seq = row.seq
         if row.ledger_source:
             told = {GROUP_OF[name] for name in (*(row.ledger or {}), *row.unknown)}
-            for group in told | ({"link"} if row.brake is not None and link else set()):
+            for group in told | ({LINK} if row.brake is not None and link else set()):
                 self.sources[row.vantage, scope_of(row, group)] = row.ledger_source
 
     def state(self) -> State:
@@ -117,7 +126,7 @@ class ColumnFold:
         source: dict[_Key, int] = {}
         for one in told:
             group = GROUP_OF[one.name]
-            key = one.place.keys[_GROUPS[group]]
+            key = one.place.keys[group]
             counters = self._fold.ledgers.setdefault(key, {})
             # Rows of several places may tell one ledger: the last of them holds.
             if one.last > latest.get((key, one.name), -1):
@@ -134,7 +143,7 @@ class ColumnFold:
         latest: dict[_Key, int] = {}
         found = [one for one in batch.lasts(mask) if one[0].link is not None]
         for place, _first, last in sorted(found, key=lambda one: one[1]):
-            key = place.keys[0]
+            key = place.keys[LINK]
             self._fold.brakes.setdefault(key, "")
             if last > latest.get(key, -1):
                 latest[key] = last

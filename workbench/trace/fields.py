@@ -1,9 +1,10 @@
-"""The fields of a frame as a trace keeps them, one list per protocol.
+"""The fields of a trace's structs: of a frame, one list per protocol, of details and of a ledger.
 
-`frame` is a fixed struct: the union of the scalar fields of AMQP 1.0's performatives, with the
-names of the specification in snake_case. A field that was absent on the wire is null; defaults are
-not filled in. What is not scalar (termini, delivery state, maps, errors, several symbols) is JSON
-text in `extra_json`.
+Each protocol has a struct of its own, `frame`, `frame_091` and `frame_010`: the union of the scalar
+fields of its performatives, methods or commands, with the names of the specification in
+snake_case. A field that was absent on the wire is null; defaults are not filled in. What is not
+scalar (termini, delivery state, maps, errors, several symbols) is JSON text in `extra_json`.
+`details` is made the same way of what rows say that are no frames.
 
 Nothing here imports Arrow or Spark: a type is a word (`int64`, `string`, ...), and whoever needs
 another type system maps the words.
@@ -108,22 +109,126 @@ FRAME_FIELDS: tuple[Field, ...] = (
         EXTRA_JSON,
         "string",
         "JSON object of the fields that are not scalar (source, target, state, error, properties,"
-        " maps, several symbols) and of numbers above 2^63-1; on an internal row its details",
+        " maps, several symbols) and of numbers above 2^63-1",
     ),
 )
 
-# The other two protocols have columns of their own, so that files of today stay readable when
-# their fields come.
 FRAME_091_FIELDS: tuple[Field, ...] = (
-    _f("channel", "int32", "channel number"),
-    _f(EXTRA_JSON, "string", "JSON object of the method's arguments"),
+    _f("channel", "int32", "channel number, the same in both directions"),
+    # connection
+    _f("channel_max", "int32", "connection.tune, tune-ok: highest channel number"),
+    _f("frame_max", "int64", "connection.tune, tune-ok: largest frame; 0 is no limit", "octets"),
+    _f("heartbeat", "int32", "connection.tune, tune-ok: seconds between heartbeats", "s"),
+    _f("reason", "string", "connection.blocked: why the broker takes no messages now"),
+    _f("reply_code", "int32", "connection.close, channel.close, basic.return: the error's number"),
+    _f("reply_text", "string", "connection.close, channel.close, basic.return: the error in words"),
+    _f("class_id", "int32", "connection.close, channel.close: class of the method at fault"),
+    _f("method_id", "int32", "connection.close, channel.close: the method at fault"),
+    # channel, confirm
+    _f("active", "bool", "channel.flow, flow-ok: whether content may be sent"),
+    _f("nowait", "bool", "no answer is wanted"),
+    # queue, exchange
+    _f("queue", "string", "queue.declare, basic.consume, basic.get: name of the queue"),
+    _f("passive", "bool", "queue.declare, exchange.declare: only see whether it is there"),
+    _f("durable", "bool", "queue.declare, exchange.declare: it outlives the broker"),
+    _f("exclusive", "bool", "queue.declare, basic.consume: for this connection or consumer alone"),
+    _f("auto_delete", "bool", "queue.declare, exchange.declare: it goes with its last user"),
+    _f("message_count", "int64", "queue.declare-ok, basic.get-ok: messages ready", "messages"),
+    _f("consumer_count", "int64", "queue.declare-ok: consumers of the queue"),
+    # basic
+    _f("prefetch_size", "int64", "basic.qos: octets ahead of acknowledgement", "octets"),
+    _f("prefetch_count", "int32", "basic.qos: deliveries ahead of acknowledgement", "messages"),
+    _f("global", "bool", "basic.qos: for the channel as a whole, in RabbitMQ's reading"),
+    _f("consumer_tag", "string", "basic.consume, consume-ok, cancel, deliver: the consumer's name"),
+    _f("no_local", "bool", "basic.consume: nothing that this connection published"),
+    _f("no_ack", "bool", "basic.consume, basic.get: deliveries count as acknowledged when sent"),
+    _f("exchange", "string", "basic.publish, deliver, return, get-ok: name of the exchange"),
+    _f("routing_key", "string", "basic.publish, deliver, return, get-ok: the routing key"),
+    _f("mandatory", "bool", "basic.publish: return it if no queue takes it"),
+    _f("immediate", "bool", "basic.publish: return it if no consumer takes it now"),
+    _f("delivery_tag", "int64", "basic.deliver, get-ok, ack, nack, reject: the delivery's number"),
+    _f("redelivered", "bool", "basic.deliver, get-ok: it may have been delivered before"),
+    _f("multiple", "bool", "basic.ack, nack: all up to the delivery-tag"),
+    _f("requeue", "bool", "basic.reject, nack, recover: back into the queue"),
+    # content header
+    _f("body_size", "int64", "content header: size of the message's body", "octets"),
+    _f(EXTRA_JSON, "string", "JSON object of the fields that are not scalar (tables, properties)"),
 )
 FRAME_010_FIELDS: tuple[Field, ...] = (
     _f("channel", "int32", "channel number"),
-    _f(EXTRA_JSON, "string", "JSON object of the command's arguments"),
+    _f("track", "int32", "frame header: 0 control, 1 command"),
+    _f("sync", "bool", "command header: tell at once when it is complete"),
+    # session
+    _f("name", "string", "session.attach, attached, detach, detached: name of the session"),
+    _f("force", "bool", "session.attach: take it over from another connection"),
+    _f("code", "int32", "session.detached, message.reject: the reason's number"),
+    _f(
+        "command_id",
+        "int64",
+        "session.command-point, execution.result, exception: a command's number",
+        "serial",
+    ),
+    _f("command_offset", "int64", "session.command-point: octets into that command", "octets"),
+    _f("timely_reply", "bool", "session.completed: answer with known-completed soon"),
+    _f("expected", "bool", "session.flush: answer with expected"),
+    _f("confirmed", "bool", "session.flush: answer with confirmed"),
+    _f("completed", "bool", "session.flush: answer with completed"),
+    _f("error_code", "int32", "execution.exception: the error's number"),
+    _f("description", "string", "execution.exception: the error in words"),
+    # message
+    _f("destination", "string", "message.transfer, subscribe, flow, flush, stop, cancel: to whom"),
+    _f("accept_mode", "int32", "message.transfer, subscribe: 0 explicit, 1 none"),
+    _f("acquire_mode", "int32", "message.transfer, subscribe: 0 pre-acquired, 1 not-acquired"),
+    _f("queue", "string", "message.subscribe: name of the queue"),
+    _f("exclusive", "bool", "message.subscribe: no other subscriber"),
+    _f("flow_mode", "int32", "message.set-flow-mode: 0 credit, 1 window"),
+    _f("unit", "int32", "message.flow: 0 messages, 1 octets"),
+    _f("value", "int64", "message.flow: credit that is added; 4294967295 is no limit"),
+    _f("set_redelivered", "bool", "message.release: mark the messages as redelivered"),
+    _f("text", "string", "message.reject: the reason in words"),
+    _f(
+        EXTRA_JSON,
+        "string",
+        "JSON object of the fields that are not scalar (ranges of commands, headers, maps)",
+    ),
 )
 
-# The link group, the session group and the actor group of a ledger.
+DETAIL_FIELDS: tuple[Field, ...] = (
+    _f("from_peer", "string", "gap, error: who sent the octets, `client` or `broker`"),
+    _f("offset", "int64", "gap, error: where in that direction's stream it begins", "octets"),
+    _f("octets", "int64", "gap, error, block, unblock: how many", "octets"),
+    _f("text", "string", "gap, error: what is wrong, in words"),
+    _f("message", "int64", "confirm: number of the message, in order of publishing"),
+    _f("count", "int64", "how many messages, entries or frames"),
+    _f("credit", "int64", "grant: credit that is given", "messages"),
+    _f("pending", "int64", "block, unblock: commands that wait for a majority"),
+    _f("frames", "int64", "block, unblock: frames that wait for the transport", "frames"),
+    _f("frame_id", "int64", "hold, release: which frame"),
+    _f("direction", "string", "hold, release, latency: `c2b` from the client, `b2c` to it"),
+    _f("latency_us", "int64", "latency: of the wire or the way from now on", "us"),
+    _f("breakpoint", "string", "hold: the condition that came true"),
+    _f("to", "string", "cut, heal, latency, drop: the other node, or the exchange it goes to"),
+    _f("reason", "string", "drop, gone: why"),
+    _f("why", "string", "no majority, refused: why"),
+    _f("index", "int64", "commit, apply: the log up to there"),
+    _f("first", "int64", "append, replicate: index of the first entry"),
+    _f("last", "int64", "append, replicate: index of the last entry"),
+    _f("term", "int64", "the replica's term"),
+    _f("leader", "string", "whom the replica follows; empty if nobody"),
+    _f("entries", "int64", "append, fsync of a write-ahead log: entries of the batch"),
+    _f("batch", "int64", "append, fsync of a write-ahead log: number of the batch"),
+    _f("lost", "int64", "crash: entries that no fsync had made safe"),
+    _f("syncing", "int64", "crash: entries of which the fsync was under way"),
+    _f("waiting", "int64", "crash: entries that waited for the next fsync"),
+    _f("fsync_us", "int64", "note `fsync-time`: what an fsync takes from now on", "us"),
+    _f(
+        EXTRA_JSON,
+        "string",
+        "JSON object of all other details, such as an action's arguments",
+    ),
+)
+
+# The groups of a ledger.
 LINK_FIELDS: tuple[Field, ...] = (
     _f("delivery_count", "int64", "this end's delivery-count of the link", "serial"),
     _f("link_credit", "int64", "this end's link-credit", "messages"),
@@ -139,6 +244,20 @@ SESSION_FIELDS: tuple[Field, ...] = (
     _f("outgoing_window", "int64", "transfer frames this end still may send", "frames"),
     _f("remote_incoming_window", "int64", "what the peer still takes, as known here", "frames"),
     _f("remote_outgoing_window", "int64", "what the peer may send, as known here", "frames"),
+)
+PREFETCH_FIELDS: tuple[Field, ...] = (
+    _f("prefetch_count", "int64", "0-9-1: deliveries ahead of acknowledgement; 0 is no limit"),
+    _f("unacknowledged", "int64", "0-9-1: deliveries that are not acknowledged", "messages"),
+)
+DESTINATION_FIELDS: tuple[Field, ...] = (
+    _f("credit_messages", "int64", "0-10: credit left; 4294967295 is no limit", "messages"),
+    _f("credit_octets", "int64", "0-10: credit left; 4294967295 is no limit", "octets"),
+)
+COMMAND_FIELDS: tuple[Field, ...] = (
+    _f("incomplete_commands", "int64", "0-10: commands sent that are not complete at the peer"),
+)
+HOP_FIELDS: tuple[Field, ...] = (
+    _f("hop_credit", "int64", "credit_flow: messages this actor may still send on", "messages"),
 )
 ACTOR_FIELDS: tuple[Field, ...] = (
     _f("queue_ready", "int64", "messages in the queue that nobody has got", "messages"),

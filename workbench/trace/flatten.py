@@ -1,4 +1,4 @@
-"""A frame as flat fields: what goes into a row's `kind`, `frame` and `extra_json`.
+"""A frame as flat fields, and what a row says that is none: `kind`, `frame` and `details`.
 
 A value that is not scalar becomes JSON: a composite an object that begins with its `type`, octets
 `{"binary": hex}`, a map with other keys than texts `{"map": [[key, value], ...]}`. No number in it
@@ -15,12 +15,13 @@ from typing import Any
 
 from workbench.amqp10.frame import Frame, ProtocolHeader
 
-from .fields import EXTRA_JSON, FRAME_FIELDS
+from .fields import DETAIL_FIELDS, EXTRA_JSON, FRAME_FIELDS
 
 PROTOCOL_HEADER = "protocol-header"
 HEARTBEAT = "heartbeat"
 
 _TYPES = {field.name: field.type for field in FRAME_FIELDS}
+_DETAIL_TYPES = {field.name: field.type for field in DETAIL_FIELDS if field.name != EXTRA_JSON}
 _LIMITS = {"int64": 2**63, "int32": 2**31}
 
 
@@ -53,7 +54,7 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
         value = getattr(performative, name)
         if value is None:
             continue
-        scalar = _scalar(name, value)
+        scalar = _role(value) if name == "role" else _scalar(_TYPES.get(name), value)
         if scalar is None:
             extra[name] = plain(value)
         else:
@@ -61,6 +62,21 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
     if extra:
         fields[EXTRA_JSON] = json_text(extra)
     return kind, fields
+
+
+def details_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says that is no frame, as the fields of `DETAIL_FIELDS`."""
+    fields: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, value in told.items():
+        scalar = _scalar(_DETAIL_TYPES.get(name), value)
+        if scalar is None:
+            extra[name] = plain(value)
+        else:
+            fields[name] = scalar
+    if extra:
+        fields[EXTRA_JSON] = json_text(extra)
+    return fields
 
 
 _NAMES: dict[type, tuple[str, ...]] = {}
@@ -76,17 +92,18 @@ def _names(composite: Any) -> tuple[str, ...]:
     return names
 
 
-def _scalar(name: str, value: Any) -> Any:
-    """The value as its column takes it, or None if the column does not."""
-    type_ = _TYPES.get(name)
-    if type_ is None:
+def _role(value: Any) -> str:
+    return "receiver" if bool(getattr(value, "value", value)) else "sender"
+
+
+def _scalar(type_: str | None, value: Any) -> Any:
+    """The value as a column of this type takes it, or None if the column does not."""
+    if type_ is None or isinstance(value, bool) is not (type_ == "bool"):
         return None
     if type_ == "bool":
-        return value if isinstance(value, bool) else None
+        return value
     if type_ == "string":
-        if name == "role":
-            return "receiver" if bool(getattr(value, "value", value)) else "sender"
-        return str(value) if isinstance(value, str) else None
+        return str.__str__(value) if isinstance(value, str) else None
     if type_ == "binary":
         return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
     if isinstance(value, int):

@@ -8,7 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .schema import BROKER, CLIENT, GROUP_OF, OBSERVED, RECEIVED, SENT, Row
+from .schema import (
+    ACTOR,
+    BROKER,
+    CLIENT,
+    DESTINATION,
+    GROUP_OF,
+    HOP,
+    LINK,
+    OBSERVED,
+    PREFETCH,
+    RECEIVED,
+    SENT,
+    SESSION,
+    Row,
+)
 
 Value = int | bool | None
 
@@ -17,14 +31,15 @@ class Scope(NamedTuple):
     """What a ledger is about.
 
     Attributes:
-        group: `link`, `session` or `actor`.
+        group: one of `LEDGER_GROUPS`.
         connection: name of the connection, None for an actor.
         session: ordinal of the session.
         link: name of the link; None in the other groups.
         link_sender: which peer sends over the link. For a session it is None, but in a capture,
             where one vantage logs the windows of both ends: the peer whose windows they are.
         attach_no: which attach of the link.
-        queue: the queue, for an actor.
+        queue: the queue, for an actor or the next hop.
+        consumer: the consumer's tag, for a prefetch; None is the whole channel.
     """
 
     group: str
@@ -34,6 +49,7 @@ class Scope(NamedTuple):
     link_sender: str | None = None
     attach_no: int | None = None
     queue: str | None = None
+    consumer: str | None = None
 
 
 class InFlight(NamedTuple):
@@ -62,7 +78,7 @@ def link_scope(row: Row) -> Scope | None:
     """The link that a row concerns."""
     if row.link is None:
         return None
-    return Scope("link", row.connection, row.session, row.link, row.link_sender, row.attach_no)
+    return Scope(LINK, row.connection, row.session, row.link, row.link_sender, row.attach_no)
 
 
 def session_scope(row: Row) -> Scope | None:
@@ -70,7 +86,7 @@ def session_scope(row: Row) -> Scope | None:
     if row.session is None:
         return None
     end = observed_end(row) if row.event == OBSERVED else None
-    return Scope("session", row.connection, row.session, link_sender=end)
+    return Scope(SESSION, row.connection, row.session, link_sender=end)
 
 
 def observed_end(row: Row) -> str | None:
@@ -90,11 +106,20 @@ def observed_end(row: Row) -> str | None:
 
 def scope_of(row: Row, group: str) -> Scope:
     """What the given group of the row's ledger is about."""
-    if group == "link":
-        return link_scope(row) or Scope("link", row.connection, row.session)
-    if group == "session":
-        return session_scope(row) or Scope("session", row.connection)
-    return Scope("actor", queue=row.queue)
+    if group == LINK:
+        return link_scope(row) or Scope(LINK, row.connection, row.session)
+    if group == SESSION:
+        return session_scope(row) or Scope(SESSION, row.connection)
+    if group == ACTOR:
+        return Scope(ACTOR, queue=row.queue)
+    on_session = Scope(group, row.connection, row.session)
+    if group == PREFETCH:
+        return on_session._replace(consumer=row.consumer)
+    if group == DESTINATION:
+        return on_session._replace(
+            link=row.link, link_sender=row.link_sender, attach_no=row.attach_no
+        )
+    return on_session._replace(queue=row.queue) if group == HOP else on_session
 
 
 Ledgers = dict[tuple[str, Scope], dict[str, Value]]

@@ -21,7 +21,7 @@ __all__ = ["Pieces"]
 BATCH_ROWS = 1 << 17
 _GATE_COLUMNS = (
     "run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection",
-    "frame.extra_json",
+    "frame.extra_json", "details",
 )  # fmt: skip
 
 

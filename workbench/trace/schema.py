@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from .fields import (
     ACTOR_FIELDS,
+    COMMAND_FIELDS,
+    DESTINATION_FIELDS,
+    DETAIL_FIELDS,
     EXTRA_JSON,
     FRAME_010_FIELDS,
     FRAME_091_FIELDS,
     FRAME_FIELDS,
+    HOP_FIELDS,
     LINK_FIELDS,
+    PREFETCH_FIELDS,
     SESSION_FIELDS,
     Field,
 )
@@ -28,7 +33,7 @@ from .fields import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "1.1"
 """Of a later one, such as `1.2`, the first number alone decides whether it can be read."""
 VERSION_KEY = "workbench.trace.version"
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
@@ -87,11 +92,20 @@ LEDGER_SOURCES: tuple[str, ...] = (OWN, SHADOW, OBSERVED)
 CLIENT, BROKER = "client", "broker"
 WIRE_VANTAGE = "wire"
 
-LEDGER_FIELDS: tuple[Field, ...] = (*LINK_FIELDS, *SESSION_FIELDS, *ACTOR_FIELDS)
+LINK, SESSION, ACTOR = "link", "session", "actor"
+PREFETCH, DESTINATION, COMMANDS, HOP = "prefetch", "destination", "commands", "hop"
+_GROUPS: dict[str, tuple[Field, ...]] = {
+    LINK: LINK_FIELDS,
+    SESSION: SESSION_FIELDS,
+    ACTOR: ACTOR_FIELDS,
+    PREFETCH: PREFETCH_FIELDS,
+    DESTINATION: DESTINATION_FIELDS,
+    COMMANDS: COMMAND_FIELDS,
+    HOP: HOP_FIELDS,
+}
+LEDGER_FIELDS: tuple[Field, ...] = tuple(one for fields in _GROUPS.values() for one in fields)
 LEDGER_GROUPS: dict[str, tuple[str, ...]] = {
-    "link": tuple(item.name for item in LINK_FIELDS),
-    "session": tuple(item.name for item in SESSION_FIELDS),
-    "actor": tuple(item.name for item in ACTOR_FIELDS),
+    group: tuple(item.name for item in fields) for group, fields in _GROUPS.items()
 }
 GROUP_OF: dict[str, str] = {name: group for group, names in LEDGER_GROUPS.items() for name in names}
 
@@ -110,7 +124,7 @@ COLUMNS: tuple[Field, ...] = (
         "vantage",
         "string",
         "who logged it: `client:<name>`, `broker`, `wire` (a capture), or an actor inside the"
-        " broker (`queue:q1`, `wal:n1`, `session:c1/1`)",
+        " broker (`queue:q1`, `wal:n1`, `session:c1/1`, `reader:c1`)",
         required=True,
     ),
     _column(
@@ -136,10 +150,16 @@ COLUMNS: tuple[Field, ...] = (
         required=True,
     ),
     _column("connection", "string", "`c1`, `c2`, ... in order of opening"),
-    _column("session", "int32", "ordinal of the session on its connection (not the channel)"),
-    _column("link", "string", "the link's name"),
+    _column(
+        "session",
+        "int32",
+        "ordinal of the session or channel on its connection (the number on the wire is in the"
+        " frame)",
+    ),
+    _column("link", "string", "the link's name; AMQP 0-10: the destination's"),
     _column("link_sender", "string", "which peer sends messages over it: `client` or `broker`"),
     _column("attach_no", "int32", "1, 2, ... each time that link is attached again"),
+    _column("consumer", "string", "AMQP 0-9-1: the consumer's tag"),
     _column("queue", "string", "the queue concerned"),
     _column(
         "kind",
@@ -153,8 +173,24 @@ COLUMNS: tuple[Field, ...] = (
         "AMQP 1.0: the fields as on the wire, null when absent (no default is filled in)",
         fields=FRAME_FIELDS,
     ),
-    _column("frame_091", "struct", "AMQP 0-9-1: the method's fields", fields=FRAME_091_FIELDS),
-    _column("frame_010", "struct", "AMQP 0-10: the command's fields", fields=FRAME_010_FIELDS),
+    _column(
+        "frame_091",
+        "struct",
+        "AMQP 0-9-1: the method's fields as on the wire",
+        fields=FRAME_091_FIELDS,
+    ),
+    _column(
+        "frame_010",
+        "struct",
+        "AMQP 0-10: the command's fields as on the wire",
+        fields=FRAME_010_FIELDS,
+    ),
+    _column(
+        "details",
+        "struct",
+        "internal events: what the row says beside its columns; null on rows of frames",
+        fields=DETAIL_FIELDS,
+    ),
     _column(
         "ledger",
         "struct",
@@ -184,7 +220,7 @@ LedgerValue = int | bool
 class Row:
     """One event of a trace; one attribute per column (see `COLUMNS` for meaning and units).
 
-    `frame`, `frame_091`, `frame_010` and `ledger` hold only the fields that are present.
+    `frame`, `frame_091`, `frame_010`, `details` and `ledger` hold only the fields that are present.
 
     `raw` of a row that a tap made is worked out from `item` each time it is asked for, so a run of
     200,000 rows carries no octets until somebody looks at some.
@@ -198,7 +234,7 @@ class Row:
     t_us: int
     vantage: str
     event: str
-    protocol: str = AMQP_1_0
+    protocol: str
     t_raw_us: int | None = None
     frame_id: int | None = None
     from_peer: str | None = None
@@ -207,11 +243,13 @@ class Row:
     link: str | None = None
     link_sender: str | None = None
     attach_no: int | None = None
+    consumer: str | None = None
     queue: str | None = None
     kind: str | None = None
     frame: dict[str, Any] | None = None
     frame_091: dict[str, Any] | None = None
     frame_010: dict[str, Any] | None = None
+    details: dict[str, Any] | None = None
     ledger: dict[str, LedgerValue] | None = None
     ledger_source: str | None = None
     unknown: tuple[str, ...] = ()
@@ -230,15 +268,24 @@ class Row:
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """`extra_json` as a dict; empty if there is none, or if it is no JSON object."""
-        text = (self.frame or {}).get(EXTRA_JSON)
-        if not text:
-            return {}
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        """What a frame's `extra_json` tells, as a dict; of an internal row all its details.
+
+        Empty if there is nothing, or if the text is no JSON object. A trace of version 1 has an
+        internal row's details in the `extra_json` of `frame`.
+        """
+        told = self.details or self.frame or self.frame_091 or self.frame_010 or {}
+        found = _object(told.get(EXTRA_JSON))
+        if not self.details:
+            return found
+        return {name: value for name, value in told.items() if name != EXTRA_JSON} | found
+
+
+def _object(text: Any) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)

@@ -6,15 +6,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .fields import EXTRA_JSON
 from .files import to_table
 from .schema import Row, arrow_schema
-
-DETAIL = "extra."
-"""Before the name of a detail that is kept as a number, and told in the text of all details."""
-
-EXTRA = f"frame.{EXTRA_JSON}"
-"""The column of that text."""
 
 
 class Shape:
@@ -75,13 +68,7 @@ class Taken(NamedTuple):
             return self.numbers[self.names.index(name) :: len(self.names)]
         if name == self.text:
             return self.texts
-        details = [one for one in self.names if one.startswith(DETAIL)]
-        if not details or name != EXTRA:
-            return None
-        # As `json_text` makes it: names of details are plain words.
-        form = "{" + ",".join(f'"{one.removeprefix(DETAIL)}":%d' for one in details) + "}"
-        columns = [self.numbers[self.names.index(one) :: len(self.names)] for one in details]
-        return [form % row for row in zip(*columns, strict=True)]
+        return None
 
 
 def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
@@ -102,7 +89,7 @@ def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
     }
     names = dict.fromkeys(("seq", "t_us"))
     for shape in shapes:
-        names |= dict.fromkeys(EXTRA if one.startswith(DETAIL) else one for one in shape.names)
+        names |= dict.fromkeys(shape.names)
         if shape.text is not None:
             names[shape.text] = None
     order, which = _places(others, shapes)

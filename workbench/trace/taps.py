@@ -16,8 +16,7 @@ from workbench.amqp10.frame import item_size
 from . import brakes
 from .braking import peer_of
 from .clauses import clause_for
-from .fields import EXTRA_JSON
-from .flatten import frame_fields, json_text, plain
+from .flatten import details_of, frame_fields
 from .schema import (
     AMQP_1_0,
     BROKER,
@@ -335,7 +334,7 @@ class Recorder:
         elif kind == brakes.TCP and event == "unblock":
             self._full -= {(connection, peer_of(vantage))}
         if extra:
-            row.frame = {EXTRA_JSON: json_text(plain(extra))}
+            row.details = details_of(extra)
         counters = {
             name: value
             for name, value in (ledger or {}).items()

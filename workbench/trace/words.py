@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.amqp10.performatives import PERFORMATIVES
 
-from .fields import EXTRA_JSON
+from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .schema import CLIENT, Row
 
 MINUS = "−"
@@ -97,6 +97,7 @@ _HIDDEN = ("initial_response", "challenge", "response", "additional_data")
 _SPEC_ORDER: dict[str, tuple[str, ...]] = {
     kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()
 }
+_DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
 
 def frame_text(row: Row) -> str:
@@ -111,7 +112,7 @@ def frame_text(row: Row) -> str:
         left_out |= {"next_incoming_id", "incoming_window", "next_outgoing_id", "outgoing_window"}
     parts = []
     found = {**fields, **row.extra}
-    order = _SPEC_ORDER.get(row.kind or "", ())
+    order = _SPEC_ORDER.get(row.kind or "", ()) if row.is_frame else _DETAILS
     ordered = [name for name in order if name in found]
     for name in [*ordered, *(name for name in found if name not in order)]:
         value = found[name]

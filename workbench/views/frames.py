@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.trace.fold import InFlight, Scope
 from workbench.trace.octets import places
-from workbench.trace.schema import EXTRA_JSON, Row
+from workbench.trace.schema import AMQP_1_0, EXTRA_JSON, Row
 from workbench.trace.words import spec_name, value_text
 
 from . import theme
@@ -78,6 +78,7 @@ class Frames:
                 t_us=flying.t_us,
                 vantage="",
                 event="sent",
+                protocol=AMQP_1_0,
                 frame_id=flying.frame_id,
                 from_peer=flying.from_peer,
                 connection=flying.connection,

@@ -46,7 +46,7 @@ class Slot:
             "link": f"link {visible(self.scope.link)}",
             "session": f"session {self.scope.session}",
             "actor": visible(self.scope.queue or ""),
-        }[self.scope.group]
+        }.get(self.scope.group, self.scope.group)
         return self.vantage if not about or about in self.vantage else f"{self.vantage} · {about}"
 
     def cell(self, name: str) -> int:

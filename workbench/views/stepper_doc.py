@@ -274,7 +274,7 @@ class _Builder:
         }
 
     def _link(self, link: Scope) -> dict[str, Any]:
-        _group, connection, session, name, link_sender, attach_no, _queue = link
+        _group, connection, session, name, link_sender, attach_no, *_ = link
         client = self.ends.get((connection, "client"))
         broker = self.ends.get((connection, "broker"))
         way = "client → broker" if link_sender == "client" else "broker → client"

@@ -62,6 +62,8 @@ class Pair:
         start: the opens are exchanged.
     """
 
+    side = Side
+
     def __init__(
         self,
         *,
@@ -76,8 +78,8 @@ class Pair:
         client, server = client or ConnectionSettings(), server or ConnectionSettings()
         client_session = client_session or SessionSettings()
         server_session = server_session or SessionSettings()
-        self.client = Side("client", True, client, client_session, sasl[0])
-        self.server = Side("server", False, server, server_session, sasl[1])
+        self.client = self.side("client", True, client, client_session, sasl[0])
+        self.server = self.side("server", False, server, server_session, sasl[1])
         self.answers = answers
         if start:
             self.client.connection.start()

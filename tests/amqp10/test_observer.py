@@ -1,14 +1,13 @@
-"""The observer: right counters from wire fields alone, and none where they cannot be known."""
+"""The observer: right counters from wire fields alone, and none where they cannot be known.
+
+That it knows what the ends of a link know: `test_link_flow`, `test_link_properties`.
+"""
 
 from itertools import count
-from unittest.mock import patch
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.amqp10.pair import LinkPair, Side
-from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import Accepted
 from workbench.amqp10.observer import ConnectionObserver
@@ -22,7 +21,6 @@ from workbench.amqp10.performatives import (
     Role,
     Transfer,
 )
-from workbench.amqp10.settings import ConnectionSettings, SessionSettings
 
 WRAP = 2**32
 CLIENT, BROKER = True, False
@@ -78,47 +76,6 @@ def link(scope) -> tuple:
     return scope.link_ledger.get("delivery_count"), scope.link_ledger.get("link_credit")
 
 
-@pytest.mark.parametrize("first", [0, 10, WRAP // 2 - 1, WRAP - 2])
-def test_credit_counts_from_any_initial_delivery_count(first):
-    """delivery-count(rcv) + link-credit(rcv) - delivery-count(snd), over the wrap [2.6.7]."""
-    wire = Wire(first=first).ready()
-    assert link(wire.flow(CLIENT, first, 3)) == (first, 3)
-    counted = [link(wire.transfer()) for _ in range(3)]
-    assert counted == [((first + n) % WRAP, 3 - n) for n in (1, 2, 3)]
-
-
-def test_the_race_of_a_grant_and_a_transfer():
-    """A flow of 6 made before the message arrived leaves 20 + 6 - 21 = 5."""
-    wire = Wire(first=20).ready()
-    wire.flow(CLIENT, 20, 3)
-    wire.transfer()
-    assert link(wire.flow(CLIENT, 20, 6)) == (21, 5)
-
-
-def test_credit_is_absolute_and_repeating_a_flow_changes_nothing():
-    """Two flows of 50 are 50."""
-    wire = Wire().ready()
-    assert link(wire.flow(CLIENT, 0, 50)) == link(wire.flow(CLIENT, 0, 50)) == (0, 50)
-
-
-def test_credit_lowered_below_what_is_in_flight_is_floored():
-    """A receiver may lower credit; the entitlement is then 0 and never negative."""
-    wire = Wire().ready()
-    wire.flow(CLIENT, 0, 10)
-    for _ in range(4):
-        wire.transfer()
-    assert link(wire.flow(CLIENT, 1, 2)) == (4, 0)
-    assert link(wire.flow(CLIENT, 4, 2)) == (4, 2)
-
-
-@pytest.mark.parametrize("credit", [2**31, WRAP - 1])
-def test_huge_credit_is_counted(credit):
-    """link-credit is any uint; only counts are serial numbers."""
-    wire = Wire().ready()
-    assert link(wire.flow(CLIENT, 0, credit)) == (0, credit)
-    assert link(wire.transfer()) == (1, credit - 1)
-
-
 def test_a_message_of_several_transfers_counts_once_however_more_is_written():
     """more may be absent where it is false, and the id may be repeated or not [2.6.14]."""
     wire = Wire().ready()
@@ -131,28 +88,6 @@ def test_a_message_of_several_transfers_counts_once_however_more_is_written():
     assert link(wire.transfer(more=True)) == (3, 0)
     assert link(wire.transfer(first=False, more=True, aborted=True)) == (3, 0)
     assert link(wire.transfer(more=False)) == (4, 0)
-
-
-def test_window_counts_frames_and_credit_counts_messages():
-    """Each transfer frame takes one of the window, whatever message it belongs to [2.5.6]."""
-    wire = Wire().ready()
-    wire.flow(CLIENT, 0, 3)
-    windows = [
-        wire.transfer(more=True).session_ledger["remote_incoming_window"],
-        wire.transfer(first=False).session_ledger["remote_incoming_window"],
-    ]
-    assert windows == [99, 98]
-
-
-def test_drain_gives_the_rest_of_the_credit_back():
-    """The sender's flow advances its count to the limit; drain stays as last heard."""
-    wire = Wire(first=WRAP - 2).ready()
-    wire.flow(CLIENT, WRAP - 2, 5, drain=True)
-    wire.transfer()
-    scope = wire.flow(BROKER, 3, 0, drain=True, available=0)
-    assert link(scope) == (3, 0)
-    assert scope.link_ledger["drain"] is True
-    assert link(wire.flow(CLIENT, 3, 1)) == (3, 1)
 
 
 def test_a_senders_flow_does_not_grant():
@@ -413,110 +348,6 @@ def test_the_shadow_of_an_end_shows_that_ends_session():
     assert scope.session_ledger["next_outgoing_id"] == 7
     assert scope.session_ledger["remote_incoming_window"] == 200
     assert wire.transfer().session_ledger["next_incoming_id"] == 1
-
-
-class ShadowedSide(Side):
-    """An end of our own with an observer beside it that sees what it sends and hears."""
-
-    def __init__(self, name, is_client, *rest):
-        self.shadow = ConnectionObserver(end="client" if is_client else "broker")
-        self.is_client = is_client
-        self.compared = 0
-        super().__init__(name, is_client, *rest)
-
-    def _emit(self, item):
-        super()._emit(item)
-        self.compare(item, outgoing=True)
-
-    def compare(self, item, *, outgoing):
-        mine = self.connection.scope(item, outgoing)
-        seen = self.shadow.see(item, self.is_client == outgoing)
-        assert seen.unknown == ()
-        names = ("session", "link", "link_sender_is_local", "attach_no")
-        if mine.link is not None or seen.link is None:
-            assert [getattr(seen, n) for n in names] == [getattr(mine, n) for n in names]
-        for own, shadow in (
-            (mine.link_ledger, seen.link_ledger),
-            (mine.session_ledger, seen.session_ledger),
-        ):
-            for name, value in (own or {}).items():
-                # What an end has available, and whether it lowers its own outgoing-window, are its
-                # own business: the wire tells neither.
-                if shadow is not None and name not in ("available", "outgoing_window"):
-                    assert shadow.get(name, value) == value, (name, type(item.performative))
-                    self.compared += name in shadow
-
-
-class ShadowedPair(LinkPair):
-    def deliver(self, side, count=1):
-        peer = self.peer_of(side)
-        for _ in range(count):
-            item = side.flying.popleft()
-            events = peer.connection.apply(item)
-            peer.compare(item, outgoing=False)
-            peer.events.extend(events)
-            if self.answers:
-                for event in events:
-                    peer.connection.answer(event)
-
-
-ACTS = st.one_of(
-    st.tuples(st.just("grant"), st.integers(0, 12)),
-    st.tuples(st.just("drain"), st.integers(0, 12)),
-    st.tuples(st.just("send"), st.integers(0, 1500)),
-    st.tuples(st.just("settled"), st.integers(0, 600)),
-    st.tuples(st.just("settle"), st.integers(0, 9)),
-    st.tuples(st.just("drained"), st.just(0)),
-    st.tuples(st.just("window"), st.integers(0, 6)),
-    st.tuples(st.just("to_client"), st.integers(1, 3)),
-    st.tuples(st.just("to_server"), st.integers(1, 3)),
-)
-
-
-@settings(derandomize=True, max_examples=150, deadline=None)
-@given(
-    st.lists(ACTS, max_size=40),
-    st.booleans(),
-    st.sampled_from([0, 10, 2**31 - 8, WRAP - 6]),
-    st.integers(1, 12),
-)
-def test_the_shadow_of_our_own_end_shows_that_ends_counters(acts, server_sends, start, window):
-    """Fed an end's frames in its order, the observer has the counters that the end keeps itself."""
-    session = SessionSettings(incoming_window=window, next_outgoing_id=start)
-    with patch("tests.amqp10.pair.Side", ShadowedSide):
-        pair = ShadowedPair(
-            server_sends=server_sends,
-            client=ConnectionSettings(max_frame_size=512),
-            server=ConnectionSettings(max_frame_size=512),
-            client_session=session,
-            server_session=session,
-            sender_terms={"initial_delivery_count": start},
-        )
-    for act, number in acts:
-        try:
-            if act == "grant":
-                pair.receiver.grant(number)
-            elif act == "drain":
-                pair.receiver.grant(number, drain=True)
-            elif act == "send":
-                pair.sender.send(bytes(number))
-            elif act == "settled":
-                pair.sender.send(bytes(number), settled=True)
-            elif act == "settle" and pair.receiver.unsettled:
-                unsettled = list(pair.receiver.unsettled)
-                pair.receiver.settle(unsettled[number % len(unsettled)], unsettled[-1])
-            elif act == "drained":
-                pair.sender.drained()
-            elif act == "window":
-                pair.receiver_session.set_incoming_window(number)
-                pair.receiver_session.flow()
-            elif act.startswith("to_"):
-                side = pair.server if act == "to_client" else pair.client
-                pair.deliver(side, min(number, len(side.flying)))
-        except LocalProtocolError:
-            pass
-    pair.pump()
-    assert pair.client.compared > 20
 
 
 @settings(derandomize=True, max_examples=200, deadline=None)

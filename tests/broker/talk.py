@@ -1,21 +1,21 @@
-"""Conversations with a broker, written line by line, for tables of tests.
+"""Conversations with a broker, as `tests.conversation` reads them.
 
     ready 10; receive -> sent 0
     grant 3           -> sent 3 | credit 0
     grant 9 + echo    -> sent 10 | answers 2/0
 
-A line has acts and, behind the arrow, what is seen then. After each act between semicolons all that
-is due happens; what `+` joins is said at once. `name:` says whose link acts from now on, `name.`
-whose link or which queue is looked at; else it is the link attached last, and the queue `q`.
+After each act between semicolons all that is due happens; what `+` joins is said at once. `name:`
+says whose link acts from now on, `name.` whose link or which queue is looked at; else it is the
+link attached last, and the queue `q`.
 """
 
 from __future__ import annotations
 
-from ast import literal_eval
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from tests.conversation import Conversation
 from workbench import serial
 from workbench.amqp10.events import DeliveryReceived
 from workbench.amqp10.messaging import (
@@ -83,20 +83,12 @@ def text_of(payload: bytes) -> str:
     return body.decode() if len(body) < 40 else f"{len(body)}_octets"
 
 
-def value_of(text: str) -> Any:
-    """A number, a truth value, None, or else the text itself."""
-    try:
-        return literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def condition(frame: Any) -> str:
     """Of an error: the symbol as text."""
     return str(getattr(frame.error.condition, "value", frame.error.condition))
 
 
-class Talk:
+class Talk(Conversation):
     """A broker under a preset, its clients, and what acts and sights are called.
 
     Args:
@@ -113,50 +105,29 @@ class Talk:
         self.flooded = 0
         self.marked = 0
 
-    def play(self, script: str) -> None:
-        """Act line by line, and compare what is seen with what is written."""
-        for line in script.strip().splitlines():
-            acts, _, sights = line.partition("->")
-            for act in acts.split(";"):
-                for one in act.split("+"):
-                    self.do(one.strip())
-                if self.rig is not None:
-                    self.rig.rest()
-            for sight in filter(None, sights.split("|")):
-                name, _, expected = sight.strip().partition(" ")
-                found = self.see(name)
-                assert found == (expected or "-"), f"{line.strip()}: {name} is {found}"
-
     def do(self, act: str) -> None:
-        """One act."""
-        if not act:
-            return
-        who, colon, rest = act.partition(":")
-        if colon:
-            self.link, act = self.links[who.strip()], rest
-        name, *words = act.split()
-        named = dict(word.split("=", 1) for word in words if "=" in word)
-        plain = [value_of(word) for word in words if "=" not in word]
-        if name == "with":
-            self.preset = replace(self.preset, **{k: value_of(v) for k, v in named.items()})
-            return
-        if self.rig is None:
+        if self.rig is None and not act.startswith("with "):
             self.rig = Rig(self.preset)
-        getattr(self, f"do_{name}")(*plain, **{k: value_of(v) for k, v in named.items()})
+        super().do(act)
 
-    def see(self, name: str) -> str:
-        """One sight, as it is written in a script; `-` for nothing."""
+    def do_with(self, **changes: Any) -> None:
+        """Another preset, before anything else."""
+        self.preset = replace(self.preset, **changes)
+
+    def turn_to(self, who: str) -> None:
+        self.link = self.links[who]
+
+    def go_on(self) -> None:
+        if self.rig is not None:
+            self.rig.rest()
+
+    def look(self, name: str) -> Any:
+        """A sight of a link or a queue, or else what a queue's machine has by that name."""
         whose, _, sight = name.rpartition(".")
         seen = getattr(self, f"see_{sight}", None)
         if seen is None:
-            found = getattr(self.rig.queue(whose or "q"), sight)
-        else:
-            found = seen(self.links.get(whose, self.link))
-        if isinstance(found, dict):
-            found = [f"{key}={value}" for key, value in found.items()]
-        if isinstance(found, list | tuple):
-            return " ".join(map(str, found)) or "-"
-        return str(found)
+            return getattr(self.rig.queue(whose or "q"), sight)
+        return seen(self.links.get(whose, self.link))
 
     # -- acts: the broker -----------------------------------------------------------------------
 

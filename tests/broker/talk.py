@@ -20,12 +20,16 @@ from workbench import serial
 from workbench.amqp10.events import DeliveryReceived
 from workbench.amqp10.messaging import (
     Accepted,
+    ApplicationProperties,
     Data,
     Header,
+    MessageAnnotations,
     Modified,
+    Properties,
     Rejected,
     Released,
     Source,
+    Target,
     decode_message,
     encode_message,
 )
@@ -65,10 +69,25 @@ MODES = {
 }
 
 
-def message(text: str, **header: Any) -> bytes:
-    """A message with a header where one is given."""
-    sections = [Header(**header)] if header else []
-    return encode_message([*sections, Data(text.encode())])
+def message(text: str, **parts: Any) -> bytes:
+    """A message, with header, annotation, properties and application properties as they are named.
+
+    Args:
+        text: the body.
+        **parts: `ttl`, `priority`, `to`, `subject`, `cc` (routing keys with commas between them);
+            anything else is an application property.
+    """
+    header = {name: parts.pop(name) for name in ("ttl", "priority") if name in parts}
+    properties = {name: parts.pop(name) for name in ("to", "subject") if name in parts}
+    keys = parts.pop("cc", None)
+    sections = [
+        Header(**header) if header else None,
+        MessageAnnotations({Symbol("x-cc"): keys.split(",")}) if keys else None,
+        Properties(**properties) if properties else None,
+        ApplicationProperties(parts) if parts else None,
+        Data(text.encode()),
+    ]
+    return encode_message([section for section in sections if section is not None])
 
 
 def stream_from(place: Any, address: str = "q") -> Source:
@@ -133,6 +152,13 @@ class Talk(Conversation):
 
     def do_queue(self, name: str, type: str = "classic", **arguments: Any) -> None:
         self.rig.broker.declare(name, QueueArguments(queue_type=type, **arguments))
+
+    def do_bind(self, exchange: str, queue: str, key: Any = "", **arguments: Any) -> None:
+        self.rig.broker.vhost.bind(exchange, queue, str(key), **arguments)
+
+    def do_exchange(self, name: str, kind: str = "direct", alternate: str = "") -> None:
+        arguments = {"alternate-exchange": alternate}
+        self.rig.broker.vhost.routing.declare(name, kind, arguments=arguments)
 
     def do_ready(self, count: int, queue: str = "q", size: int = 0) -> None:
         texts = [b"x" * size if size else b"m%d" % number for number in range(count)]
@@ -201,8 +227,10 @@ class Talk(Conversation):
         self.link = self.links[name] = self.rig.receiver(self._session(), source, name, **terms)
 
     def do_attach(self, name: str = "s", mode: str = "", *, to: str = "q", **terms: Any) -> None:
+        """A publisher; to the anonymous terminus with `to=anywhere`."""
         terms |= MODES.get(mode, {})
-        self.link = self.links[name] = self.rig.sender(self._session(), to, name, **terms)
+        target = Target() if to == "anywhere" else to
+        self.link = self.links[name] = self.rig.sender(self._session(), target, name, **terms)
 
     def do_window(self, frames: int) -> None:
         self._session().set_incoming_window(frames)
@@ -405,6 +433,17 @@ class Talk(Conversation):
 
     def see_queues(self, _: Any) -> list[str]:
         return list(self.rig.broker.queues)
+
+    def see_stock(self, _: Any) -> dict[str, int]:
+        """Messages ready, by queue."""
+        return {name: queue.queue.ready for name, queue in self.rig.broker.queues.items()}
+
+    def see_attached(self, link: Any) -> bool:
+        return link.attached
+
+    def see_mailbox(self, _: Any) -> int:
+        """Of the queue's process."""
+        return self.rig.broker.queues["q"].mailbox
 
     def see_deleted(self, _: Any) -> int:
         """Messages of the queue that was deleted last."""

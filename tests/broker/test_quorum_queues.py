@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from workbench import presets
 from workbench.amqp10.frame import Frame
-from workbench.amqp10.messaging import Accepted, Data, Header, Released, Source, encode_message
-from workbench.amqp10.performatives import Attach, Detach, Disposition, Flow, Role, Transfer
+from workbench.amqp10.messaging import Accepted, Data, Header, Source, encode_message
+from workbench.amqp10.performatives import Attach, Detach, Disposition, Role, Transfer
 from workbench.frontends import message_of
 from workbench.queues import QueueArguments, QueueError
 
-from .rig import Rig, data
+from .rig import RMQ43, SPEC, Rig, data
+from .talk import Talk
 
-RMQ43 = presets.get("rmq4.3")
 QUORUM = QueueArguments(queue_type="quorum")
-BOTH = pytest.mark.parametrize("preset", [RMQ43, presets.get("spec")], ids=lambda p: p.name)
+BOTH = pytest.mark.parametrize("preset", [RMQ43, SPEC], ids=lambda p: p.name)
 
 
 def quorum_rig(preset=RMQ43, replicas: int = 3, arguments=QUORUM, **numbers) -> Rig:
@@ -45,6 +44,34 @@ def bodies(client) -> list[bytes]:
     ]
 
 
+TALKS = {
+    "a consumer gets what was published in order, and what is accepted is gone": """
+        queue q type=quorum; receive; grant 5; attach; burst 8 -> got 0 1 2 3 4
+        r: settle; grant 10 -> got 0 1 2 3 4 5 6 7 | terminal 5 | unsettled 3""",
+    "a released message comes again before the others": """
+        queue q type=quorum; ready 3; receive; grant 1; settle released; grant 2 -> got m0 m0 m1""",
+    # What there is comes first; then credit 0 and the delivery-count moved on [2.6.7].
+    "drain is answered through the log": """
+        queue q type=quorum; ready 3; receive; drain 10 -> sent 3 | answers 0/0! | count 10""",
+    # Below 80 % publishers are let again.
+    "a full queue with reject-publish refuses": """
+        queue q type=quorum max_length=5 overflow=reject-publish; attach; send 10
+        -> outcomes accepted*6 rejected*4
+        receive; grant 3; s: send 1 -> outcomes accepted*6 rejected*4 accepted""",
+    # As a suspended Ra process: publishes wait in its mailbox.
+    "a stalled leader takes nothing and goes on with everything": """
+        queue q type=quorum; attach; stall; burst 3 -> told - | mailbox 3
+        resume -> outcomes accepted*3 | mailbox 0""",
+}
+
+
+@BOTH
+@pytest.mark.parametrize("script", TALKS.values(), ids=TALKS)
+def test_a_quorum_queue_serves_links_as_any_queue(preset, script) -> None:
+    """How a conversation is written: `tests.broker.talk`."""
+    Talk(preset).play(script)
+
+
 @BOTH
 @pytest.mark.parametrize("replicas", [1, 3, 5])
 def test_a_message_is_accepted_when_a_majority_has_it_on_disk(preset, replicas) -> None:
@@ -60,58 +87,6 @@ def test_a_message_is_accepted_when_a_majority_has_it_on_disk(preset, replicas) 
     sent = next(row.t_us for row in rig.recorder.rows if row.kind == "disposition")
     ways = 0 if replicas == 1 else 2 * preset.node_latency_us
     assert sent == came + preset.fsync_us + ways
-
-
-@BOTH
-def test_a_consumer_gets_what_was_published_in_order(preset) -> None:
-    """Publisher and consumer of the same queue; accepted messages are gone."""
-    rig = quorum_rig(preset)
-    client, session = rig.raw()
-    sender, receiver = rig.sender(session), rig.receiver(session)
-    receiver.grant(5)
-    for number in range(8):
-        sender.send(data(b"m%d" % number))
-    rig.rest()
-    assert len(bodies(client)) == 5
-    for delivery in tuple(receiver.unsettled.values()):
-        receiver.settle(delivery.delivery_id, state=Accepted())
-    receiver.grant(10)
-    rig.rest()
-    assert [body[-2:] for body in bodies(client)] == [b"m%d" % number for number in range(8)]
-    assert (rig.queue().terminal, rig.queue().unsettled) == (5, 3)
-
-
-def test_a_released_message_comes_again_before_the_others() -> None:
-    """It goes to the queue's returns, and is delivered next."""
-    rig = quorum_rig()
-    rig.fill("q", 3)
-    client, session = rig.raw()
-    receiver = rig.receiver(session)
-    receiver.grant(1)
-    rig.rest()
-    (delivery,) = receiver.unsettled.values()
-    receiver.settle(delivery.delivery_id, state=Released())
-    rig.rest()
-    receiver.grant(2)
-    rig.rest()
-    assert [body[-2:] for body in bodies(client)] == [b"m0", b"m0", b"m1"]
-
-
-@BOTH
-def test_drain_is_answered_through_the_log(preset) -> None:
-    """What there is comes first; then credit 0 and the delivery-count moved on [2.6.7]."""
-    rig = quorum_rig(preset)
-    rig.fill("q", 3)
-    client, session = rig.raw()
-    receiver = rig.receiver(session)
-    asked = rig.clock.now_us
-    receiver.grant(10, drain=True)
-    rig.rest()
-    assert len(bodies(client)) == 3
-    answer = [flow for flow in client.frames(Flow) if flow.drain][-1]
-    start = preset.initial_delivery_count
-    assert (answer.delivery_count, answer.link_credit) == (start + 10, 0)
-    assert rig.clock.now_us - asked >= preset.fsync_us + 2 * rig.latency_us
 
 
 def test_credit_of_a_consumer_costs_an_fsync() -> None:
@@ -183,21 +158,6 @@ def test_deliveries_survive_a_change_of_leader_without_doubles() -> None:
     assert numbers == list(range(30))
 
 
-def test_a_full_queue_with_reject_publish_refuses() -> None:
-    """Publishers hear it as rejected; below 80 % they are let again."""
-    arguments = QueueArguments(queue_type="quorum", max_length=5, overflow="reject-publish")
-    rig = quorum_rig(arguments=arguments)
-    queue = rig.broker.queues["q"]
-    told = []
-    for number in range(10):
-        queue.publish(
-            message_of(b"m%d" % number),
-            lambda _queue, outcome: told.append(getattr(outcome, "reason", "confirmed")),
-        )
-        rig.rest()
-    assert told == ["confirmed"] * 6 + ["maxlen"] * 4
-
-
 def message(body: bytes, ttl_ms: int | None = None) -> bytes:
     """An encoded message, with a time to live or without."""
     return encode_message([Header(ttl=ttl_ms), Data(body)])
@@ -255,18 +215,6 @@ def test_an_expired_message_goes_to_the_dead_letter_exchange() -> None:
     assert (rig.queue().ready, rig.queue("dead").ready) == (0, 1)
 
 
-def test_too_many_octets_drop_the_oldest() -> None:
-    """x-max-length-bytes, with messages of 100 octets and a header each."""
-    size = len(message(b"x" * 100))
-    arguments = QueueArguments(queue_type="quorum", max_length_bytes=3 * size)
-    rig = quorum_rig(arguments=arguments)
-    for number in range(5):
-        rig.broker.queues["q"].publish(message_of(message(b"%d" % number + b"x" * 99)))
-    rig.rest()
-    assert [why for _, why in gone(rig)] == ["maxlen"] * 2
-    assert rig.queue().ready_octets == 3 * size
-
-
 @pytest.mark.parametrize("declared_again", [False, True])
 def test_a_queue_that_nobody_consumes_from_is_deleted_when_its_time_is_over(declared_again) -> None:
     """x-expires: a consumer holds it, a declaration puts it off."""
@@ -290,21 +238,6 @@ def test_a_queue_that_nobody_consumes_from_is_deleted_when_its_time_is_over(decl
     assert until(unused_us + 90_000)
     assert not until(unused_us + 110_000)
     assert rig.broker.cluster.groups == {}
-
-
-def test_a_stalled_leader_takes_nothing_and_goes_on_with_everything() -> None:
-    """As a suspended Ra process: publishes wait in its mailbox."""
-    rig = quorum_rig()
-    queue = rig.broker.queues["q"]
-    told = []
-    queue.stall()
-    for number in range(3):
-        queue.publish(message_of(b"m"), lambda *_, number=number: told.append(number))
-    rig.rest()
-    assert (told, queue.mailbox) == ([], 3)
-    queue.resume()
-    rig.rest()
-    assert (told, queue.mailbox) == ([0, 1, 2], 0)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench import presets
 from workbench.amqp10.messaging import (
     Accepted,
     AmqpValue,
@@ -20,9 +19,8 @@ from workbench.broker.dead_letters import is_cycle, recorded
 from workbench.frontends import message_of
 from workbench.queues import Death, QueueArguments
 
-from .rig import Rig
+from .rig import RMQ43, Rig
 
-RMQ43 = presets.get("rmq4.3")
 BODY = encode_message([Header(ttl=60_000), AmqpValue("x")])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from workbench import presets
 from workbench.amqp10.messaging import Accepted, Data, Rejected, encode_message
 from workbench.amqp10.performatives import Flow, SenderSettleMode, Transfer
 from workbench.amqp10.values import Int, Symbol
@@ -12,9 +11,8 @@ from workbench.broker.quorum_cluster import FRONT
 from workbench.frontends import message_of
 from workbench.queues import Purge, QueueArguments
 
-from .rig import Rig
+from .rig import RMQ43, Rig
 
-RMQ43 = presets.get("rmq4.3")
 SECOND_US = 1_000_000
 PRIORITY = Symbol("rabbitmq:priority")
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.rig import Rig, data
+from tests.broker.rig import RMQ43, Rig, data
 from workbench import presets, serial
 from workbench.amqp10.link import ranges
 from workbench.amqp10.performatives import Disposition, Flow
 
-RMQ43 = presets.get("rmq4.3")
 # A queue that needs no time confirms many messages in one moment.
 AT_ONCE = replace(RMQ43, queue_enqueue_us=0)
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tests.broker.rig import Rig
-from workbench import presets
+from tests.broker.rig import RMQ43, Rig, rabbit
 from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import AmqpValue, Properties, encode_message
@@ -16,8 +15,6 @@ from workbench.amqp10.performatives import Attach, Detach, End, Flow, SenderSett
 
 from .proton_client import ProtonClient, proton
 
-RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
-BOTH = pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda p: p.name)
 Ask = Callable[..., tuple[str, object]]
 
 
@@ -42,7 +39,7 @@ def asking(rig: Rig, client: ProtonClient) -> Ask:
     return ask
 
 
-@BOTH
+@rabbit
 def test_a_client_declares_binds_publishes_purges_and_deletes(preset) -> None:
     """The life of a queue by management alone; what is published to the exchange reaches it."""
     rig = rig_of(preset)
@@ -75,7 +72,7 @@ def test_a_client_declares_binds_publishes_purges_and_deletes(preset) -> None:
     assert rig.broker.queues == {}
 
 
-@BOTH
+@rabbit
 def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> None:
     """409, and the text says in what; nothing is changed."""
     rig = rig_of(preset)
@@ -91,7 +88,7 @@ def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> Non
     assert "z" not in rig.broker.queues
 
 
-@BOTH
+@rabbit
 def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
     """Proton sees the remote detach with resource-deleted."""
     rig = rig_of(preset)
@@ -105,7 +102,7 @@ def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
     assert consumer.remote_condition.name == "amqp:resource-deleted"
 
 
-@BOTH
+@rabbit
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind) -> None:
     """A session is told as by a message, after what it is doing; clients wait for the response."""
@@ -124,7 +121,7 @@ def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind
     assert said[-2:] == ["transfer", "detach"]
 
 
-@BOTH
+@rabbit
 def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
     """Another connection can neither consume from it nor manage it; it goes with its own."""
     rig = rig_of(preset)
@@ -146,7 +143,7 @@ def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
     assert rig.broker.queues == {}
 
 
-@BOTH
+@rabbit
 def test_an_auto_delete_queue_goes_with_its_last_consumer(preset) -> None:
     """Not before it has had one, and not while one is left."""
     rig = rig_of(preset)
@@ -166,7 +163,7 @@ def test_an_auto_delete_queue_goes_with_its_last_consumer(preset) -> None:
 # -- the pair of links ----------------------------------------------------------------------
 
 
-@BOTH
+@rabbit
 def test_requests_have_a_credit_of_8_and_again_at_4(preset) -> None:
     """The broker's grants on the link that requests come on."""
     rig = rig_of(preset)
@@ -207,7 +204,7 @@ def request(number: int, path: str = "/queues/none") -> bytes:
     )
 
 
-@BOTH
+@rabbit
 @pytest.mark.parametrize(
     "parts",
     [(request(1)[:9], request(1)[9:]), (request(1)[:-1],), (request(1, "/nothing"),)],
@@ -235,7 +232,7 @@ def test_a_link_to_the_management_node_has_to_be_one_of_a_pair() -> None:
     assert conditions == [ErrorCondition.INVALID_FIELD] * 2
 
 
-@BOTH
+@rabbit
 def test_a_request_without_credit_for_the_response_ends_the_session(preset) -> None:
     """precondition-failed: the broker has no way to answer."""
     rig = rig_of(preset)
@@ -246,7 +243,7 @@ def test_a_request_without_credit_for_the_response_ends_the_session(preset) -> N
     assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
 
 
-@BOTH
+@rabbit
 def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
     """The receiving half was never attached, or is gone."""
     rig = rig_of(preset)
@@ -259,7 +256,7 @@ def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
     assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
 
 
-@BOTH
+@rabbit
 def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) -> None:
     """What was sent before it counts, though it is not yet in the queue; later requests wait."""
     rig = rig_of(preset)
@@ -281,7 +278,7 @@ def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) ->
     assert looked.body["message_count"] == 0
 
 
-@BOTH
+@rabbit
 def test_responses_wait_for_the_clients_window_and_count_against_its_credit(preset) -> None:
     """With the window closed they wait in the session's line; the third finds no credit left."""
     rig = rig_of(preset)

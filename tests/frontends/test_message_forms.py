@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.rig import Rig
-from workbench import presets
+from tests.broker.rig import RMQ40, RMQ43, Rig
 from workbench.amqp10.messaging import (
     Accepted,
     Data,
@@ -25,7 +24,6 @@ from workbench.amqp10.messaging import (
 from workbench.amqp10.values import Long, Symbol, UInt
 from workbench.queues import QueueArguments
 
-RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
 ROUTE = {"x-exchange": "", "x-routing-key": "q"}
 FAILED, HERE = {"delivery_failed": True}, {"undeliverable_here": True}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.rig import RawClient, Rig
-from workbench import presets
+from tests.broker.rig import RMQ43, SPEC, RawClient, Rig, every_preset, rabbit
 from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import Source, Target
 from workbench.amqp10.performatives import (
@@ -20,9 +19,6 @@ from workbench.amqp10.performatives import (
 )
 from workbench.queues import QueueArguments
 
-SPEC, RMQ40, RMQ43 = (presets.get(name) for name in ("spec", "rmq4.0", "rmq4.3"))
-ALL = pytest.mark.parametrize("preset", [SPEC, RMQ40, RMQ43], ids=lambda p: p.name)
-RABBIT = pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda p: p.name)
 KINDS = pytest.mark.parametrize("kind", ["classic", "quorum"])
 
 BEGIN = Begin(next_outgoing_id=0, incoming_window=10, outgoing_window=10)
@@ -40,7 +36,7 @@ TRANSFER = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", settled=True)
 # -- A59: properties ------------------------------------------------------------------------
 
 
-@RABBIT
+@rabbit
 @KINDS
 def test_a59_4_0_leaves_the_properties_of_a_flow_empty_and_4_3_says_who_is_active(
     preset, kind
@@ -98,7 +94,7 @@ def conditions(client: RawClient, kind: type) -> list[str]:
     return [str(frame.error.condition.value) for frame in client.frames(kind) if frame.error]
 
 
-@ALL
+@every_preset
 def test_a62_a_link_lives_in_a_session_and_a_session_in_a_connection(preset) -> None:
     """In order: one answer to each. What the client skips is not made up for."""
     rig = Rig(preset)
@@ -109,7 +105,7 @@ def test_a62_a_link_lives_in_a_session_and_a_session_in_a_connection(preset) -> 
     assert rig.queue().ready == 1
 
 
-@ALL
+@every_preset
 def test_a62_a_session_before_the_open_closes_the_connection(preset) -> None:
     """No session without a connection: close, and nothing is begun; RabbitMQ just hangs up."""
     rig = Rig(preset)
@@ -120,7 +116,7 @@ def test_a62_a_session_before_the_open_closes_the_connection(preset) -> None:
         assert rig.broker.connections["c1"].amqp.ended
 
 
-@ALL
+@every_preset
 def test_a62_a_link_without_session_is_not_attached(preset) -> None:
     """No link without a session: the specification's preset closes, RabbitMQ drops the frame."""
     rig = Rig(preset)
@@ -129,7 +125,7 @@ def test_a62_a_link_without_session_is_not_attached(preset) -> None:
     assert conditions(client, Close) == (["amqp:illegal-state"] if preset is SPEC else [])
 
 
-@ALL
+@every_preset
 def test_a62_a_message_without_link_ends_the_session(preset) -> None:
     """No message without a link: unattached-handle, and the connection goes on."""
     rig = Rig(preset)
@@ -138,7 +134,7 @@ def test_a62_a_message_without_link_ends_the_session(preset) -> None:
     assert client.frames(Close) == []
 
 
-@ALL
+@every_preset
 def test_a62_the_end_of_a_session_takes_its_links_and_no_others(preset) -> None:
     """The consumer on it gives its messages back; the other session's goes on."""
     rig = Rig(preset)
@@ -161,7 +157,7 @@ def test_a62_the_end_of_a_session_takes_its_links_and_no_others(preset) -> None:
 # -- A63, A72: how many of each -------------------------------------------------------------
 
 
-@ALL
+@every_preset
 def test_a63_a_second_session_needs_no_second_connection(preset) -> None:
     """It costs a begin and its answer; both sessions publish and consume."""
     rig = Rig(preset)
@@ -202,7 +198,7 @@ def consumed_while_publishers_wait(preset, connections: int) -> tuple[int, int]:
     return 40 - receiver.credit, len(rig.broker.connections)
 
 
-@ALL
+@every_preset
 def test_a72_one_connection_carries_both_ways_as_well_as_two(preset) -> None:
     """A held publisher holds no consumer beside it, so half the connections will do."""
     assert consumed_while_publishers_wait(preset, 1) == (40, 1)

@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.rig import Rig, consuming, data
+from tests.broker.rig import RMQ43, Rig, consuming, data, rabbit
 from workbench import presets
 from workbench.amqp10.performatives import Close, Disposition, End, Flow, Transfer
-
-RMQ43 = presets.get("rmq4.3")
-BOTH = pytest.mark.parametrize(
-    "preset", [presets.get("rmq4.0"), RMQ43], ids=lambda preset: preset.name
-)
 
 
 def depths(rig: Rig, vantage: str, kind: str | None = None) -> list[int]:
@@ -60,7 +55,7 @@ def test_without_service_times_no_process_has_a_mailbox(name) -> None:
     assert not any("mailbox" in key for key in rig.broker.overview() if key.startswith("c1"))
 
 
-@BOTH
+@rabbit
 def test_a74_every_process_tells_the_depth_of_its_mailbox(preset) -> None:
     """Reader, session, queue and writer: four vantages, four mailboxes."""
     rig = Rig(replace(preset, reader_us=10, session_us=10, writer_us=10))
@@ -101,7 +96,7 @@ def test_a76_a_slow_reader_holds_every_session_of_its_connection() -> None:
     assert times(rig, "transfer", link="b") == [sent_us + rig.latency_us + 51 * 1000]
 
 
-@BOTH
+@rabbit
 def test_a64_a_slow_session_delays_no_other_session(preset) -> None:
     """The transfer of the second session is taken in at once, before 50 that came earlier."""
     rig = Rig(replace(preset, session_us=1000))
@@ -147,7 +142,7 @@ def test_a_session_that_is_slow_takes_no_more_than_its_window_from_a_publisher()
     assert max(depths(rig, "session:c1/1")) == 400
 
 
-@BOTH
+@rabbit
 def test_a75_the_session_tells_how_many_messages_it_holds_and_never_above_256(preset) -> None:
     """Window 5, huge credit: 251 wait; each that leaves later is told; then the next batch."""
     rig, _, session, link = consuming(preset, 1000)
@@ -167,7 +162,7 @@ def test_a75_the_session_tells_how_many_messages_it_holds_and_never_above_256(pr
     assert (row.link, row.link_sender, row.session) == ("r", "broker", 1)
 
 
-@BOTH
+@rabbit
 def test_a75_a_slow_session_with_an_open_window_holds_no_more_than_256_either(preset) -> None:
     """What the queue hands out waits in the session's mailbox; the next batch waits for it."""
     rig = Rig(replace(preset, session_us=1000, queue_deliver_us=1))
@@ -180,7 +175,7 @@ def test_a75_a_slow_session_with_an_open_window_holds_no_more_than_256_either(pr
     assert 250 < max(depths(rig, "session:c1/1")) <= 257
 
 
-@BOTH
+@rabbit
 def test_a_slow_writer_stops_the_sessions_at_400_frames_and_the_brake_is_tcp(preset) -> None:
     """RabbitMQ's credit_flow {400, 200}: stop at 400, on again when 200 were written."""
     rig = Rig(replace(preset, writer_us=1000, queue_deliver_us=1))

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.rig import Rig, data
+from tests.broker.rig import RMQ40, RMQ43, Rig, data
 from workbench import presets, serial
 from workbench.amqp10.performatives import End, Flow, Transfer
 from workbench.amqp10.settings import ConnectionSettings
 from workbench.frontends import message_of
-
-RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
 
 ACTS = st.one_of(
     st.tuples(st.just("grant"), st.sampled_from([0, 1, 3, 20, 300, 5000]), st.integers(0, 1)),

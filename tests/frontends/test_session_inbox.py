@@ -7,13 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.broker.rig import Rig, data
-from workbench import presets
+from tests.broker.rig import RMQ43, Rig, data
 from workbench.amqp10.performatives import Disposition
 from workbench.frontends.session_inbox import SessionInbox
 from workbench.sim import VirtualClock
-
-RMQ43 = presets.get("rmq4.3")
 
 
 class Told:

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.broker.rig import Rig
-from workbench import presets
+from tests.broker.rig import RMQ40, RMQ43, Rig
 from workbench.amqp10.messaging import (
     ApplicationProperties,
     Data,
@@ -26,7 +25,6 @@ from workbench.amqp10.performatives import Attach, Flow
 from workbench.amqp10.values import Described, Symbol, Timestamp, UInt, ULong
 from workbench.queues import QueueArguments
 
-RMQ40, RMQ43 = presets.get("rmq4.0"), presets.get("rmq4.3")
 FIRST = {Symbol("o"): Described(Symbol("rabbitmq:stream-offset-spec"), "first")}
 ID = UUID(int=7)
 

@@ -213,7 +213,7 @@ def test_a_stopped_session_still_answers_with_flows_and_dispositions() -> None:
     assert len(client.frames(Disposition)) == 1
 
 
-@BOTH
+@rabbit
 def test_each_session_has_a_credit_of_its_own_with_the_writer(preset) -> None:
     """One that has spent its 400 stops; another goes on, and fills the writer with 400 more."""
     rig = Rig(replace(preset, writer_us=1000, queue_deliver_us=1))

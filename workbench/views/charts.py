@@ -11,7 +11,6 @@ from typing import Any
 
 from bokeh.io import output_notebook
 from bokeh.models import ColumnDataSource
-from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
 from workbench.trace.braking import blocked_intervals, held_by
@@ -19,6 +18,7 @@ from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
 from . import theme
+from .plot import NO_TOOLS, numbers, plot
 from .time_chart import (
     FollowingChart,
     Look,
@@ -174,17 +174,7 @@ def throughput_chart(
             "hatch": [hatches[i % len(hatches)] for i in range(count)],
         }
     )
-    chart = figure(
-        x_range=names,
-        width=width,
-        height=280,
-        title=title,
-        y_axis_label=unit,
-        toolbar_location=None,
-        tools="",
-        sizing_mode="scale_width",
-        max_width=width,
-    )
+    chart = plot(title, up=unit, width=width, height=280, tools=NO_TOOLS, x_range=names)
     chart.vbar(
         x="rule",
         top="value",
@@ -208,9 +198,9 @@ def throughput_chart(
         y_offset=-3,
         text_font_size="14px",
         text_font_style="bold",
+        text_color=theme.INK,
     )
+    numbers(chart)
     chart.y_range.start = 0
     chart.y_range.end = max(results.values(), default=1) * 1.15 or 1
-    chart.xgrid.visible = False
-    chart.outline_line_alpha = 0.2
     return chart

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
-from bokeh.plotting import figure
+from bokeh.models import ColumnDataSource, HoverTool
 
 from . import theme
+from .plot import ZOOM, legend, numbers, plot
 
 Points = Sequence[tuple[float, float]]
 
@@ -51,19 +51,10 @@ def curve_chart(
         A Bokeh figure.
     """
     scale = "log" if logarithmic else "linear"
-    chart = figure(
-        width=width,
-        height=height,
-        title=title,
-        x_axis_label=across,
-        y_axis_label=up,
-        x_axis_type=scale,
-        y_axis_type=scale,
-        tools="reset,box_zoom",
-        toolbar_location="right",
-        sizing_mode="scale_width",
-        max_width=width,
-    )
+    chart = plot(
+        title, across=across, up=up, width=width, height=height, tools=ZOOM,
+        x_axis_type=scale, y_axis_type=scale,
+    )  # fmt: skip
     drawn = []
     for place, (name, points) in enumerate(curves.items()):
         colour, dash, marker = LOOKS[place % len(LOOKS)]
@@ -90,16 +81,10 @@ def curve_chart(
         )
     tips = [("", "$name"), (across, "@x{0,0.0}"), (up, "@y{0,0}")]
     chart.add_tools(HoverTool(renderers=drawn, tooltips=tips))
+    numbers(chart)
     if not logarithmic:
-        chart.y_range.start = 0
-        chart.x_range.start = 0
-    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
-    if chart.legend:
-        chart.add_layout(chart.legend[0], "right")
-        chart.legend.label_text_font_size = "12px"
-        chart.legend.border_line_alpha = 0
-    chart.title.text_font_size = "14px"
-    chart.outline_line_alpha = 0.2
+        chart.y_range.start = chart.x_range.start = 0
+    legend(chart)
     return chart
 
 

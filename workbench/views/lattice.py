@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, TapTool
-from bokeh.plotting import figure
 
 from workbench.sim.explorer import Exploration
 from workbench.trace.words import count
@@ -18,6 +17,7 @@ from workbench.trace.words import count
 from . import theme
 from .lattice_layout import Places, graph_of, places
 from .lattice_words import BAD, GOOD, bad_levels, state_parts
+from .plot import plot
 
 MOST_DRAWN = 400
 WIDTH, WIDEST = 900, 1150
@@ -111,21 +111,11 @@ class LatticePicture:
     # -- drawing --------------------------------------------------------------------------------
 
     def _canvas(self, title: str, height: int) -> None:
-        self.figure = figure(
-            width=WIDTH,
-            height=height,
-            title=title,
-            x_axis_label="moves made",
-            sizing_mode="scale_width",
-            max_width=WIDEST,
-            tools=_TOOLS,
-            active_drag=None,
-            toolbar_location="right",
+        self.figure = plot(
+            title, across="moves made", width=WIDTH, height=height, tools=_TOOLS, active_drag=None
         )
-        for grid in (self.figure.xgrid, self.figure.ygrid):
-            grid.visible = False
-        self.figure.outline_line_alpha = 0.2
-        self.figure.title.text_font_size = "14px"
+        self.figure.max_width = WIDEST
+        self.figure.ygrid.visible = False
 
     def _draw(self, title: str) -> None:
         found = self.found
@@ -172,7 +162,7 @@ class LatticePicture:
             marker="marker",
             size="size",
             fill_color="colour",
-            line_color=theme.BLACK,
+            line_color=theme.INK,
             line_width=0.6,
             **{f"nonselection_{name}": value for name, value in same.items()},
         )
@@ -180,7 +170,7 @@ class LatticePicture:
         chart.select_one(TapTool).renderers = [marks]
         chart.scatter(
             "x", "y", source=self._here, marker="circle", size=20, fill_alpha=0,
-            line_color=theme.BLACK, line_width=3,
+            line_color=theme.INK, line_width=3,
         )  # fmt: skip
 
     def _count(self, title: str) -> None:
@@ -202,10 +192,10 @@ class LatticePicture:
         )
         same = {"nonselection_fill_alpha": 1.0, "nonselection_line_alpha": 1.0}
         bars = [
-            chart.vbar("depth", 0.8, GOOD, fill_color=theme.SKY, line_color=theme.BLACK,
+            chart.vbar("depth", 0.8, GOOD, fill_color=theme.SKY, line_color=theme.INK,
                 source=data, **same),
             chart.vbar("depth", 0.8, "top", bottom=GOOD, fill_color=theme.VERMILLION,
-                line_color=theme.BLACK, hatch_pattern="diagonal_cross", hatch_color=theme.BLACK,
+                line_color=theme.INK, hatch_pattern="diagonal_cross", hatch_color=theme.INK,
                 hatch_alpha=0.4, nonselection_hatch_alpha=0.4, source=data, **same),
         ]  # fmt: skip
         tips = [("moves made", "@depth"), ("states", "@top{0,0}"), ("bad", f"@{BAD}{{0,0}}")]
@@ -214,12 +204,12 @@ class LatticePicture:
         self._lines()
         chart.scatter(
             "x", "y", source=self._here, marker="inverted_triangle", size=16,
-            fill_color=theme.BLACK, line_color="white", line_width=1,
+            fill_color=theme.INK, line_color="white", line_width=1,
         )  # fmt: skip
 
     def _lines(self) -> None:
         """The learner's own path, dashed, and the schedule to the chosen state."""
-        self.figure.line("x", "y", source=self._chosen, line_color=theme.BLACK, line_width=3.5)
+        self.figure.line("x", "y", source=self._chosen, line_color=theme.INK, line_width=3.5)
         self.figure.line("x", "y", source=self._path, **_OWN)
 
     def _nearest(self) -> None:
@@ -239,7 +229,7 @@ class LatticePicture:
         """Tell shapes and lines; what stands in the legend lies outside of the picture."""
         chart, nowhere = self.figure, {"x": [NOWHERE], "y": [NOWHERE]}
         if self.counted:
-            size = {"marker": "square", "size": 14, "line_color": theme.BLACK, **nowhere}
+            size = {"marker": "square", "size": 14, "line_color": theme.INK, **nowhere}
             chart.scatter(fill_color=theme.SKY, legend_label=GOOD, **size)
             chart.scatter(
                 fill_color=theme.VERMILLION, hatch_pattern="diagonal_cross", hatch_alpha=0.4,
@@ -251,12 +241,12 @@ class LatticePicture:
                 (BAD, "diamond", theme.VERMILLION),
             ):
                 chart.scatter(
-                    marker=marker, fill_color=colour, line_color=theme.BLACK, size=10,
+                    marker=marker, fill_color=colour, line_color=theme.INK, size=10,
                     legend_label=label, **nowhere,
                 )  # fmt: skip
         self._nearest()
         chart.line(
-            line_color=theme.BLACK, line_width=3.5, legend_label="a shortest way there", **nowhere
+            line_color=theme.INK, line_width=3.5, legend_label="a shortest way there", **nowhere
         )
         if path:
             chart.line(**_OWN, legend_label="your path", **nowhere)

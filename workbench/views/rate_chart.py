@@ -12,10 +12,10 @@ from statistics import median
 from string import ascii_uppercase
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool, Label, NumeralTickFormatter
-from bokeh.plotting import figure
+from bokeh.models import ColumnDataSource, HoverTool, Label
 
 from . import theme
+from .plot import numbers, plot
 
 __all__ = ["MOST_POINTS", "Dip", "dips", "held_chart", "points", "rate_chart"]
 
@@ -176,8 +176,6 @@ def _letter(chart: Any, dip: Dip, top: float) -> None:
             text_align="center",
             text_font_size="16px",
             text_font_style="bold",
-            text_color=theme.BLACK,
-            background_fill_color="white",
             background_fill_alpha=0.8,
             name=f"letter {dip.name}",
         )
@@ -194,8 +192,6 @@ def _burst(chart: Any, at_s: float, rate: float, top: float) -> None:
             x_offset=14,
             text=f"\N{BLACK UP-POINTING TRIANGLE} {rate:,.0f}",
             text_font_size="12px",
-            text_color=theme.BLACK,
-            background_fill_color="white",
             background_fill_alpha=0.8,
             name="burst",
         )
@@ -258,7 +254,7 @@ def held_chart(
             fill_alpha=0.45,
             line_alpha=0,
             hatch_pattern=style.hatch,
-            hatch_color=theme.BLACK,
+            hatch_color=theme.INK,
             hatch_alpha=0.35,
             hatch_scale=8,
             name=brake,
@@ -273,22 +269,9 @@ def held_chart(
 
 
 def _figure(title: str, up: str, width: int, height: int) -> Any:
-    chart = figure(
-        width=width,
-        height=height,
-        title=title,
-        x_axis_label="time (s)",
-        y_axis_label=up,
-        tools="xpan,xwheel_zoom,box_zoom,reset",
-        toolbar_location="right",
-        sizing_mode="scale_width",
-        max_width=width,
-    )
+    chart = plot(title, across="time (s)", up=up, width=width, height=height)
+    numbers(chart)
     chart.y_range.start = 0
-    chart.yaxis.formatter = NumeralTickFormatter(format="0,0")
-    chart.xgrid.visible = False
-    chart.title.text_font_size = "14px"
-    chart.outline_line_alpha = 0.2
     return chart
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from workbench.trace import brakes, clauses
 
-BLACK = "#000000"
+INK = "#7d8590"
+"""For marks and their outlines: seen on a light page and on a dark one."""
 ORANGE = "#E69F00"
 SKY = "#56B4E9"
 GREEN = "#009E73"

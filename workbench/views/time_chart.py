@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from bokeh.models import ColumnDataSource, HoverTool, Span
-from bokeh.plotting import figure
 
 from workbench.trace.schema import Row
 
 from . import theme
+from .plot import legend, plot
 
 # (time in µs, value) at each change
 Steps = list[tuple[int, int]]
@@ -47,21 +47,7 @@ def time_figure(*, title: str, unit: str, width: int, height: int) -> Any:
         width: in pixels, at most; it shrinks with the page.
         height: in pixels.
     """
-    chart = figure(
-        width=width,
-        height=height,
-        title=title,
-        x_axis_label="time (ms)",
-        y_axis_label=unit,
-        tools="xpan,xwheel_zoom,box_zoom,reset",
-        toolbar_location="right",
-        sizing_mode="scale_width",
-        max_width=width,
-    )
-    chart.title.text_font_size = "14px"
-    chart.xgrid.visible = False
-    chart.outline_line_alpha = 0.2
-    return chart
+    return plot(title, across="time (ms)", up=unit, width=width, height=height)
 
 
 def top_of(lines: Iterable[Steps]) -> float:
@@ -108,10 +94,7 @@ def finish(chart: Any, lines: Sequence[Any], top: float, at_us: int | None = Non
     chart.y_range.start = 0
     if at_us is not None:
         chart.add_layout(cursor_at(at_us))
-    if chart.legend:
-        chart.add_layout(chart.legend[0], "right")
-        chart.legend.label_text_font_size = "12px"
-        chart.legend.border_line_alpha = 0
+    legend(chart)
 
 
 def shade(chart: Any, intervals: Intervals, top: float) -> None:
@@ -151,7 +134,7 @@ def cursor_at(at_us: int) -> Span:
     return Span(
         location=at_us / 1000,
         dimension="height",
-        line_color="#333333",
+        line_color=theme.INK,
         line_width=1.5,
         name="cursor",
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, Label
-from bokeh.plotting import figure
 
 from . import theme
+from .plot import NO_TOOLS, legend, plot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +74,15 @@ def timeout_chart(
     """
     style = {area.name: one for area, one in zip(areas, STYLES, strict=True)}
     right = max(max(area.high) for area in areas)
-    chart = figure(
+    chart = plot(
+        "Which ending comes",
+        across="time-out of the receiver (ms)",
+        up="round trip (ms)",
         width=width,
         height=height,
-        title="Which ending comes",
-        x_axis_label="time-out of the receiver (ms)",
-        y_axis_label="round trip (ms)",
+        tools=NO_TOOLS,
         x_range=(0, right),
         y_range=(min(round_trips), max(round_trips)),
-        tools="",
-        toolbar_location=None,
-        sizing_mode="scale_width",
-        max_width=width,
     )
     for area in areas:
         _fill(chart, area, round_trips, style[area.name])
@@ -100,16 +97,13 @@ def timeout_chart(
         marker="diamond",
         size=24,
         fill_alpha=0,
-        line_color=theme.BLACK,
+        line_color=theme.INK,
         line_width=3,
         legend_label="your choice",
         name="now",
     )
-    chart.add_layout(chart.legend[0], "below")
-    chart.legend.orientation = "horizontal"
-    chart.legend.border_line_alpha = 0
-    chart.xgrid.visible = chart.ygrid.visible = False
-    chart.outline_line_alpha = 0.2
+    legend(chart, "below")
+    chart.ygrid.visible = False
     return chart, here
 
 
@@ -140,7 +134,6 @@ def _fill(chart: Any, area: Area, round_trips: Sequence[float], style: EndingSty
             text_baseline="middle",
             text_font_size="13px",
             text_font_style="bold",
-            background_fill_color="white",
             background_fill_alpha=0.75,
         )
     )
@@ -167,7 +160,7 @@ def _marks(
         marker=style.marker,
         size=10,
         fill_color=style.colour,
-        line_color=theme.BLACK,
+        line_color=theme.INK,
         legend_label=f"run: {name}",
         name=f"runs: {name}",
     )

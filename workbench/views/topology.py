@@ -11,12 +11,12 @@ from typing import Any
 
 import networkx as nx
 from bokeh.models import ColumnDataSource, LabelSet, Range1d
-from bokeh.plotting import figure
 
 from workbench.trace.replicas import DOWN, LEADER
 from workbench.trace.schema import Row
 
 from . import theme
+from .plot import NO_TOOLS, plot
 from .topology_state import (
     LOG,
     REPLICA,
@@ -155,28 +155,24 @@ class Topology:
         self._boxes = ColumnDataSource({}, name="places")
         self._lines = ColumnDataSource({}, name="ways")
         height = height_for(len(self.state.story.nodes))
-        self.figure = figure(
+        self.figure = plot(
+            "",
             width=WIDTH,
             height=height,
+            tools=NO_TOOLS,
             x_range=Range1d(0, WIDTH),
             y_range=Range1d(0, height),
-            tools="",
-            toolbar_location=None,
-            sizing_mode="scale_width",
-            max_width=WIDTH,
-            title="",
         )
         self.move(0)
         self._draw()
 
     def _draw(self) -> None:
-        plot = self.figure
-        plot.axis.visible = False
-        plot.grid.visible = False
-        plot.outline_line_alpha = 0.2
-        plot.title.text_font_size = "13px"
-        plot.title.text_font_style = "normal"
-        plot.segment(
+        chart = self.figure
+        chart.axis.visible = False
+        chart.grid.visible = False
+        chart.title.text_font_size = "13px"
+        chart.title.text_font_style = "normal"
+        chart.segment(
             x0="x0",
             y0="y0",
             x1="x1",
@@ -187,7 +183,7 @@ class Topology:
             line_dash="dash",
             name="ways",
         )
-        plot.rect(
+        chart.rect(
             x="x",
             y="y",
             width="width",
@@ -202,7 +198,7 @@ class Topology:
             hatch_alpha=0.5,
             name="places",
         )
-        plot.hbar(
+        chart.hbar(
             y="bar_y",
             left="bar",
             right="bar_right",
@@ -216,7 +212,7 @@ class Topology:
             name="depths",
         )
         for text, y, style in (("title", "title_y", "bold"), ("text", "text_y", "normal")):
-            plot.text(
+            chart.text(
                 x="left",
                 y=y,
                 text=text,
@@ -226,7 +222,7 @@ class Topology:
                 text_baseline="middle",
                 text_color="#17202b",
             )
-        plot.add_layout(
+        chart.add_layout(
             LabelSet(
                 x="x",
                 y="y",

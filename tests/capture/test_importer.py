@@ -20,7 +20,10 @@ from tests.capture.capture_builder import (
 )
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.performatives import Flow, Open, Transfer
-from workbench.capture.importer import CaptureError, import_capture
+from workbench.capture import connection, importer
+from workbench.capture.decoder import DecodedFrame, FrameRecord, Unreadable
+from workbench.capture.importer import Capture, CaptureError, import_capture, import_files
+from workbench.trace import files
 from workbench.trace.schema import Row
 
 TLS = b"\x16\x03\x01\x00\x05hello"
@@ -312,6 +315,87 @@ def test_a_mixed_capture_gives_the_1_0_connections_and_lists_the_others(folder):
     result = import_capture(record(mixed)[0].write(folder / "mixed.pcapng"))
     assert {row.connection for row in result.rows} == {"c3"}
     assert [c.protocol for c in result.report.connections] == ["tls", "amqp-0-9-1", "amqp-1.0"]
+    first, second, _ = result.report.connections
+    assert f"c2  {second.client} -> {second.broker}  amqp-0-9-1, not imported" in (
+        result.report.text()
+    )
+    told = result.report.captures[0].others
+    assert told.startswith("mixed.pcapng: 2 connections not imported; AMQP 0-9-1: c2 ")
+    assert f"{first.client} -> {first.broker}" in told
+
+
+def test_a_header_outweighs_the_port_that_was_named(folder):
+    """A connection that begins with the header of 0-9-1 is not read as 1.0 on any port."""
+    mixed = other(1, OLD_HEADER, OLD_START) + plan()
+    path = record(mixed)[0].write(folder / "port.pcapng")
+    result = import_capture(path, port=5672)
+    assert result.rows == import_capture(path).rows
+    assert "1 connection not imported; AMQP 0-9-1" in result.report.captures[0].others
+
+
+class Methods:
+    """A decoder of 0-9-1 as plain as can be: what came together is a method."""
+
+    client_kinds = frozenset()
+    broker_kinds = frozenset({"connection.start"})
+
+    def __init__(self, first, second, *, known=False, redact=False):
+        self.read = [0, 0]
+        self.gaps = 0
+
+    def restarted(self, first, second):
+        return Methods(first, second)
+
+    def feed(self, side, data):
+        self.read[side] += len(data)
+        return [DecodedFrame(self.read[side] - len(data), data, data, len(data), 0)]
+
+    def gap(self, side, octets):
+        self.read[side] += octets
+        return [Unreadable(self.read[side] - octets, octets, "octets are lost", True)]
+
+    def finish(self, side):
+        return []
+
+    def position(self, side):
+        return self.read[side]
+
+    def kind(self, frame):
+        return "protocol-header" if frame.raw[:4] == b"AMQP" else "connection.start"
+
+    def observe(self, side, frame, from_client):
+        return FrameRecord(
+            self.kind(frame), {"channel": side}, None, None, None, None, None, (), None, (),
+            None, frame.size, frame.raw, None,
+        )  # fmt: skip
+
+    def lost(self, from_client):
+        self.gaps += 1
+
+    def explain(self, report, peers):
+        report.unknown.append(f"{peers[0]} lost {self.gaps}")
+
+
+def test_another_protocol_needs_no_more_than_an_entry(folder, monkeypatch):
+    """Its connections become rows beside those of 1.0, in the column of their protocol."""
+    monkeypatch.setitem(connection.DECODERS, "amqp-0-9-1", Methods)
+    mixed = other(0, OLD_HEADER, OLD_START) + other(1, TLS)
+    mixed += [dataclasses.replace(burst, talk=2) for burst in plan()]
+    tape = record(mixed)[0]
+    result = import_capture(tape.write(folder / "both.pcapng"))
+    found = [row for row in result.rows if row.connection == "c1"]
+    assert [(row.protocol, row.from_peer, row.kind) for row in found] == [
+        ("amqp-0-9-1", "client", "protocol-header"), ("amqp-0-9-1", "broker", "connection.start"),
+    ]  # fmt: skip
+    assert [row.frame_091 for row in found] == [{"channel": 0}, {"channel": 1}]
+    assert all(row.frame is None and row.ledger is None for row in found)
+    assert {row.connection for row in result.rows} == {"c1", "c3"}
+    assert "AMQP 0-9-1 and AMQP 1.0 on 2 connections of 3" in result.report.text()
+    # Caught in the middle: each decoder is tried, and the first that finds a frame has it.
+    old = [at for at, (_, data) in enumerate(tape.packets) if data.endswith(OLD_START)]
+    result = import_capture(tape.write(folder / "both.pcapng", tape.packets[old[0] :]))
+    assert {row.protocol for row in result.rows} >= {"amqp-0-9-1"}
+    assert "it sends" in result.report.text() or "the other sends" in result.report.text()
 
 
 def test_a_broker_that_answers_with_another_protocol_is_shown(folder):
@@ -431,6 +515,46 @@ def test_good_captures_are_kept_and_bad_ones_listed(folder):
     assert "bad.pcapng: not a capture" in result.report.failures[0]
     assert "given twice" in result.report.failures[1]
     assert "not imported: bad.pcapng" in result.report.text()
+
+
+def test_no_more_than_a_batch_of_rows_is_in_memory(folder, monkeypatch):
+    """A capture comes in tables, each as soon as it is full, and they are all its rows."""
+    path = record(plan(3))[0].write(folder / "long.pcapng")
+    whole = import_capture(path).rows
+    monkeypatch.setattr(importer, "BATCH_ROWS", 20)
+    capture = Capture(path)
+    tables = list(capture.tables())
+    most = max(table.num_rows for table in tables)
+    assert 20 <= most < 40
+    assert [row for table in tables for row in files.from_table(table)] == whole
+    assert capture.report.rows == len(whole)
+
+
+def test_many_captures_go_to_one_file_or_to_a_folder(folder, tmp_path):
+    """The same rows either way; what is there stays, and what is bad takes no good one with it."""
+    paths = [record(plan(n))[0].write(folder / f"{n}.pcapng") for n in (1, 2)]
+    bad = folder / "bad.pcapng"
+    bad.write_bytes(b"bad")
+    alone = import_capture(paths).rows
+    report = import_files([*paths, bad], tmp_path / "all.parquet")
+    assert files.read(tmp_path / "all.parquet") == alone
+    assert report.rows == len(alone)
+    assert len(report.failures) == 1
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    assert import_files(paths[:1], parts).kept == 0
+    report = import_files([*paths, bad], parts)
+    assert (report.kept, len(report.captures), len(report.failures)) == (1, 1, 1)
+    assert files.read(parts) == sorted(alone, key=lambda row: (row.run, row.seq))
+    strict = tmp_path / "strict"
+    strict.mkdir()
+    for target in (strict, tmp_path / "strict.parquet"):
+        assert import_files([*paths, bad], target, strict=True).failures
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+        ["all.parquet", "parts", "strict", *(path.name for path in parts.iterdir())]
+    )
+    import_files(paths, strict, strict=True)
+    assert len(list(strict.iterdir())) == 2
 
 
 def test_a_run_is_named_by_stem_and_content(folder):

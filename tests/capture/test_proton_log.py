@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from workbench.capture.importer import CaptureError, import_capture
-from workbench.capture.proton_notation import NotationError, parse_composite
+from workbench.capture.proton_log import NotationError, parse_composite
 
 POINTER = "[0x55bc23e79ca0]: AMQP:FRAME:0 "
 

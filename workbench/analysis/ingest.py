@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from workbench.capture.importer import part_name
 from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
 from .errors import UNSEEN, AnalysisError
 from .jobs import watched
 from .parts import Part
-from .places import Target, captures, fetched, is_url, part_name, spark_path, target_at
+from .places import Target, captures, fetched, is_url, spark_path, target_at
 from .reading import told
 
 if TYPE_CHECKING:
@@ -159,16 +160,16 @@ class _Reader(DataSourceReader):
         return [_File(file) for file in self.files]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        from workbench.capture.importer import CaptureError, read_tables, run_name
+        from workbench.capture.importer import Capture, CaptureError
         from workbench.trace.files import to_table
 
         assert isinstance(partition, _File)
         try:
             with fetched(partition.path) as file:
-                run = run_name(file)
-                if part_name(run) in self.known:
+                capture = Capture(file, port=self.port, redact=self.redact)
+                if part_name(capture.run) in self.known:
                     return
-                for table in read_tables(file, run, port=self.port, redact=self.redact):
+                for table in capture.tables():
                     yield from table.to_batches(max_chunksize=BATCH_ROWS)
         except (AnalysisError, CaptureError, OSError) as error:
             text = str(error)
@@ -196,12 +197,14 @@ class Ingested:
         rows: rows that were decoded now.
         kept: captures whose part was there already.
         failures: one line for each capture that was skipped.
+        others: one line for each capture with connections that are not in the trace.
     """
 
     files: int = 0
     rows: int = 0
     kept: int = 0
     failures: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
 
 
 def ingest(
@@ -310,6 +313,8 @@ class _Job:
                 self.waiting[f"{self.steps}/{name}"] = goal
                 self.result.files += 1
                 self.result.rows += part.rows
+                if part.others:
+                    self.result.others.append(part.others)
         self.steps += 1
 
     def _by_tasks(self, files: Sequence[str]) -> list[tuple[str, Part]]:

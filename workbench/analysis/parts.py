@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.capture.importer import CaptureError, read_tables, run_name
+from workbench.capture.importer import Capture, CaptureError, part_name
 from workbench.trace.files import TraceFileError, write_tables
 
 from .errors import UNSEEN, AnalysisError
-from .places import fetched, is_url, part_name
+from .places import fetched, is_url
 
 __all__ = ["Part", "write_part"]
 
@@ -28,6 +28,7 @@ class Part(NamedTuple):
         kept: its part is there already, so it was not read.
         fatal: the problem is the place that is written to, not the capture.
         missing: there is no such capture where the task runs.
+        others: connections in it that are not in the trace, in one line; empty if there are none.
     """
 
     run: str
@@ -36,6 +37,7 @@ class Part(NamedTuple):
     kept: bool = False
     fatal: bool = False
     missing: bool = False
+    others: str = ""
 
 
 def write_part(
@@ -56,10 +58,11 @@ def write_part(
     missing = not is_url(capture) and not Path(capture).exists()
     try:
         with fetched(capture) as file:
-            run = run_name(file)
+            given = Capture(file, port=port, redact=redact)
+            run = given.run
             if part_name(run) in known:
                 return Part(run, kept=True)
-            rows = write_tables(target, read_tables(file, run, port=port, redact=redact))
+            rows = write_tables(target, given.tables())
     except TraceFileError as error:
         # It names the file aside, which nobody but the import knows.
         return Part(run, problem=str(error).removeprefix(f"{target}: "), fatal=True)
@@ -68,4 +71,4 @@ def write_part(
     except OSError as error:
         problem = f"{Path(capture).name}: {error.strerror or error}"
         return Part(run, problem=problem, missing=missing)
-    return Part(run, rows)
+    return Part(run, rows, others=given.report.others)

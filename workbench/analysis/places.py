@@ -23,7 +23,7 @@ from .errors import AnalysisError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Target", "captures", "fetched", "is_url", "part_name", "spark_path", "target_at"]
+__all__ = ["Target", "captures", "fetched", "is_url", "spark_path", "target_at"]
 
 _CAPTURE = re.compile(r"\.((pcap|pcapng|cap|txt|log)\d*|gz)$", re.IGNORECASE)
 """Names of captures in a folder; a rotating tcpdump leaves `x.pcap1`, `x.pcap2`, ..."""
@@ -32,7 +32,6 @@ _TEXT = re.compile(r"\.(txt|log)\d*$", re.IGNORECASE)
 _FRAME_LOG = re.compile(rb"\[[^\]\s]+\]\s*:.*(<-|->)\s+(@|AMQP|SASL|EOS)")
 _SNIFFED = 1 << 16
 _GLOB = "*?["
-_ODD = re.compile(r"[:\\/\[\]{}*?]")
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 """Spark's names of schemes, and Arrow's."""
 
@@ -40,11 +39,6 @@ _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 def is_url(path: str | Path) -> bool:
     """Whether a path has a scheme."""
     return "://" in str(path)
-
-
-def part_name(run: str) -> str:
-    """The file of a run in a trace: Spark reads no name with a colon, and takes others apart."""
-    return f"{_ODD.sub('_', run)}.parquet"
 
 
 def spark_path(path: str | Path) -> str:

@@ -2,76 +2,80 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
+from collections.abc import Callable, Iterable
 
-from workbench.amqp10.frame import Frame, ProtocolHeader
-from workbench.amqp10.observer import ConnectionObserver
-from workbench.amqp10.performatives import Open
-from workbench.capture.boundary import AMQP_1_0, OTHER
+from workbench.capture.amqp10 import Amqp10Decoder
+from workbench.capture.columns import RowColumns
+from workbench.capture.decoder import (
+    OTHER,
+    DecodedFrame,
+    Decoder,
+    Found,
+    Unreadable,
+    protocol_of,
+)
 from workbench.capture.packet import endpoint_text
-from workbench.capture.redact import Redactor
-from workbench.capture.report import ConnectionReport, DirectionReport, LinkReport
-from workbench.capture.rows import RowMaker
-from workbench.capture.splitter import MAX_FRAME, Cut, Found, FrameCutter, Trouble
-from workbench.capture.tcp import Conversation, Direction, Piece
-from workbench.trace.schema import BROKER, CLIENT
+from workbench.capture.report import ConnectionReport, DirectionReport
+from workbench.capture.tcp import Conversation, Direction, StreamSegment
+from workbench.trace.flatten import PROTOCOL_HEADER
+from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT
 
-__all__ = ["AmqpConversation", "Side", "link_reports"]
+__all__ = ["DECODERS", "AmqpConnection"]
+
+DECODERS: dict[str, Callable[..., Decoder]] = {AMQP_1_0: Amqp10Decoder}
+"""What reads a protocol, by the protocol's name in the schema. Connections of others are named."""
 
 KNOWN_PORTS = (5672, 5671)
 """Ports registered for AMQP, plain and over TLS."""
-
-SMALLEST_LIMIT = 64 * 1024
-"""A frame of this size is believed even where the peer's max-frame-size is smaller: a peer that
-breaks the limit is worth seeing."""
 
 MAX_TROUBLES = 1_000
 """Unreadable places that get a row, per connection; the rest is only counted."""
 
 UNDECIDED = 1024 * 1024
-"""Octets of a connection looked at before it counts as no AMQP 1.0."""
-
-_BY_BROKER = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
-_BY_CLIENT = frozenset({"sasl-init", "sasl-response"})
+"""Octets of a connection looked at before it counts as one that nobody here can read."""
 
 
-class Side:
-    """One direction: its cutter, and when which octets could be read."""
+class _Stream:
+    """One direction: what stands first in it, and when which octets could be read."""
 
-    def __init__(self, direction: Direction, *, trusted: bool) -> None:
+    def __init__(self, direction: Direction) -> None:
         self.direction = direction
-        self.cutter = FrameCutter(direction.from_start, trusted=trusted)
         self.frames = 0
-        self.without_payload = 0
-        self.synced_by = 0
-        self.first_kind: str | None = None
+        # What it speaks by its first octets, once there are enough of them.
+        self.protocol: str | None = None
+        self._gap = False
+        self._head = b""
         self._times: deque[tuple[int, int]] = deque()
         self._fed = 0
         self._last_us = 0
 
-    def take(self, piece: Piece) -> list[Found]:
-        """What the next octets, or a gap, make readable."""
-        cutter = self.cutter
-        self._last_us = piece.t_us
-        if self._times and cutter.offset == self._fed:
-            # All before this piece is done with, so its time is that of all that comes of it.
-            self._times.clear()
-        self._fed += piece.gap or len(piece.data)
-        found = cutter.gap(piece.gap) if piece.gap else cutter.feed(piece.data)
-        if self._times or cutter.offset != self._fed:
-            self._times.append((self._fed, piece.t_us))
-        return found
+    def look(self, segment: StreamSegment) -> None:
+        """Looks at what stands first, until it is known what that is."""
+        if self.protocol is None:
+            if segment.gap:
+                self._head, self._gap = b"", True
+            self._head += segment.data
+            if self._head:
+                self.protocol = protocol_of(self._head)
 
     @property
-    def is_between_frames(self) -> bool:
-        """The next octet of this direction begins a frame."""
-        return self.cutter.is_between_frames
+    def is_whole(self) -> bool:
+        """The octets that stand first here are the first of the direction."""
+        return self.direction.from_start and not self._gap
 
-    def passed(self, octets: int) -> None:
-        """So many octets, of whole frames, were read by other means."""
-        self._times.clear()
-        self._fed += octets
-        self.cutter.offset += octets
+    def read(self, decoder: Decoder, side: int, segment: StreamSegment) -> list[Found]:
+        """What the next octets, or a gap, make readable."""
+        self._last_us = segment.t_us
+        times, fed = self._times, self._fed
+        if times and decoder.position(side) == fed:
+            # All before this segment is done with, so its time is that of all that comes of it.
+            times.clear()
+        self._fed = fed = fed + (segment.gap or len(segment.data))
+        found = _fed(decoder, side, segment)
+        if times or decoder.position(side) != fed:
+            times.append((fed, segment.t_us))
+        return found
 
     def time_at(self, offset: int) -> int:
         """Packet time at which the stream could be read up to this offset."""
@@ -80,129 +84,144 @@ class Side:
             times.popleft()
         return times[0][1] if times else self._last_us
 
+    def report(self) -> DirectionReport:
+        """What was found in it."""
+        direction = self.direction
+        return DirectionReport(
+            octets=direction.octets,
+            duplicates=direction.duplicates,
+            out_of_order=direction.out_of_order,
+            gaps=direction.gaps,
+            lost_octets=direction.lost_octets,
+            frames=self.frames,
+        )
 
-class AmqpConversation:
+
+class AmqpConnection:
     """Follows one TCP connection and makes rows of its frames.
+
+    Its first octets choose the decoder. Where the capture lacks them each decoder is tried, and the
+    first that finds a frame reads all of it once more from the beginning.
 
     Args:
         conversation: the connection.
-        maker: makes and keeps the rows.
-        port: the broker's port, if the caller named one; the connection then is AMQP 1.0.
+        rows: takes the rows.
+        port: the broker's port, if the caller named one: frames need no proof then.
+        redact: take secrets out.
     """
 
-    def __init__(self, conversation: Conversation, maker: RowMaker, port: int | None) -> None:
+    def __init__(
+        self, conversation: Conversation, rows: RowColumns, port: int | None, *, redact: bool
+    ) -> None:
         self.conversation = conversation
         self.name = f"c{conversation.number}"
-        self._maker = maker
+        self._rows = rows
         self._port = port
+        self._redact = redact
         first, second = conversation.directions
-        self._sides = (
-            Side(first, trusted=port is not None),
-            Side(second, trusted=port is not None),
-        )
+        self._streams = (_Stream(first), _Stream(second))
         self._client: bytes | None = conversation.opened_by
-        self._observer: ConnectionObserver | None = None
-        self._redactor = Redactor() if maker.redact else None
+        self._protocol: str | None = None
+        self._decoder: Decoder | None = None
         self._assumptions: list[str] = []
         self._problems: list[str] = []
-        self._unknown: Counter[str] = Counter()
         self._troubles = 0
-        # Pieces seen before it was known what the connection speaks; None once that is known.
-        self._undecided: list[Piece] | None = []
+        # What tries to read it, and what they have read, until one of them finds a frame; None
+        # before the first octet: until then it may show that the capture has the beginning.
+        self._candidates: dict[str, Decoder] | None = None
+        self._undecided: list[StreamSegment] = []
         self._undecided_octets = 0
 
-    @property
-    def observer(self) -> ConnectionObserver | None:
-        """Follows the connection's frames; None until its first frame was found."""
-        return self._observer
-
-    @property
-    def client(self) -> bytes | None:
-        """The end that is the client; None while nobody knows."""
-        return self._client
-
-    def side_of(self, direction: Direction) -> Side:
-        """The side of a direction."""
-        first, second = self._sides
-        return first if direction is first.direction else second
-
-    def take(self, piece: Piece) -> None:
+    def take(self, segment: StreamSegment) -> None:
         """The next octets, or a gap, of one direction."""
-        if self._observer is not None:
-            side = self.side_of(piece.direction)
-            found = side.take(piece)
+        side = 0 if segment.direction is self._streams[0].direction else 1
+        if self._decoder is not None:
+            found = self._streams[side].read(self._decoder, side, segment)
             if found:
                 self._emit(side, found)
-        elif self._undecided is not None:
-            self._probe(piece)
+        else:
+            if self._candidates is None:
+                known = self._port is not None
+                self._candidates = {
+                    name: make(*self._from_start(), known=known, redact=self._redact)
+                    for name, make in DECODERS.items()
+                }
+            if self._candidates:
+                self._candidates = self._try(side, segment, self._candidates)
 
     def finish(self) -> None:
         """The capture is over."""
-        if self._undecided is not None:
-            self._decide([each for side in self._sides for each in side.cutter.finish()])
-        if self._observer is not None:
-            for side in self._sides:
-                self._emit(side, side.cutter.finish())
+        for name, decoder in (self._candidates or {}).items():
+            if _has_frame(decoder.finish(0) + decoder.finish(1)):
+                self._decide(name, decoder)
+                break
+        if self._decoder is not None:
+            for side in (0, 1):
+                self._emit(side, self._decoder.finish(side))
 
-    def _probe(self, piece: Piece) -> None:
+    def _from_start(self) -> tuple[bool, bool]:
+        first, second = self._streams
+        return first.direction.from_start, second.direction.from_start
+
+    def _try(
+        self, side: int, segment: StreamSegment, candidates: dict[str, Decoder]
+    ) -> dict[str, Decoder]:
         """Looks for the first frame; until it is found, nothing is known of whose it is.
 
-        The pieces of both directions are kept meanwhile and then read again in their order.
+        The segments of both directions are kept meanwhile and then read again in their order.
+
+        Returns:
+            What may still be able to read it.
         """
-        assert self._undecided is not None
-        self._undecided.append(piece)
-        self._undecided_octets += len(piece.data)
-        side = self.side_of(piece.direction)
-        found = side.take(piece)
-        kind = side.cutter.kind
-        if found:
-            self._decide(found)
-        if self._observer is None and (
-            kind not in (None, AMQP_1_0) or self._undecided_octets > UNDECIDED
-        ):
-            self._undecided = None
+        stream = self._streams[side]
+        stream.look(segment)
+        if stream.is_whole and stream.protocol is not None:
+            speaks = stream.protocol
+            candidates = {speaks: candidates[speaks]} if speaks in candidates else {}
+        self._undecided.append(segment)
+        self._undecided_octets += len(segment.data)
+        for name, decoder in candidates.items():
+            if _has_frame(_fed(decoder, side, segment)):
+                self._decide(name, decoder)
+                return {}
+        if self._undecided_octets > UNDECIDED:
+            candidates = {}
+        if not candidates:
+            self._undecided = []
+        return candidates
 
-    def _decide(self, found: list[Found]) -> None:
-        first = next((each for each in found if type(each) is Cut), None)
-        if first is None:
-            return
-        pieces, self._undecided = self._undecided or [], None
-        probes = self._sides
-        self._sides = (
-            Side(probes[0].direction, trusted=True),
-            Side(probes[1].direction, trusted=True),
-        )
-        for side, probe in zip(self._sides, probes, strict=True):
-            side.synced_by = probe.cutter.synced_by
-        self._observer = ConnectionObserver()
-        for piece in pieces:
-            self.take(piece)
+    def _decide(self, name: str, decoder: Decoder) -> None:
+        segments, self._undecided = self._undecided, []
+        self._protocol, self._decoder = name, decoder.restarted(*self._from_start())
+        for segment in segments:
+            self.take(segment)
 
-    def _emit(self, side: Side, found: list[Found]) -> None:
-        if side.cutter.late and self._observer is not None:
-            # What the other end said meanwhile came first here and did not come first there.
-            side.cutter.late = False
-            self._observer.lost(True)
-            self._observer.lost(False)
+    def _emit(self, side: int, found: Iterable[Found]) -> None:
+        decoder, stream = self._decoder, self._streams[side]
+        assert decoder is not None
+        assert self._protocol is not None
         for each in found:
-            if type(each) is Cut:
+            if type(each) is DecodedFrame:
                 if self._client is None:
-                    self._recognise(side, each)
-                self._frame(side, each)
-            elif type(each) is Trouble:
-                if self._client is None:
-                    continue
-                self._trouble(side, each)
+                    self._recognise(side, decoder, decoder.kind(each))
+                from_client = stream.direction.source == self._client
+                stream.frames += 1
+                when = stream.time_at(each.offset + (each.size or 0))
+                self._rows.frame(
+                    decoder.observe(side, each, from_client), self._protocol, when,
+                    CLIENT if from_client else BROKER, self.name,
+                )  # fmt: skip
+            elif type(each) is Unreadable and self._client is not None:
+                self._unreadable(stream, decoder, each)
 
-    def _recognise(self, side: Side, cut: Cut) -> None:
+    def _recognise(self, side: int, decoder: Decoder, kind: str) -> None:
         """The first frame of a connection without a SYN: it must be said who is the client."""
-        me = side.direction.source
-        peer = self.conversation.other(side.direction).source
+        me = self._streams[side].direction.source
+        peer = self._streams[1 - side].direction.source
         mine, theirs = int.from_bytes(me[-2:], "big"), int.from_bytes(peer[-2:], "big")
-        kind = _kind(cut)
-        if kind in _BY_CLIENT:
+        if kind in decoder.client_kinds:
             self._client, why = me, f"it sends {kind}"
-        elif kind in _BY_BROKER:
+        elif kind in decoder.broker_kinds:
             self._client, why = peer, f"the other sends {kind}"
         elif self._port is not None and mine != theirs:
             self._client, why = (peer if mine == self._port else me), f"{self._port} is the broker"
@@ -210,7 +229,7 @@ class AmqpConversation:
             known = mine if mine in KNOWN_PORTS else theirs
             self._client = peer if known == mine else me
             why = f"{known} is a port of AMQP"
-        elif kind == "protocol-header":
+        elif kind == PROTOCOL_HEADER:
             self._client, why = me, "it sends the first protocol header"
         else:
             self._client = peer if mine < theirs else me
@@ -219,150 +238,58 @@ class AmqpConversation:
             f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
         )
 
-    def _frame(self, side: Side, cut: Cut) -> None:
-        observer = self._observer
-        from_client = side.direction.source == self._client
+    def _unreadable(self, stream: _Stream, decoder: Decoder, place: Unreadable) -> None:
+        from_client = stream.direction.source == self._client
         peer = CLIENT if from_client else BROKER
-        assert observer is not None
-        if side.first_kind is None:
-            side.first_kind = _kind(cut)
-            if side.first_kind != "protocol-header":
-                observer.lost(from_client)
-        side.frames += 1
-        raw, item = cut.raw, cut.item
-        if self._redactor is not None:
-            raw, item = self._redactor.frame(raw, item, from_client)
-            cut = cut._replace(raw=raw, item=item)
-        if raw is None:
-            side.without_payload += 1
-        elif type(item) is Frame and type(item.performative) is Open:
-            largest = item.performative.max_frame_size
-            first, second = self._sides
-            other = second if side is first else first
-            other.cutter.limit = min(MAX_FRAME, max(SMALLEST_LIMIT, largest or MAX_FRAME))
-        scope = observer.see(item, from_client)
-        if scope.unknown:
-            self._unknown.update(scope.unknown)
-        self._maker.frame(cut, side.time_at(cut.offset + cut.size), peer, self.name, scope)
-
-    def _trouble(self, side: Side, trouble: Trouble) -> None:
-        assert self._observer is not None
-        from_client = side.direction.source == self._client
-        peer = CLIENT if from_client else BROKER
-        self._observer.lost(from_client)
+        decoder.lost(from_client)
         self._troubles += 1
         if self._troubles > MAX_TROUBLES:
             return
-        detail = f": {trouble.detail}" if trouble.detail and not self._maker.redact else ""
-        self._problems.append(
-            f"from {peer}, stream offset {trouble.offset}: {trouble.text}{detail}"
-        )
-        when = side.time_at(trouble.offset + trouble.octets)
-        self._maker.trouble(trouble, when, peer, self.name)
-
-    # -- report
+        detail = f": {place.detail}" if place.detail and not self._redact else ""
+        self._problems.append(f"from {peer}, stream offset {place.offset}: {place.text}{detail}")
+        when = stream.time_at(place.offset + place.octets)
+        self._rows.unreadable(place, when, peer, self.name)
 
     def report(self) -> ConnectionReport:
         """What was found of this connection."""
-        first, second = self._sides
+        first, second = self._streams
         conversation = self.conversation
-        guess = self._client or _lower_port_last(conversation)
-        client, broker = (first, second) if first.direction.source == guess else (second, first)
+        # For the lack of better knowledge the end with the higher port.
+        guess = self._client or max(conversation.ends, key=lambda end: end[-2:])
+        client_first = first.direction.source == guess
+        client, broker = (first, second) if client_first else (second, first)
         report = ConnectionReport(
             name=self.name,
             client=endpoint_text(client.direction.source),
             broker=endpoint_text(broker.direction.source),
-            protocol=self._protocol(),
-            imported=self._observer is not None,
+            protocol=self._protocol or self._foreign(),
+            imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,
-            from_client=_direction_report(client),
-            from_broker=_direction_report(broker),
+            from_client=client.report(),
+            from_broker=broker.report(),
             assumptions=list(self._assumptions),
             problems=list(self._problems),
         )
         if self._troubles > MAX_TROUBLES:
             report.problems.append(f"{self._troubles - MAX_TROUBLES} more places without rows")
-        if self._observer is not None:
-            self._explain(report, ((client, CLIENT), (broker, BROKER)))
+        if self._decoder is not None:
+            self._decoder.explain(report, (CLIENT, BROKER) if client_first else (BROKER, CLIENT))
         return report
 
-    def _explain(self, report: ConnectionReport, sides: tuple[tuple[Side, str], ...]) -> None:
-        assert self._observer is not None
-        for side, peer in sides:
-            cutter = side.cutter
-            if side.synced_by or cutter.synced_by:
-                frames = side.synced_by or cutter.synced_by
-                report.assumptions.append(
-                    f"from {peer}: no protocol header; {frames} valid frames in a row "
-                    f"make it AMQP 1.0, {cutter.skipped} octets before them are passed over"
-                )
-            if cutter.became is not None:
-                what = "encrypted" if cutter.became == "tls" else "not AMQP 1.0"
-                report.unknown.append(
-                    f"from {peer}: from stream offset {cutter.offset} on it is "
-                    f"{cutter.became}, {what}"
-                )
-            if side.without_payload:
-                report.unknown.append(
-                    f"from {peer}: payload of {side.without_payload} transfers, "
-                    "which the capture kept only in part"
-                )
-        report.assumptions.extend(self._observer.assumptions)
-        for name, count in sorted(self._unknown.items()):
-            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
-        report.links = link_reports(self._observer)
-
-    def _protocol(self) -> str:
-        if self._observer is not None:
-            return AMQP_1_0
-        kinds = [side.cutter.kind or side.cutter.guess for side in self._sides]
-        for kind in kinds:
-            if kind not in (None, OTHER, AMQP_1_0):
-                return str(kind)
-        octets = sum(side.direction.octets + side.direction.lost_octets for side in self._sides)
-        return OTHER if octets else "empty"
+    def _foreign(self) -> str:
+        """What a connection speaks of which no frame was read."""
+        for stream in self._streams:
+            if stream.protocol not in (None, OTHER, *DECODERS):
+                return str(stream.protocol)
+        ends = self.conversation.directions
+        return OTHER if any(end.octets or end.lost_octets for end in ends) else "empty"
 
 
-def link_reports(observer: ConnectionObserver) -> list[LinkReport]:
-    """The links that an observer has seen, in order of first appearance."""
-    return [
-        LinkReport(
-            session=link.session,
-            name=link.name,
-            sender=_peer(link.sender_is_client),
-            attach_no=link.attach_no,
-            source=link.source,
-            target=link.target,
-            deliveries=link.deliveries,
-        )
-        for link in observer.links
-    ]
+def _fed(decoder: Decoder, side: int, segment: StreamSegment) -> list[Found]:
+    """What a decoder makes of the next octets, or of a gap."""
+    return decoder.gap(side, segment.gap) if segment.gap else decoder.feed(side, segment.data)
 
 
-def _peer(is_client: bool | None) -> str | None:
-    return None if is_client is None else CLIENT if is_client else BROKER
-
-
-def _kind(cut: Cut) -> str:
-    if isinstance(cut.item, ProtocolHeader):
-        return "protocol-header"
-    performative = cut.item.performative
-    return "heartbeat" if performative is None else performative.NAME
-
-
-def _lower_port_last(conversation: Conversation) -> bytes:
-    """The end with the higher port, for the lack of better knowledge."""
-    return max(conversation.ends, key=lambda end: end[-2:])
-
-
-def _direction_report(side: Side) -> DirectionReport:
-    direction = side.direction
-    return DirectionReport(
-        octets=direction.octets,
-        duplicates=direction.duplicates,
-        out_of_order=direction.out_of_order,
-        gaps=direction.gaps,
-        lost_octets=direction.lost_octets,
-        frames=side.frames,
-    )
+def _has_frame(found: Iterable[Found]) -> bool:
+    return any(type(each) is DecodedFrame for each in found)

@@ -1,4 +1,4 @@
-"""Captures into traces: every AMQP 1.0 connection in a pcap or pcapng file, frame by frame.
+"""Captures into traces: every connection in a pcap or pcapng file that can be read, by frame.
 
 What is made of a capture:
 
@@ -6,40 +6,176 @@ What is made of a capture:
 * an internal row `gap` where octets are missing, and `error` where they cannot be read;
 * a report of connections, links, losses, assumptions and of what cannot be known.
 
-The counters come from `amqp.observer`, which sees the frames and nothing else.
+One capture or ten thousand, a batch of rows at a time is in memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from workbench.capture.boundary import AMQP_1_0
-from workbench.capture.connection import AmqpConversation
+from workbench.capture.columns import RowColumns
+from workbench.capture.connection import DECODERS, AmqpConnection
 from workbench.capture.packet import segment_of
 from workbench.capture.pcap import CaptureError, CaptureReader, Packet
-from workbench.capture.proton_log import is_proton_log, read_proton_log
-from workbench.capture.report import CaptureReport, ImportReport
-from workbench.capture.rows import RowMaker
-from workbench.capture.tcp import Piece, Reassembler
-from workbench.trace.files import to_table
+from workbench.capture.proton_log import ProtonLog, is_proton_log
+from workbench.capture.report import CaptureReport, ImportReport, protocol_name
+from workbench.capture.tcp import Reassembler, StreamSegment
+from workbench.trace.files import from_table, write_tables
 from workbench.trace.schema import Row
 
 __all__ = [
-    "CaptureError", "ImportResult", "Progress", "import_capture", "import_tables", "read_capture",
-    "read_tables", "run_name",
+    "Capture", "CaptureError", "ImportResult", "Progress", "import_capture", "import_files",
+    "part_name",
 ]  # fmt: skip
 
 Progress = Callable[[int, int], None]
 """Called now and then with the octets read so far and the size of all captures."""
 
+BATCH_ROWS = 20_000
+"""Rows of a table that a capture gives."""
+
 _PROGRESS_PACKETS = 2_000
+_PROGRESS_LINES = 2_000
 _HASH_DIGITS = 8
-_BATCH_ROWS = 20_000
 _SNIFFED = 1 << 16
+_ODD = re.compile(r"[:\\/\[\]{}*?]")
+
+
+class Capture:
+    """One capture file: pcap, pcapng, either of them compressed, or Proton's frame log.
+
+    Args:
+        path: the file.
+        port: the broker's TCP port. Only connections to it are read, and frames on them need no
+            proof. Without it every connection is looked at.
+        redact: replace SASL responses and message bodies by zeros.
+
+    Attributes:
+        run: name of its run, of stem and content: the same wherever the file lies.
+        report: what was found; whole when all tables were taken.
+
+    Raises:
+        CaptureError: the file cannot be read.
+    """
+
+    def __init__(self, path: Path, *, port: int | None = None, redact: bool = False) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(_SNIFFED)
+                stream.seek(0)
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise CaptureError(f"{path.name}: {error.strerror or error}") from None
+        stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
+        self.run = f"{stem}-{digest[:_HASH_DIGITS]}"
+        self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
+        self._port = port
+        self._port_octets = (port or 0).to_bytes(2, "big")
+        self._is_log = b"\0" not in head[:4] and is_proton_log(head)
+        self._rows = RowColumns(self.run, timed=not self._is_log)
+        self._reassembler = Reassembler()
+        self._connections: list[AmqpConnection] = []
+
+    def tables(self, progress: Callable[[int], None] | None = None) -> Iterator[Any]:
+        """Its rows as Arrow tables of a trace, a batch at a time; they can be taken once.
+
+        Args:
+            progress: called now and then with the octets read so far.
+
+        Raises:
+            CaptureError: there is nothing in it that can be read; no row was given then.
+        """
+        steps = self._lines if self._is_log else self._packets
+        for place in steps():
+            if self._rows.waiting >= BATCH_ROWS:
+                yield self._rows.take()
+            if progress is not None and place is not None:
+                progress(place)
+        if not self.report.frames:
+            raise CaptureError(f"{self.path.name}: {self._contents()}")
+        self.report.rows = self._rows.count
+        yield self._rows.take()
+
+    def _lines(self) -> Iterator[int | None]:
+        """Reads a log; now and then gives how far it is."""
+        log = ProtonLog(self._rows, self.report)
+        with self.path.open(encoding="utf-8", errors="surrogateescape") as stream:
+            done = 0
+            for number, text in enumerate(stream, 1):
+                log.line(number, text)
+                done += len(text)
+                yield done if number % _PROGRESS_LINES == 0 else None
+        log.finish()
+
+    def _packets(self) -> Iterator[int | None]:
+        """Reads packets; now and then gives how far it is in the file."""
+        report = self.report
+        with self.path.open("rb", buffering=1 << 20) as stream:
+            reader = CaptureReader(stream, self.path.name)
+            for packet in reader:
+                self._packet(packet)
+                yield stream.tell() if report.packets % _PROGRESS_PACKETS == 0 else None
+        self._take(self._reassembler.finish())
+        report.problems.extend(reader.problems)
+        for connection in self._connections:
+            connection.finish()
+        report.connections = [connection.report() for connection in self._connections]
+
+    def _packet(self, packet: Packet) -> None:
+        """Takes in one packet."""
+        report = self.report
+        if not report.packets:
+            self._rows.begin(packet.t_us)
+        report.packets += 1
+        segment = segment_of(packet)
+        if segment is None:
+            report.other_packets += 1
+        elif isinstance(segment, str):
+            report.skipped[segment] = report.skipped.get(segment, 0) + 1
+        elif self._port is None or self._wanted(segment.source, segment.destination):
+            ready = self._reassembler.feed(segment, packet.t_us, packet.number)
+            self._take(ready)
+
+    def _wanted(self, source: bytes, destination: bytes) -> bool:
+        return source[-2:] == self._port_octets or destination[-2:] == self._port_octets
+
+    def _take(self, ready: Iterable[StreamSegment]) -> None:
+        connections, conversations = self._connections, self._reassembler.conversations
+        while len(connections) < len(conversations):
+            found = conversations[len(connections)]
+            redact = self.report.redacted
+            connections.append(AmqpConnection(found, self._rows, self._port, redact=redact))
+        for segment in ready:
+            connections[segment.direction.conversation.number - 1].take(segment)
+
+    def _contents(self) -> str:
+        """What the file holds instead of frames, in one line."""
+        report = self.report
+        if self._is_log:
+            return "a log of Proton without one whole frame"
+        words = f"no {' or '.join(map(protocol_name, DECODERS))} in it"
+        if not report.packets:
+            return f"{words}: no packets" + (f" ({report.problems[0]})" if report.problems else "")
+        kinds: dict[str, int] = {}
+        for connection in report.connections:
+            kinds[connection.protocol] = kinds.get(connection.protocol, 0) + 1
+        if not kinds:
+            where = f" with port {self._port}" if self._port is not None else ""
+            skipped = "".join(f", {n} not used: {why}" for why, n in report.skipped.items())
+            return f"{words}: {report.packets} packets, no TCP connection{where}{skipped}"
+        parts = [f"{count} of {protocol_name(kind)}" for kind, count in sorted(kinds.items())]
+        many = sum(kinds.values())
+        return f"{words}: {many} TCP connection{'s' if many != 1 else ''}: {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +198,12 @@ def import_capture(
     redact: bool = False,
     progress: Progress | None = None,
 ) -> ImportResult:
-    """Imports one capture or several.
+    """Imports one capture or several into memory; `import_files` writes a trace of any size.
 
     Args:
         paths: capture files, pcap or pcapng, or Proton's frame log; each becomes
             a run of its own, named by stem and content.
-        port: the broker's TCP port. Only connections to it are read, and they are taken to be
-            AMQP 1.0. Without it every connection is looked at.
+        port: see `Capture`.
         redact: replace SASL responses and message bodies by zeros.
         progress: told how far the reading is.
 
@@ -76,104 +211,118 @@ def import_capture(
         CaptureError: no capture was good. Of several, those that are not are told in
             `report.failures`.
     """
-    found, report = _imported(paths, port, redact, progress, by_tables=False)
-    rows = [row for batches in found.values() for batch in batches for row in batch]
-    return ImportResult(rows=rows, report=report)
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    report = ImportReport()
+    flow = _flow(files, report, port=port, redact=redact, progress=progress)
+    return ImportResult(rows=[row for _, table in flow for row in from_table(table)], report=report)
 
 
-def import_tables(
-    paths: str | Path | Iterable[str | Path],
+def import_files(
+    paths: Iterable[str | Path],
+    target: Path,
     *,
     port: int | None = None,
     redact: bool = False,
+    strict: bool = False,
     progress: Progress | None = None,
-) -> tuple[dict[str, list[Any]], ImportReport]:
-    """The same rows as Arrow tables, in a fraction of the time and memory; arguments as there.
+    fetch: Callable[[str], AbstractContextManager[Path]] | None = None,
+) -> ImportReport:
+    """Imports captures into a trace on disk; what is written appears whole or not at all.
 
-    Returns:
-        By run, in the order given, the tables of its rows; and what was found.
+    Args:
+        paths: capture files; see `import_capture`.
+        target: a folder that exists gets a Parquet file for each capture, and what is there
+            already is not read again. Any other name is that of one Parquet file for all.
+        port: see `Capture`.
+        redact: replace SASL responses and message bodies by zeros.
+        strict: write nothing unless every capture is good; `report.failures` tells then.
+        progress: told how far the reading is.
+        fetch: gives one of the paths as a local file for a while; default: it is one.
 
     Raises:
-        CaptureError: as there.
+        CaptureError: no capture was good; nothing was written.
+        TraceFileError: the target cannot be written.
     """
-    return _imported(paths, port, redact, progress, by_tables=True)
+    report, folder = ImportReport(), target if target.is_dir() else None
+
+    def there(run: str) -> bool:
+        return folder is not None and (folder / part_name(run)).exists()
+
+    flow = _flow(
+        list(paths), report, port=port, redact=redact, progress=progress, fetch=fetch, there=there
+    )
+    if strict:
+        flow = _all_good(flow, report)
+    with suppress(_NotAllGoodError):
+        if folder is None:
+            write_tables(target, (table for _, table in flow))
+        elif strict:
+            aside = tempfile.TemporaryDirectory(".part", f".{target.name}.", target.parent)
+            with aside as name:
+                _into_folder(flow, Path(name))
+                for part in sorted(Path(name).iterdir()):
+                    part.replace(folder / part.name)
+        else:
+            _into_folder(flow, folder)
+    return report
 
 
-def _imported(
-    paths: str | Path | Iterable[str | Path],
+_Flow = Iterator[tuple[Capture, Any]]
+
+
+class _NotAllGoodError(Exception):
+    """Takes back what was written, because a capture is not good and all must be."""
+
+
+def _all_good(flow: _Flow, report: ImportReport) -> _Flow:
+    yield from flow
+    if report.failures:
+        raise _NotAllGoodError
+
+
+def _into_folder(flow: _Flow, folder: Path) -> None:
+    for capture, tables in groupby(flow, key=itemgetter(0)):
+        write_tables(folder / part_name(capture.run), (table for _, table in tables))
+
+
+def _flow(
+    paths: list[str | Path],
+    report: ImportReport,
+    *,
     port: int | None,
     redact: bool,
     progress: Progress | None,
-    *,
-    by_tables: bool,
-) -> tuple[dict[str, list[Any]], ImportReport]:
-    """Of each good capture, by its run, the rows in batches or in tables."""
-    files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    good: dict[str, list[Any]] = {}
-    report = ImportReport()
-    sizes = [_size(path) for path in files]
+    fetch: Callable[[str], AbstractContextManager[Path]] | None = None,
+    there: Callable[[str], bool] = lambda run: False,
+) -> _Flow:
+    """The tables of one capture after the other; what is not good has a line in the report."""
+    sizes = [_size(Path(path)) for path in paths]
+    seen: set[str] = set()
     done, total = 0, sum(sizes)
-    for path, size in zip(files, sizes, strict=True):
+    for path, size in zip(paths, sizes, strict=True):
+
+        def tell(octets: int, done: int = done, size: int = size) -> None:
+            if progress is not None:
+                progress(done + min(size, octets), total)
+
         try:
-            run = run_name(path)
-            if run in good:
-                raise CaptureError(f"{path.name}: the same capture was given twice")
-            if _is_proton_log(path):
-                rows, capture_report = _read_text(path, run, redact)
-                found: list[Any] = [to_table(rows) if by_tables else rows]
-            else:
-                capture = Capture(path, run, port, redact)
-                read = capture.tables if by_tables else capture.batches
-                found = list(read(progress, done, total))
-                capture_report = capture.report
+            with fetch(str(path)) if fetch else nullcontext(Path(path)) as file:
+                capture = Capture(file, port=port, redact=redact)
+                if capture.run in seen:
+                    raise CaptureError(f"{capture.path.name}: the same capture was given twice")
+                if there(capture.run):
+                    report.kept += 1
+                else:
+                    for table in capture.tables(tell):
+                        yield capture, table
+                    report.captures.append(capture.report)
+                seen.add(capture.run)
         except CaptureError as error:
-            report.failures.append(str(error))
-        else:
-            good[run] = found
-            report.captures.append(capture_report)
+            report.failures += str(error).splitlines()
         done += size
-    if progress is not None:
-        progress(total, total)
-    if not report.captures:
+        tell(size)
+    if not report.captures and not report.kept:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
-    return good, report
-
-
-def read_capture(
-    path: Path, run: str, *, port: int | None = None, redact: bool = False
-) -> Iterator[list[Row]]:
-    """The rows of one capture as `import_capture` gives them, a batch at a time in memory.
-
-    Args:
-        path: the capture.
-        run: name of its run; see `run_name`.
-        port: the broker's TCP port, if it is not found by itself.
-        redact: replace SASL responses and message bodies by zeros.
-
-    Raises:
-        CaptureError: the capture is not good; nothing was yielded then.
-    """
-    if _is_proton_log(path):
-        rows, _ = _read_text(path, run, redact)
-        for start in range(0, len(rows), _BATCH_ROWS):
-            yield rows[start : start + _BATCH_ROWS]
-    else:
-        yield from Capture(path, run, port, redact).batches(None, 0, 0)
-
-
-def read_tables(
-    path: Path, run: str, *, port: int | None = None, redact: bool = False
-) -> Iterator[Any]:
-    """The rows that `read_capture` gives, as Arrow tables and much sooner; arguments as there.
-
-    Raises:
-        CaptureError: the capture is not good; nothing was yielded then but perhaps empty tables.
-    """
-    if _is_proton_log(path):
-        for rows in read_capture(path, run, port=port, redact=redact):
-            yield to_table(rows)
-    else:
-        yield from Capture(path, run, port, redact).tables(None, 0, 0)
 
 
 def _size(path: Path) -> int:
@@ -183,129 +332,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-def run_name(path: Path) -> str:
-    """Stem and content hash: the same capture has the same name wherever it lies."""
-    try:
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise CaptureError(f"{path.name}: {error.strerror or error}") from None
-    stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
-    return f"{stem}-{digest[:_HASH_DIGITS]}"
-
-
-def _is_proton_log(path: Path) -> bool:
-    with path.open("rb") as stream:
-        head = stream.read(_SNIFFED)
-    return b"\0" not in head[:4] and is_proton_log(head)
-
-
-def _read_text(path: Path, run: str, redact: bool) -> tuple[list[Row], CaptureReport]:
-    report = CaptureReport(file=path.name, run=run, redacted=redact)
-    with path.open(encoding="utf-8", errors="surrogateescape") as stream:
-        rows = read_proton_log(stream, report)
-    if not rows:
-        raise CaptureError(f"{path.name}: a log of Proton without one whole frame")
-    return rows, report
-
-
-class Capture:
-    """The import of one file."""
-
-    def __init__(self, path: Path, run: str, port: int | None, redact: bool) -> None:
-        self.path = path
-        self.port = port
-        self._port_octets = (port or 0).to_bytes(2, "big")
-        self.report = CaptureReport(file=path.name, run=run, redacted=redact)
-        self.maker = RowMaker(run, redact=redact)
-        self._reassembler = Reassembler()
-        self._conversations: list[AmqpConversation] = []
-        self._packets = 0
-
-    def batches(self, progress: Progress | None, done: int, total: int) -> Iterator[list[Row]]:
-        """Its rows, so many at a time; the report is whole behind the last."""
-        with self.path.open("rb", buffering=1 << 20) as stream:
-            reader = CaptureReader(stream, self.path.name)
-            for packet in reader:
-                self._packet(packet)
-                if len(self.maker.rows) >= _BATCH_ROWS:
-                    yield self.maker.take()
-                if progress is not None and self._packets % _PROGRESS_PACKETS == 0:
-                    progress(min(total, done + stream.tell()), total)
-        self._end(reader)
-        yield self.maker.take()
-
-    def tables(self, progress: Progress | None, done: int, total: int) -> Iterator[Any]:
-        """The same rows as tables."""
-        return map(to_table, self.batches(progress, done, total))
-
-    def _packet(self, packet: Packet) -> None:
-        """Takes in one packet."""
-        if not self._packets:
-            self.maker.begin(packet.t_us)
-        self._packets += 1
-        segment = segment_of(packet)
-        report = self.report
-        if segment is None:
-            report.other_packets += 1
-        elif isinstance(segment, str):
-            report.skipped[segment] = report.skipped.get(segment, 0) + 1
-        elif self.port is None or self._wanted(segment.source, segment.destination):
-            pieces = self._reassembler.feed(segment, packet.t_us, packet.number)
-            if pieces:
-                self._take(pieces)
-
-    def _end(self, reader: CaptureReader) -> None:
-        """The capture is over: what is left, and the report."""
-        report = self.report
-        report.packets = self._packets
-        self._take(self._reassembler.finish())
-        report.problems.extend(reader.problems)
-        for conversation in self._conversations:
-            conversation.finish()
-        self._summarise()
-
-    def _wanted(self, source: bytes, destination: bytes) -> bool:
-        return source[-2:] == self._port_octets or destination[-2:] == self._port_octets
-
-    def _take(self, pieces: Sequence[Piece]) -> None:
-        conversations = self._conversations
-        for piece in pieces:
-            number = piece.direction.conversation.number
-            while len(conversations) < number:
-                found = self._reassembler.conversations[len(conversations)]
-                conversations.append(AmqpConversation(found, self.maker, self.port))
-            conversations[number - 1].take(piece)
-
-    def _summarise(self) -> None:
-        report = self.report
-        while len(self._conversations) < len(self._reassembler.conversations):
-            found = self._reassembler.conversations[len(self._conversations)]
-            self._conversations.append(AmqpConversation(found, self.maker, self.port))
-        report.connections = [each.report() for each in self._conversations]
-        if not report.imported or not report.frames:
-            raise CaptureError(f"{self.path.name}: no AMQP 1.0 in it: {self._contents()}")
-
-    def _contents(self) -> str:
-        """What the capture holds instead, in one line."""
-        report = self.report
-        if not report.packets:
-            return "no packets" + (f" ({report.problems[0]})" if report.problems else "")
-        kinds: dict[str, int] = {}
-        for connection in report.connections:
-            kinds[connection.protocol] = kinds.get(connection.protocol, 0) + 1
-        if not kinds:
-            where = f" with port {self.port}" if self.port is not None else ""
-            skipped = "".join(f", {n} not used: {why}" for why, n in report.skipped.items())
-            return f"{report.packets} packets, no TCP connection{where}{skipped}"
-        names = {
-            "tls": "TLS (encrypted; capture before encryption, or on the broker's plain port)",
-            "amqp-0-9-1": "AMQP 0-9-1",
-            "amqp-0-10": "AMQP 0-10",
-            "empty": "no payload",
-            "other": "another protocol",
-            AMQP_1_0: "AMQP 1.0 without one whole frame",
-        }
-        parts = [f"{count} of {names.get(kind, kind)}" for kind, count in sorted(kinds.items())]
-        many = sum(kinds.values())
-        return f"{many} TCP connection{'s' if many != 1 else ''}: {', '.join(parts)}"
+def part_name(run: str) -> str:
+    """The file of a run in a trace: Spark reads no name with a colon, and takes others apart."""
+    return f"{_ODD.sub('_', run)}.parquet"

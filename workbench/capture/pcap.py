@@ -14,14 +14,14 @@ Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 from __future__ import annotations
 
+import gzip
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from workbench.capture.ahead import Ahead
-
-__all__ = ["CaptureError", "CaptureReader", "Likeness", "Packet"]
+__all__ = ["CaptureError", "CaptureReader", "Packet"]
 
 MAX_BLOCK = 16 * 1024 * 1024
 """Largest block believed, in octets: 64 times the largest snapshot length of tcpdump."""
@@ -37,6 +37,7 @@ _BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
 _OPTION_END, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 9, 14
 _MICROSECONDS = 1_000_000
+_STEP_OCTETS = 1 << 20
 
 
 class CaptureError(ValueError):
@@ -61,24 +62,6 @@ class Packet(NamedTuple):
     missing: int
 
 
-class Likeness(NamedTuple):
-    """What packets have in common that can be read many at a time.
-
-    Attributes:
-        blocks: they are blocks of pcapng, else records of pcap.
-        order: byte order, as `struct` writes it.
-        linktype: LINKTYPE_* of their interface.
-        divisor: units of their clock in a microsecond.
-        offset_us: what is added to it, microseconds.
-    """
-
-    blocks: bool
-    order: str
-    linktype: int
-    divisor: int
-    offset_us: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Interface:
     linktype: int
@@ -91,7 +74,7 @@ class CaptureReader:
     """Reads one capture; iterate over it once.
 
     Args:
-        stream: a binary stream at its start; gzip is recognised.
+        stream: a binary stream at its start that can seek; gzip is recognised.
         name: how messages call the file.
 
     Attributes:
@@ -108,10 +91,8 @@ class CaptureReader:
         self._offset = 0
         self._last_us = 0
         self._untimed = 0
-        self._order = "<"
         self._interfaces: list[_Interface] = []
-        self._pcap_likeness: Likeness | None = None
-        self._stream = Ahead(stream)
+        self._stream = _Octets(stream)
         magic = self._read(4)
         if not magic:
             raise CaptureError(f"{name}: the file is empty")
@@ -128,55 +109,6 @@ class CaptureReader:
 
     def __iter__(self) -> Iterator[Packet]:
         return self._packets
-
-    @property
-    def number(self) -> int:
-        """Number of the last packet that was read."""
-        return self._number
-
-    def ahead(self, size: int) -> bytes:
-        """Octets that come next in the file, at most so many; nothing is read by it.
-
-        Between two packets of the iteration they begin with a block or record.
-        """
-        return self._stream.look(size)
-
-    def likeness(self) -> Likeness | None:
-        """What the next packets have in common if they are read many at a time.
-
-        None if they cannot be: interfaces that are not all of one kind, or a clock whose unit is
-        no part of a microsecond.
-        """
-        if self._pcap_likeness is not None or not self._interfaces:
-            return self._pcap_likeness
-        first = self._interfaces[0]
-        divisor, rest = divmod(first.ticks_per_second, _MICROSECONDS)
-        alike = all(
-            (each.linktype, each.ticks_per_second, each.offset_us)
-            == (first.linktype, first.ticks_per_second, first.offset_us)
-            for each in self._interfaces
-        )
-        if rest or not alike:
-            return None
-        return Likeness(True, self._order, first.linktype, divisor, first.offset_us)
-
-    @property
-    def interfaces(self) -> int:
-        """How many interfaces are described so far."""
-        return len(self._interfaces)
-
-    def passed(self, octets: int, packets: int, last_us: int) -> None:
-        """So much of what was ahead has been read by other means.
-
-        Args:
-            octets: whole blocks or records.
-            packets: in them.
-            last_us: time of the last of them, microseconds since the epoch.
-        """
-        self._stream.read(octets)
-        self._offset += octets
-        self._number += packets
-        self._last_us = last_us
 
     def _read(self, size: int) -> bytes:
         """Up to ``size`` octets; fewer only at the end of the file."""
@@ -202,7 +134,6 @@ class CaptureReader:
         if len(rest) < 20:
             raise CaptureError(f"{self.name}: not a capture: the pcap header is cut short")
         linktype = struct.unpack(order + "I", rest[16:])[0] & 0xFFFF
-        self._pcap_likeness = Likeness(False, order, linktype, divisor, 0)
         return self._pcap(order, divisor, linktype)
 
     def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet]:
@@ -244,7 +175,7 @@ class CaptureReader:
         return self._pcapng(order, struct.unpack(order + "I", head[:4])[0])
 
     def _pcapng(self, order: str, section_size: int) -> Iterator[Packet]:
-        self._order, self._interfaces = order, []
+        self._interfaces = []
         if not self._skip(section_size - 12, 0, section_size):
             return
         head_of = struct.Struct(order + "II").unpack
@@ -262,7 +193,7 @@ class CaptureReader:
                 if found is None:
                     self.problems.append(f"{self.name}: bad section header at offset {at}")
                     break
-                order = self._order = found
+                order = found
                 head_of = struct.Struct(order + "II").unpack
                 enhanced = struct.Struct(order + "IIIII").unpack_from
                 self._interfaces = []
@@ -372,3 +303,49 @@ def _interface(order: str, body: bytes) -> _Interface:
     return _Interface(
         linktype=linktype, snaplen=snaplen, ticks_per_second=ticks, offset_us=offset_us
     )
+
+
+class _Octets:
+    """Octets of a file, gzip undone.
+
+    Args:
+        stream: a binary stream at its start.
+
+    Attributes:
+        problem: what is wrong with the compressed data; it ends there then.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.problem = ""
+        self._more: Callable[[int], bytes] = stream.read
+        self._held = b""
+        self._at = 0
+        packed = stream.read(2) == b"\x1f\x8b"
+        stream.seek(0)
+        if packed:
+            # Little at a time, so that damage takes no more with it than that little.
+            self._more = gzip.GzipFile(fileobj=stream).read1
+
+    def read(self, size: int) -> bytes:
+        """The next octets; fewer than `size` only at the end."""
+        if len(self._held) - self._at < size:
+            self._fetch(size)
+        data = self._held[self._at : self._at + size]
+        self._at += len(data)
+        return data
+
+    def _fetch(self, size: int) -> None:
+        parts = [self._held[self._at :]]
+        have = len(parts[0])
+        self._at = 0
+        while have < size:
+            try:
+                data = self._more(max(_STEP_OCTETS, size - have))
+            except (EOFError, OSError, zlib.error) as error:
+                self.problem = self.problem or str(error)
+                break
+            if not data:
+                break
+            parts.append(data)
+            have += len(data)
+        self._held = b"".join(parts)

@@ -8,25 +8,30 @@ A line tells the connection (an address in memory), the direction as the logging
 What the log does not carry is null: octets, sizes of frames, packet times. `t_us` counts the
 frames, so that they stay apart; the report says so. Proton cuts a line at 1,024 characters: the
 fields before the cut are kept, and the report names those lines.
+
+Values are read back as `flatten.plain` makes them: octets as `{"binary": hex}`, composites with
+their `type`, described values with `descriptor` and `value`. Proton tells unsigned from signed
+numbers (hexadecimal against decimal) and symbols from strings, but not their widths.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.observer import ConnectionObserver
-from workbench.capture.connection import link_reports
-from workbench.capture.proton_notation import NotationError, parse_composite
+from workbench.capture.amqp10 import frame_record, link_reports
+from workbench.capture.columns import RowColumns
+from workbench.capture.decoder import DecodedFrame
 from workbench.capture.redact import SECRETS
 from workbench.capture.report import CaptureReport, ConnectionReport
+from workbench.trace.flatten import plain
 from workbench.trace.rebuild import RebuildError, performative_of
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, WIRE_VANTAGE, Row
-from workbench.trace.taps import frame_row
+from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT
 
-__all__ = ["is_proton_log", "read_proton_log"]
+__all__ = ["NotationError", "ProtonLog", "is_proton_log", "parse_composite"]
 
 _LINE = re.compile(
     r"\[(?P<pointer>[^\]\s]+)\]\s*:\s*(?:(?P<layer>AMQP|SASL|SSL|IO)\s*:FRAME:\s*)?(?P<channel>\d+)?\s*"
@@ -60,17 +65,30 @@ class _Logged:
     problems: list[str] = field(default_factory=list)
 
 
-class _Log:
-    """Makes rows of the lines of one log."""
+class ProtonLog:
+    """Makes rows of the lines of one log.
 
-    def __init__(self, report: CaptureReport) -> None:
+    Args:
+        rows: takes the rows.
+        report: of this file, to be filled in; `redacted` is taken from it.
+    """
+
+    def __init__(self, rows: RowColumns, report: CaptureReport) -> None:
         self.report = report
-        self.rows: list[Row] = []
-        self.connections: list[_Logged] = []
+        report.unit = "line"
+        self._rows = rows
+        self._connections: list[_Logged] = []
         self._by_pointer: dict[str, _Logged] = {}
 
     def line(self, number: int, text: str) -> None:
-        match = _LINE.search(text)
+        """Takes in a line; others than those of frames are passed over.
+
+        Args:
+            number: of the line, from 1.
+            text: the line.
+        """
+        self.report.packets = number
+        match = _LINE.search(text[:_MAX_LINE])
         if match is None:
             self.report.other_packets += 1
             return
@@ -98,9 +116,9 @@ class _Log:
         )
         if connection is None or again:
             connection = _Logged(
-                f"c{len(self.connections) + 1}", pointer, _logger_is_client(arrow, rest)
+                f"c{len(self._connections) + 1}", pointer, _logger_is_client(arrow, rest)
             )
-            self.connections.append(connection)
+            self._connections.append(connection)
             self._by_pointer[pointer] = connection
             if rest not in _HEADERS:
                 connection.observer.lost(True)
@@ -122,33 +140,19 @@ class _Log:
             item = _redacted(item)
         scope = connection.observer.see(item, from_client)
         connection.unknown.update(scope.unknown)
-        number = len(self.rows)
-        row = frame_row(
-            item,
-            run=self.report.run,
-            seq=number,
-            t_us=number,
-            vantage=WIRE_VANTAGE,
-            event=OBSERVED,
-            frame_id=number,
-            from_peer=peer,
-            connection=connection.name,
-            scope=scope,
-            ledger_source=OBSERVED,
-        )
-        row.item = None
-        row.frame_bytes = None
-        row.body_bytes = body
+        frame = DecodedFrame(0, None, item, None, body)
+        number = self._rows.count
+        self._rows.frame(frame_record(frame, scope, peer), AMQP_1_0, number, peer, connection.name)
         connection.frames[peer] += 1
-        self.rows.append(row)
 
     def finish(self) -> None:
-        for connection in self.connections:
+        """The log is over."""
+        for connection in self._connections:
             found = ConnectionReport(
                 name=connection.name,
                 client="the logging process" if connection.logger_is_client else "its peer",
                 broker="its peer" if connection.logger_is_client else "the logging process",
-                protocol="amqp-1.0",
+                protocol=AMQP_1_0,
                 imported=sum(connection.frames.values()) > 0,
                 assumptions=[*connection.assumptions, *connection.observer.assumptions],
                 problems=connection.problems,
@@ -159,27 +163,6 @@ class _Log:
             found.unknown = ["times, sizes of frames and octets: the log does not carry them"]
             found.unknown += sorted(name.replace("_", "-") for name in connection.unknown)
             self.report.connections.append(found)
-
-
-def read_proton_log(lines: Iterable[str], report: CaptureReport) -> list[Row]:
-    """Makes rows of a frame log and fills in its report.
-
-    Args:
-        lines: the lines of the log; others than those of frames are passed over.
-        report: of this file; `run` and `redacted` are taken from it.
-    """
-    report.unit = "line"
-    log = _Log(report)
-    for number, text in enumerate(_bounded(lines), 1):
-        report.packets = number
-        log.line(number, text)
-    log.finish()
-    return log.rows
-
-
-def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield line[:_MAX_LINE]
 
 
 def _logger_is_client(arrow: str, rest: str) -> bool:
@@ -214,3 +197,178 @@ def _redacted(item: WireItem) -> WireItem:
     zeros = {name: bytes(len(value)) for name, value in present.items()
              if name in SECRETS and isinstance(value, bytes)}  # fmt: skip
     return Frame(item.channel, type(item.performative)(**(present | zeros))) if zeros else item
+
+
+# -- values in Proton's notation
+
+MAX_DEPTH = 64
+
+
+class NotationError(ValueError):
+    """This is not Proton's notation."""
+
+
+class CutShortError(NotationError):
+    """The text ends before the value does."""
+
+
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
+_WORD = re.compile(r"[^\s,=\[\]{}\"]*")
+_FIELD = re.compile(r"([a-z][a-z0-9-]*)=")
+_COMPOSITE = re.compile(r"@([a-z][a-z0-9-]*)\((\d+)\) \[")
+_ARRAY = re.compile(r"@<[^>]*>\[")
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})|\\(.)", re.DOTALL)
+_WORDS: dict[str, Any] = {"null": None, "true": True, "false": False}
+
+
+def parse_composite(text: str) -> tuple[str, dict[str, Any], int, bool]:
+    """Reads a performative.
+
+    Args:
+        text: begins with `@`.
+
+    Returns:
+        Its name, the fields that are whole (names in snake_case), where it ends in the text,
+        and whether the text was cut before that.
+
+    Raises:
+        NotationError: it is no performative.
+    """
+    match = _COMPOSITE.match(text)
+    if match is None:
+        raise NotationError("no performative")
+    reader = _Reader(text)
+    fields: dict[str, Any] = {}
+    reader.at = match.end()
+    try:
+        reader.fields(fields, 1)
+    except CutShortError:
+        return match[1], fields, len(text), True
+    return match[1], fields, reader.at, False
+
+
+class _Reader:
+    """Reads values from `text`, from `at` on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def fields(self, fields: dict[str, Any], depth: int) -> None:
+        """Named fields up to the closing bracket; those read before a cut stay in `fields`."""
+        while not self._take("]"):
+            match = _FIELD.match(self.text, self.at)
+            if match is None:
+                self._fail()
+            assert match is not None
+            self.at = match.end()
+            value = self._value(depth)
+            if self.at >= len(self.text):
+                raise CutShortError  # the value may go on behind the cut
+            fields[match[1].replace("-", "_")] = value
+            self._separator("]")
+
+    def _fail(self) -> None:
+        if self.at >= len(self.text) - 32 and "=" not in self.text[self.at :]:
+            raise CutShortError
+        raise NotationError(f"cannot be read from character {self.at} on")
+
+    def _take(self, token: str) -> bool:
+        if self.text.startswith(token, self.at):
+            self.at += len(token)
+            return True
+        return False
+
+    def _separator(self, closing: str) -> None:
+        if not self._take(", ") and not self.text.startswith(closing, self.at):
+            self._fail()
+
+    def _value(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise NotationError(f"nested more than {MAX_DEPTH} deep")
+        text, at = self.text, self.at
+        if at >= len(text):
+            raise CutShortError
+        first = text[at]
+        if first == '"':
+            return self._quoted().decode("utf-8", "replace")
+        if first == "b" and text.startswith('b"', at):
+            self.at += 1
+            return {"binary": self._quoted().hex()}
+        if first == ":":
+            self.at += 1
+            quoted = text.startswith('"', self.at)
+            return self._quoted().decode("latin-1") if quoted else self._word()
+        if first == "@":
+            return self._described(depth)
+        if first == "[":
+            self.at += 1
+            return self._list(depth)
+        if first == "{":
+            self.at += 1
+            return self._map(depth)
+        match = _NUMBER.match(text, at)
+        if match is not None:
+            self.at = match.end()
+            return _number(match[0])
+        word = self._word()
+        return _WORDS.get(word, word)
+
+    def _word(self) -> str:
+        match = _WORD.match(self.text, self.at)
+        assert match is not None
+        self.at = match.end()
+        return match[0]
+
+    def _quoted(self) -> bytes:
+        start = self.at + 1
+        end = self.text.find('"', start)
+        if end < 0:
+            raise CutShortError
+        self.at = end + 1
+        octets = self.text[start:end].encode("utf-8", "surrogateescape")
+        return _ESCAPE.sub(lambda m: bytes.fromhex(m[1].decode()) if m[1] else m[2], octets)
+
+    def _described(self, depth: int) -> Any:
+        match = _COMPOSITE.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+            fields: dict[str, Any] = {"type": match[1]}
+            self.fields(fields, depth + 1)
+            return fields
+        match = _ARRAY.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+            return self._list(depth)
+        self.at += 1
+        descriptor = self._value(depth + 1)
+        if not self._take(" "):
+            raise CutShortError
+        return {"descriptor": descriptor, "value": self._value(depth + 1)}
+
+    def _list(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while not self._take("]"):
+            items.append(self._value(depth + 1))
+            self._separator("]")
+        return items
+
+    def _map(self, depth: int) -> Any:
+        pairs: list[tuple[Any, Any]] = []
+        while not self._take("}"):
+            key = self._value(depth + 1)
+            if not self._take("="):
+                raise CutShortError
+            pairs.append((key, self._value(depth + 1)))
+            self._separator("}")
+        if all(isinstance(key, str) for key, _ in pairs) and len(dict(pairs)) == len(pairs):
+            return dict(pairs)
+        return {"map": [[key, value] for key, value in pairs]}
+
+
+def _number(text: str) -> Any:
+    if text.startswith("0x"):
+        return int(text, 16)
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return plain(float(text))

@@ -9,10 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport", "LinkReport"]
+__all__ = [
+    "CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport", "LinkReport",
+    "protocol_name",
+]  # fmt: skip
 
 MAX_LINES = 50
 """Problems listed per connection and file; the rest is counted."""
+
+MAX_ENDS = 3
+"""Connections named in the one line about those that were not imported."""
+
+_NAMES = {
+    "amqp-1.0": "AMQP 1.0",
+    "amqp-0-9-1": "AMQP 0-9-1",
+    "amqp-0-10": "AMQP 0-10",
+    "tls": "TLS (encrypted; capture before encryption, or on the broker's plain port)",
+    "empty": "no payload",
+    "other": "another protocol",
+}
+
+
+def protocol_name(protocol: str) -> str:
+    """What a connection speaks, for a person."""
+    return _NAMES.get(protocol, protocol)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +125,7 @@ class ConnectionReport:
         state = "" if self.imported else ", not imported"
         ends = f"{self.client} -> {self.broker}"
         yield f"{self.name}  {ends}  {self.protocol}{state}, {seconds:.3f} s"
-        if self.imported or self.from_client.gaps or self.from_broker.gaps:
+        if self.protocol != "empty":
             yield f"    from client: {self.from_client.line()}"
             yield f"    from broker: {self.from_broker.line()}"
         for link in self.links:
@@ -130,6 +150,7 @@ class CaptureReport:
         other_packets: packets that carry no TCP.
         skipped: packets that could not be used, by reason.
         problems: damage of the files themselves.
+        rows: rows made of it.
         redacted: secrets and message bodies were replaced.
     """
 
@@ -140,6 +161,7 @@ class CaptureReport:
     other_packets: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    rows: int = 0
     redacted: bool = False
     connections: list[ConnectionReport] = field(default_factory=list)
 
@@ -153,10 +175,28 @@ class CaptureReport:
         """The connections whose frames are in the trace."""
         return [connection for connection in self.connections if connection.imported]
 
+    @property
+    def others(self) -> str:
+        """The connections that are not in the trace, in one line; empty if all with octets are."""
+        left = [one for one in self.connections if not one.imported and one.protocol != "empty"]
+        if not left:
+            return ""
+        kinds: dict[str, list[str]] = {}
+        for one in left:
+            ends = kinds.setdefault(protocol_name(one.protocol), [])
+            ends.append(f"{one.name} {one.client} -> {one.broker}")
+        told = [
+            f"{name}: {', '.join(ends[:MAX_ENDS])}"
+            + (f" and {len(ends) - MAX_ENDS} more" if len(ends) > MAX_ENDS else "")
+            for name, ends in sorted(kinds.items())
+        ]
+        return f"{self.file}: {_count(len(left), 'connection')} not imported; {'; '.join(told)}"
+
     def lines(self) -> Iterator[str]:
         """The capture's part of the report."""
+        names = sorted({protocol_name(connection.protocol) for connection in self.imported})
         yield f"{self.file}: {_count(self.packets, self.unit)}, " + (
-            f"{_count(self.frames, 'frame')} of AMQP 1.0 on "
+            f"{_count(self.frames, 'frame')} of {' and '.join(names)} on "
             f"{_count(len(self.imported), 'connection')} of {len(self.connections)}"
         )
         if self.redacted:
@@ -180,16 +220,23 @@ class ImportReport:
 
     Attributes:
         captures: one report per capture imported, in the order given.
+        kept: captures that are in the trace already.
         failures: one line per capture that could not be used.
     """
 
     captures: list[CaptureReport] = field(default_factory=list)
+    kept: int = 0
     failures: list[str] = field(default_factory=list)
 
     @property
     def frames(self) -> int:
         """Frames imported in all."""
         return sum(capture.frames for capture in self.captures)
+
+    @property
+    def rows(self) -> int:
+        """Rows made in all."""
+        return sum(capture.rows for capture in self.captures)
 
     @property
     def connections(self) -> list[ConnectionReport]:

@@ -1,9 +1,9 @@
-"""One direction of a connection: from octets, with gaps, to frames.
+"""One direction of an AMQP 1.0 connection: from octets, with gaps, to frames.
 
 The rules of this file:
 
-* What stands first decides: a protocol header, a TLS record, another protocol. A direction that
-  was caught in the middle is searched for frames.
+* What stands first decides: a protocol header, or another protocol. A direction that was caught in
+  the middle is searched for frames.
 * A place is believed to be a frame boundary when `SYNC_FRAMES` frames in a row can be decoded
   from there; one is enough where the connection is known to be AMQP 1.0.
 * A frame that cannot be decoded is told with its offset and passed over by its size if a frame
@@ -13,26 +13,16 @@ The rules of this file:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from workbench.amqp10.errors import DecodeError
-from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, WireItem, decode_checked
+from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, decode_checked
 from workbench.amqp10.performatives import Transfer, decode_performative
-from workbench.capture.boundary import (
-    AMQP_1_0,
-    FRAME_START,
-    FRAME_START_SIZE,
-    HEARTBEAT,
-    OTHER,
-    SEARCH_FRAME,
-    bad_header,
-    chain,
-    kind_of,
-    may_begin,
-)
+from workbench.capture.decoder import OTHER, DecodedFrame, Found, Unreadable, protocol_of
+from workbench.trace.schema import AMQP_1_0
 
-__all__ = ["MAX_FRAME", "SYNC_FRAMES", "Cut", "Found", "FrameCutter", "Trouble"]
+__all__ = ["MAX_FRAME", "SYNC_FRAMES", "FrameSplitter"]
 
 SYNC_FRAMES = 3
 """Frames in a row that make octets of unknown origin AMQP 1.0."""
@@ -43,51 +33,25 @@ MAX_FRAME = 16 * 1024 * 1024
 MUCH = 64 * 1024
 """Octets in hand from which on a boundary is not searched anew with every packet."""
 
+_SEARCH_FRAME = 1024 * 1024
+"""Largest frame believed while no boundary is known."""
+
+# A frame that begins with a performative: SIZE, DOFF 2, TYPE 0 or 1, channel, and the descriptor
+# as small ulong, ulong or symbol. Frames with an extended header are rare enough to be missed
+# when looking for a boundary; they are read like any other once one is found.
+_FRAME_START = re.compile(
+    rb"(?s)....\x02[\x00\x01]..\x00"
+    rb"(?:\x53[\x10-\x18\x40-\x44]|\x80\x00{7}[\x10-\x18\x40-\x44]|\xa3.amqp:)"
+)
+_FRAME_START_SIZE = 18
+_HEARTBEAT = re.compile(rb"(?s)\x00\x00\x00\x08\x02\x00..\Z")
+
 _START, _FRAMES, _SEARCH, _FOREIGN = range(4)
 
 
-class Cut(NamedTuple):
-    """One frame or protocol header.
-
-    Attributes:
-        offset: of its first octet in the stream.
-        raw: its octets; None if the capture does not have all of its payload.
-        item: what they say; without payload if `raw` is None.
-        size: octets of the whole frame.
-        body_bytes: octets of its payload.
-    """
-
-    offset: int
-    raw: bytes | None
-    item: WireItem
-    size: int
-    body_bytes: int
-
-
-class Trouble(NamedTuple):
-    """Octets that gave no frame.
-
-    Attributes:
-        offset: where in the stream.
-        octets: how many.
-        text: what is wrong, for a person.
-        lost: they are not in the capture (else they are there and cannot be read).
-        detail: more, which may quote the octets.
-    """
-
-    offset: int
-    octets: int
-    text: str
-    lost: bool
-    detail: str = ""
-
-
-Found = Cut | Trouble
-
-
 @dataclass(slots=True, eq=False)
-class FrameCutter:
-    """Cuts one direction into frames.
+class FrameSplitter:
+    """Splits the octets of one direction into frames.
 
     Args:
         from_start: the first octet fed is the first of the connection's direction.
@@ -101,7 +65,6 @@ class FrameCutter:
         became: what follows a protocol header that changes to TLS.
         late: the last boundary was found behind octets that looked like one and were none, so its
             frames may be later than they should.
-        guess: what the first octets of a direction look like that was caught in the middle.
     """
 
     from_start: bool
@@ -111,7 +74,6 @@ class FrameCutter:
     skipped: int = 0
     synced_by: int = 0
     became: str | None = None
-    guess: str | None = None
     late: bool = False
     offset: int = 0
     _state: int = field(init=False)
@@ -124,11 +86,6 @@ class FrameCutter:
 
     def __post_init__(self) -> None:
         self._state = _START if self.from_start else _SEARCH
-
-    @property
-    def is_between_frames(self) -> bool:
-        """All octets fed are read, and the next one begins a frame."""
-        return self._state == _FRAMES and not (self._have or self._skip or self.late)
 
     def feed(self, data: bytes) -> list[Found]:
         """Takes the next octets and gives what they complete."""
@@ -194,7 +151,7 @@ class FrameCutter:
             self._work(found, final=True)
         if self._skip:
             text = f"the stream ends {self._skip} octets before the end of a frame"
-            found.append(Trouble(self.offset, 0, text, True))
+            found.append(Unreadable(self.offset, 0, text, True))
         return found
 
     # -- what to do with the octets in hand
@@ -221,7 +178,7 @@ class FrameCutter:
                 return
 
     def _start(self, *, final: bool) -> None:
-        kind = kind_of(self._data)
+        kind = protocol_of(self._data)
         if kind is None:
             self._keep(0, 8)
             if final:
@@ -242,11 +199,6 @@ class FrameCutter:
         self._data, self._have = b"", 0
         self._parts.clear()
 
-    def stop(self, kind: str) -> None:
-        """The other direction has shown what this connection speaks: not AMQP 1.0."""
-        self._data = b""
-        self._foreign(kind)
-
     def _frames(self, found: list[Found], *, final: bool) -> None:
         data, at, base = self._data, 0, self.offset
         have = len(data)
@@ -258,7 +210,7 @@ class FrameCutter:
                 if data[at : at + 4] == MAGIC:
                     raw = data[at : at + 8]
                     header = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
-                    found.append(Cut(base + at, raw, header, 8, 0))
+                    found.append(DecodedFrame(base + at, raw, header, 8, 0))
                     at += 8
                     if header.protocol_id == 2:
                         # What follows is a TLS handshake, or the peer's refusal of it.
@@ -267,7 +219,7 @@ class FrameCutter:
                         self._data = b"".join(self._parts)
                         return
                     continue
-                self._lose_boundary(found, at, bad_header(data[at : at + 8], limit))
+                self._lose_boundary(found, at, _bad_header(data[at : at + 8], limit))
                 return
             end = at + size
             if end > have:
@@ -279,12 +231,12 @@ class FrameCutter:
                 )
             except DecodeError as error:
                 text = f"a frame of {size} octets cannot be decoded"
-                if not may_begin(data[end : end + 8], limit):
+                if not _may_begin(data[end : end + 8], limit):
                     self._lose_boundary(found, at, text, error.reason)
                     return
-                found.append(Trouble(base + at, size, text, False, error.reason))
+                found.append(Unreadable(base + at, size, text, False, error.reason))
             else:
-                found.append(Cut(base + at, raw, item, size, len(item.payload)))
+                found.append(DecodedFrame(base + at, raw, item, size, len(item.payload)))
             at = end
         left = have - at
         if not left:
@@ -296,13 +248,13 @@ class FrameCutter:
             want = int.from_bytes(data[at : at + 4], "big") if left >= 4 else 0
             text = f"the stream ends in the middle of a frame: {left} of "
             text += f"{want} octets are there" if want else "its first 8 octets are there"
-            found.append(Trouble(base + at, left, text, True))
+            found.append(Unreadable(base + at, left, text, True))
         need = int.from_bytes(data[at : at + 4], "big") if left >= 8 else 8
         self._keep(at, need)
 
     def _lose_boundary(self, found: list[Found], at: int, text: str, detail: str = "") -> None:
         """No frame here: the next boundary is searched one octet further on."""
-        found.append(Trouble(self.offset + at, 0, text, False, detail))
+        found.append(Unreadable(self.offset + at, 0, text, False, detail))
         self._keep(at + 1, 8)
         self._data = b"".join(self._parts)
         self._state = _SEARCH
@@ -313,7 +265,7 @@ class FrameCutter:
         self._keep(len(data), 8)
         if self._state != _FRAMES or len(data) < 8:
             if data and self._state != _SEARCH:
-                found.append(Trouble(offset, len(data), "a frame was cut by a gap", False))
+                found.append(Unreadable(offset, len(data), "a frame was cut by a gap", False))
             elif self._state == _SEARCH:
                 self.skipped += len(data)
             return left
@@ -322,7 +274,7 @@ class FrameCutter:
         cut = _without_payload(data, offset, size)
         if cut is None:
             text = f"frame of {size} octets: {missing} of them are not in the capture"
-            found.append(Trouble(offset, len(data), text, True))
+            found.append(Unreadable(offset, len(data), text, True))
         else:
             found.append(cut)
         # The frame's end is known, so the boundary behind it is not lost.
@@ -331,23 +283,21 @@ class FrameCutter:
         self._skip = missing - inside
         return left - inside
 
-    def _lost(self, offset: int, octets: int) -> Trouble:
-        return Trouble(offset, octets, f"{octets} octets are not in the capture", True)
+    def _lost(self, offset: int, octets: int) -> Unreadable:
+        return Unreadable(offset, octets, f"{octets} octets are not in the capture", True)
 
     # -- looking for a frame boundary
 
     def _search(self, found: list[Found], *, final: bool) -> None:
         data = self._data
-        if not self._began and kind_of(data) == AMQP_1_0 and not self.offset:
+        if not self._began and protocol_of(data) == AMQP_1_0 and not self.offset:
             self._state = _START
             return
-        if self.guess is None:
-            self.guess = kind_of(data)
         waiting: int | None = None
-        for match in FRAME_START.finditer(data):
+        for match in _FRAME_START.finditer(data):
             start = match.start()
             need = 1 if self.trusted and waiting is None else SYNC_FRAMES
-            frames, end = chain(data, start, need)
+            frames, end = _chain(data, start, need)
             if frames >= need or (final and end == len(data) and frames >= min(need, 2)):
                 self.late = waiting is not None
                 self._synced(found, start, frames)
@@ -358,11 +308,11 @@ class FrameCutter:
             self.skipped += len(data)
             if self._began or self.trusted:
                 text = "no further frame boundary was found"
-                found.append(Trouble(self.offset, len(data), text, False))
+                found.append(Unreadable(self.offset, len(data), text, False))
             self._keep(len(data), 8)
             return
-        if waiting is None or len(data) - waiting > SEARCH_FRAME:
-            waiting = max(0, len(data) - FRAME_START_SIZE)
+        if waiting is None or len(data) - waiting > _SEARCH_FRAME:
+            waiting = max(0, len(data) - _FRAME_START_SIZE)
         self.skipped += waiting
         # With much in hand the next look is when the frame that may begin here is whole, so that
         # the work stays in proportion.
@@ -370,11 +320,11 @@ class FrameCutter:
         self._keep(waiting, int.from_bytes(data[waiting : waiting + 4], "big") if much else 0)
 
     def _synced(self, found: list[Found], start: int, frames: int) -> None:
-        while start >= 8 and HEARTBEAT.match(self._data[start - 8 : start]):
+        while start >= 8 and _HEARTBEAT.match(self._data[start - 8 : start]):
             start -= 8
         if self._began and start:
             text = f"{start} octets passed over up to the next frame boundary"
-            found.append(Trouble(self.offset, start, text, False))
+            found.append(Unreadable(self.offset, start, text, False))
         self.skipped += start
         if self.kind is None:
             self.synced_by = frames
@@ -383,7 +333,7 @@ class FrameCutter:
         self._data = b"".join(self._parts)
 
 
-def _without_payload(data: bytes, offset: int, size: int) -> Cut | None:
+def _without_payload(data: bytes, offset: int, size: int) -> DecodedFrame | None:
     """A transfer whose performative is there and whose payload is not, or not all of it."""
     body = 4 * data[4]
     if data[5] != 0 or not 8 <= body < len(data):
@@ -395,4 +345,60 @@ def _without_payload(data: bytes, offset: int, size: int) -> Cut | None:
     if type(performative) is not Transfer:
         return None
     frame = Frame(int.from_bytes(data[6:8], "big"), performative)
-    return Cut(offset, None, frame, size, size - end)
+    return DecodedFrame(offset, None, frame, size, size - end)
+
+
+def _chain(data: bytes, at: int, want: int) -> tuple[int, int]:
+    """How many whole frames stand in a row here, up to `want`; -1 if it is no boundary.
+
+    The second value is where the last of them ends.
+    """
+    frames = 0
+    while frames < want and len(data) - at >= 8:
+        size = int.from_bytes(data[at : at + 4], "big")
+        if protocol_of(data[at : at + 8]) == AMQP_1_0:
+            size = 8
+        elif not _may_begin(data[at : at + 8], _SEARCH_FRAME):
+            return -1, at
+        elif at + size > len(data):
+            return frames, at
+        elif not _is_frame(data, at, size):
+            return -1, at
+        frames += 1
+        at += size
+    if not _may_begin(data[at : at + 8], _SEARCH_FRAME):
+        return -1, at
+    return frames, at
+
+
+def _is_frame(data: bytes, at: int, size: int) -> bool:
+    """Whether a frame of this size stands here; reads it in place."""
+    body = at + 4 * data[at + 4]
+    if body >= at + size:
+        return size == 8
+    try:
+        performative, end = decode_performative(data, body, at + size)
+    except DecodeError:
+        return False
+    if data[at + 5] != performative.FRAME_TYPE:
+        return False
+    return end == at + size or type(performative) is Transfer
+
+
+def _may_begin(head: bytes, limit: int) -> bool:
+    """Whether a frame or protocol header may begin with these octets, as far as they are there."""
+    if head[:4] == MAGIC:
+        return True
+    if len(head) < 8:
+        return True
+    return 8 <= int.from_bytes(head[:4], "big") <= limit and head[4] >= 2 and head[5] <= 1
+
+
+def _bad_header(head: bytes, limit: int) -> str:
+    """Why no frame begins with these octets, for a person."""
+    size = int.from_bytes(head[:4], "big")
+    if not 8 <= size <= limit:
+        return f"no frame begins here: SIZE {size}, believed are 8 to {limit}"
+    if head[4] < 2:
+        return f"no frame begins here: DOFF {head[4]}, the least is 2"
+    return f"no frame begins here: TYPE {head[5]}, legal are 0 (AMQP) and 1 (SASL)"

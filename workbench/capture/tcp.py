@@ -2,7 +2,7 @@
 
 The rules of this file:
 
-* Octets leave in stream order, each piece with the time of the packet that made it readable.
+* Octets leave in stream order, each segment with the time of the packet that made it readable.
 * The first copy of an octet wins; repeated ones are counted and dropped.
 * A hole shows in a segment that lies behind it, or in an acknowledgement of octets not yet seen. It
   is waited for until it is proved lost: it was acknowledged and `PATIENCE` further segments of
@@ -27,7 +27,7 @@ from workbench import serial
 from workbench.capture.packet import Segment
 from workbench.trace.packet_out import ACK, FIN, RST, SYN
 
-__all__ = ["BUFFER_LIMIT", "Conversation", "Direction", "Piece", "Reassembler"]
+__all__ = ["BUFFER_LIMIT", "Conversation", "Direction", "Reassembler", "StreamSegment"]
 
 BUFFER_LIMIT = 4 * 1024 * 1024
 """Octets of a connection held because of a hole before the hole counts as lost."""
@@ -42,7 +42,7 @@ MAX_WAITING = 8192
 """Segments held per direction behind a hole, whatever their size."""
 
 
-class Piece(NamedTuple):
+class StreamSegment(NamedTuple):
     """Octets of one direction, in order.
 
     Attributes:
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
         t_us: packet time at which they could be read, microseconds since the epoch.
         data: the octets; may be empty when there is only a gap.
         gap: octets that are lost for good just before ``data``.
-        place: order among the pieces of a connection: the number of the packet that made them
+        place: order among the segments of a connection: the number of the packet that made them
             readable, and for a gap a little less than that of the packet that showed it.
     """
 
@@ -104,19 +104,6 @@ class Direction:
     patience: int = PATIENCE
     last_place: float = 0
 
-    def passed(self, octets: int, packet: int) -> None:
-        """So many octets came in order and were handed on by other means.
-
-        Args:
-            octets: how many.
-            packet: that brought the last of them, or a later one.
-        """
-        assert self.next_seq is not None
-        self.next_seq = serial.add(self.next_seq, octets)
-        self.next_offset += octets
-        self.octets += octets
-        self.last_place = packet
-
 
 @dataclass(slots=True, eq=False)
 class Conversation:
@@ -136,22 +123,12 @@ class Conversation:
     opened_by: bytes | None = None
     packets: int = 0
     reset: bool = False
-    held: list[Piece] = field(default_factory=list)
+    held: list[StreamSegment] = field(default_factory=list)
     held_octets: int = 0
     directions: tuple[Direction, Direction] = field(init=False)
 
     def __post_init__(self) -> None:
         self.directions = (Direction(self, self.ends[0]), Direction(self, self.ends[1]))
-
-    def seen(self, packets: int, t_us: int) -> None:
-        """So many packets of it were read by other means.
-
-        Args:
-            packets: how many.
-            t_us: the latest time of one of them, microseconds since the epoch.
-        """
-        self.packets += packets
-        self.last_us = max(self.last_us, t_us)
 
     @property
     def closed(self) -> bool:
@@ -184,19 +161,15 @@ class Reassembler:
         self._buffer_limit = buffer_limit
         self._current: dict[bytes, Direction] = {}
 
-    def direction(self, source: bytes, destination: bytes) -> Direction | None:
-        """The direction between two ends, of their newest connection."""
-        return self._current.get(source + destination)
-
-    def feed(self, segment: Segment, t_us: int, packet: int) -> list[Piece]:
+    def feed(self, segment: Segment, t_us: int, packet: int) -> list[StreamSegment]:
         """What can be read now that this segment has come, in stream order per direction."""
         source, destination, seq, ack, flags, payload, missing = segment
         direction = self._current.get(source + destination)
-        pieces: list[Piece] = []
+        ready: list[StreamSegment] = []
         if direction is None:
             direction = self._open(source, destination, t_us)
         elif flags & SYN and _is_new(direction, seq):
-            pieces.extend(self._flush(direction.conversation))
+            ready.extend(self._flush(direction.conversation))
             direction = self._open(source, destination, t_us)
         conversation = direction.conversation
         conversation.packets += 1
@@ -211,9 +184,9 @@ class Reassembler:
             if seq == direction.next_seq and not direction.waiting:
                 # Either this is what was acknowledged early, or the acknowledgement was wrong.
                 direction.acks.clear()
-                self._take(direction, t_us, payload, missing, packet, pieces)
+                self._take(direction, t_us, payload, missing, packet, ready)
             else:
-                self._place(direction, seq, t_us, payload, missing, packet, pieces)
+                self._place(direction, seq, t_us, payload, missing, packet, ready)
         first, second = conversation.directions
         if flags & ACK:
             other = second if direction is first else first
@@ -227,31 +200,29 @@ class Reassembler:
         if flags & RST:
             conversation.reset = True
         if first.waiting or second.waiting or conversation.held or first.acks or second.acks:
-            return self._hold(conversation, pieces)
-        return pieces
+            return self._hold(conversation, ready)
+        return ready
 
-    def finish(self) -> list[Piece]:
+    def finish(self) -> list[StreamSegment]:
         """The capture is over: hands on what waited behind holes, as gaps."""
-        pieces = [
-            piece for conversation in self.conversations for piece in self._flush(conversation)
-        ]
-        pieces.sort(key=_place_of)
-        return pieces
+        ready = [one for conversation in self.conversations for one in self._flush(conversation)]
+        ready.sort(key=_place_of)
+        return ready
 
-    def _hold(self, conversation: Conversation, pieces: list[Piece]) -> list[Piece]:
+    def _hold(self, conversation: Conversation, ready: list[StreamSegment]) -> list[StreamSegment]:
         """Keeps both directions back while there is a hole in one of them."""
         held = conversation.held
-        held.extend(pieces)
-        conversation.held_octets += sum(len(piece.data) for piece in pieces)
+        held.extend(ready)
+        conversation.held_octets += sum(len(one.data) for one in ready)
         for side in conversation.directions:
             if side.waiting or side.acks:
                 self._lose_patience(side)
         return [] if conversation.incomplete else self._release(conversation)
 
-    def _release(self, conversation: Conversation) -> list[Piece]:
-        pieces, conversation.held, conversation.held_octets = conversation.held, [], 0
-        pieces.sort(key=_place_of)
-        return pieces
+    def _release(self, conversation: Conversation) -> list[StreamSegment]:
+        ready, conversation.held, conversation.held_octets = conversation.held, [], 0
+        ready.sort(key=_place_of)
+        return ready
 
     def _open(self, source: bytes, destination: bytes, t_us: int) -> Direction:
         number = len(self.conversations) + 1
@@ -279,7 +250,7 @@ class Reassembler:
         payload: bytes,
         missing: int,
         place: float,
-        pieces: list[Piece],
+        ready: list[StreamSegment],
     ) -> None:
         """Hands on octets that begin exactly at the stream's next offset."""
         size = len(payload)
@@ -289,12 +260,12 @@ class Reassembler:
         direction.next_offset += size + missing
         direction.octets += size
         if payload:
-            pieces.append(Piece(direction, t_us, payload, 0, place))
+            ready.append(StreamSegment(direction, t_us, payload, 0, place))
         if missing:
             # Cut by the snapshot length: a retransmission would be cut at the same place.
             direction.gaps += 1
             direction.lost_octets += missing
-            pieces.append(Piece(direction, t_us, b"", missing, place))
+            ready.append(StreamSegment(direction, t_us, b"", missing, place))
 
     def _place(
         self,
@@ -304,7 +275,7 @@ class Reassembler:
         payload: bytes,
         missing: int,
         packet: int,
-        pieces: list[Piece],
+        ready: list[StreamSegment],
     ) -> None:
         """Keeps a segment that is not the next one, or trims one that repeats old octets."""
         assert direction.next_seq is not None
@@ -330,11 +301,13 @@ class Reassembler:
             direction.duplicates += 1
             missing = min(missing, len(payload) + missing + distance)
             payload = payload[-distance:]
-        self._take(direction, t_us, payload, missing, packet, pieces)
-        self._drain(direction, t_us, packet, pieces)
+        self._take(direction, t_us, payload, missing, packet, ready)
+        self._drain(direction, t_us, packet, ready)
         direction.acks = [ack for ack in direction.acks if ack[0] > direction.next_offset]
 
-    def _drain(self, direction: Direction, t_us: int, place: float, pieces: list[Piece]) -> None:
+    def _drain(
+        self, direction: Direction, t_us: int, place: float, ready: list[StreamSegment]
+    ) -> None:
         """Hands on what waited and now is next; it was not readable before this packet."""
         waiting = direction.waiting
         while waiting and waiting[0].offset <= direction.next_offset:
@@ -346,7 +319,7 @@ class Reassembler:
                 continue
             missing = min(item.missing, len(item.data) + item.missing - old)
             t_us, place = max(t_us, item.t_us), max(place, item.packet)
-            self._take(direction, t_us, item.data[old:], missing, place, pieces)
+            self._take(direction, t_us, item.data[old:], missing, place, ready)
 
     def _acknowledged(
         self, direction: Direction, ack: int, extra: int, t_us: int, packet: int
@@ -396,26 +369,26 @@ class Reassembler:
         place = packet - 0.5
         if place <= direction.last_place:
             place = direction.last_place + 0.25
-        pieces = direction.conversation.held
+        ready = direction.conversation.held
         hole = end - start
         direction.gaps += 1
         direction.lost_octets += hole
         direction.next_offset = end
         assert direction.next_seq is not None
         direction.next_seq = serial.add(direction.next_seq, hole)
-        pieces.append(Piece(direction, t_us, b"", hole, place))
-        self._drain(direction, t_us, place, pieces)
+        ready.append(StreamSegment(direction, t_us, b"", hole, place))
+        self._drain(direction, t_us, place, ready)
         direction.acks = [ack for ack in acks if ack[0] > direction.next_offset]
 
-    def _flush(self, conversation: Conversation) -> list[Piece]:
+    def _flush(self, conversation: Conversation) -> list[StreamSegment]:
         for direction in conversation.directions:
             while direction.waiting or direction.acks:
                 self._give_up(direction)
         return self._release(conversation)
 
 
-def _place_of(piece: Piece) -> float:
-    return piece.place
+def _place_of(one: StreamSegment) -> float:
+    return one.place
 
 
 def _is_new(direction: Direction, seq: int) -> bool:

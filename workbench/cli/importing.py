@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, say
 from .importing_many import import_many, is_many
@@ -62,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Read, report, write."""
-    from workbench.analysis.places import part_name
-    from workbench.trace import files
+    from workbench.capture.importer import CaptureError, import_files
+    from workbench.trace.files import TraceFileError
 
     if arguments.port is not None and not 1 <= arguments.port <= 65535:
         raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", WRONG_USAGE)
@@ -72,56 +71,37 @@ def command(arguments: argparse.Namespace) -> int:
         into_folder and len(arguments.captures) > FEW
     ):
         return import_many(arguments)
-    folder = Path(arguments.output)
-    target = None if folder.is_dir() else output_file(arguments.output, (".parquet",))
-    if target is not None:
+    target = Path(arguments.output)
+    if not target.is_dir():
+        target = output_file(arguments.output, (".parquet",))
         _refuse_inputs(target, arguments.captures)
-    tables, report, failures = read_all(arguments)
+    try:
+        with Progress("reading", unit="octets") as progress:
+            report = import_files(
+                arguments.captures,
+                target,
+                port=arguments.port,
+                redact=arguments.redact,
+                strict=arguments.strict,
+                progress=progress.at,
+            )
+        failures, nothing = list(report.failures), arguments.strict and bool(report.failures)
+    except CaptureError as error:
+        failures, nothing = str(error).splitlines(), True
+    except TraceFileError as error:
+        raise CommandError(str(error)) from None
     skipped = "skipped: " if len(arguments.captures) > 1 else ""
     for failure in failures:
         say(f"workbench import: {skipped}{failure}")
-    if not tables:
+    if nothing:
+        if arguments.strict and len(failures) < len(arguments.captures):
+            say("workbench import: nothing written, because --strict was said")
         return BAD_INPUT
-    if failures and arguments.strict:
-        say("workbench import: nothing written, because --strict was said")
-        return BAD_INPUT
-    print(report, end="")
-    try:
-        if target is not None:
-            _write(target, [table for some in tables.values() for table in some])
-        else:
-            for run, some in tables.items():
-                _write(folder / part_name(run), some)
-    except files.TraceFileError as error:
-        raise CommandError(str(error)) from None
+    report.failures.clear()  # they were told on stderr
+    print(report.text(), end="")
+    there = f", {report.kept:,} captures there already" if report.kept else ""
+    say(f"{target}: {report.rows:,} rows{there}")
     return DONE
-
-
-def read_all(arguments: argparse.Namespace) -> tuple[dict[str, list[Any]], str, list[str]]:
-    """Read every file: tables of rows by run, the report, and one line per file that is bad."""
-    from workbench.capture.importer import CaptureError, import_tables
-
-    with Progress("reading", unit="octets") as progress:
-        try:
-            tables, report = import_tables(
-                arguments.captures,
-                port=arguments.port,
-                redact=arguments.redact,
-                progress=progress.at,
-            )
-        except CaptureError as error:
-            return {}, "", str(error).splitlines()
-    failures = list(report.failures)
-    report.failures.clear()  # they are told on stderr
-    return tables, report.text(), failures
-
-
-def _write(path: Path, tables: list[Any]) -> None:
-    from workbench.trace import files
-
-    with Progress("writing", sum(table.num_rows for table in tables)) as progress:
-        rows = files.write_tables(path, _watched(tables, progress))
-    say(f"{path}: {rows:,} rows")
 
 
 def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
@@ -130,11 +110,3 @@ def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
             raise CommandError(
                 f"{capture}: is the output as well; give another name with -o", WRONG_USAGE
             )
-
-
-def _watched(tables: list[Any], progress: Progress) -> Iterator[Any]:
-    done = 0
-    for table in tables:
-        yield table
-        done += table.num_rows
-        progress.at(done)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,8 @@ def import_many(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     for failure in result.failures:
         say(f"workbench import: skipped: {failure}")
+    for others in result.others:
+        say(f"workbench import: {others}")
     if result.failures and arguments.strict:
         say("workbench import: nothing written, because --strict was said")
         return BAD_INPUT
@@ -85,62 +87,39 @@ def _imported(arguments: argparse.Namespace) -> Ingested:
 
 
 def _one_by_one(arguments: argparse.Namespace, given: list[str], folder: Path) -> Ingested:
-    """The same without Spark: the same names, rows, and lines for what is bad.
-
-    With --strict nothing may be left if one is bad: the parts wait beside the folder.
-    """
+    """The same without Spark: the same names, rows, and lines for what is bad."""
     from workbench.analysis.errors import AnalysisError
+    from workbench.analysis.ingest import Ingested
+    from workbench.analysis.places import fetched
+    from workbench.capture.importer import CaptureError, import_files
+    from workbench.trace.files import TraceFileError
 
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    @contextmanager
+    def fetch(path: str) -> Iterator[Path]:
+        try:
+            with fetched(path) as file:
+                yield file
+        except AnalysisError as error:
+            raise CaptureError(str(error)) from None
+
     made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        aside.mkdir()
-        result = _read_each(arguments, given, folder, aside)
-        if not (arguments.strict and result.failures):
-            for part in sorted(aside.iterdir()):
-                part.replace(folder / part.name)
+        with Progress("importing", unit="octets") as progress:
+            report = import_files(
+                given, folder, port=arguments.port, redact=arguments.redact,
+                strict=arguments.strict, progress=progress.at, fetch=fetch,
+            )  # fmt: skip
+    except CaptureError as error:
+        raise AnalysisError("; ".join(str(error).splitlines())) from None
+    except TraceFileError as error:
+        raise AnalysisError(str(error)) from None
     except OSError as error:
         raise AnalysisError(f"{folder}: cannot write there: {error.strerror or error}") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
         if made and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
-    if not result.files and not result.kept:
-        raise AnalysisError("; ".join(result.failures) or "no capture was given")
-    return result
-
-
-def _read_each(
-    arguments: argparse.Namespace, given: list[str], folder: Path, aside: Path
-) -> Ingested:
-    from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.ingest import Ingested
-    from workbench.analysis.places import fetched, part_name
-    from workbench.capture.importer import CaptureError, read_tables, run_name
-    from workbench.trace import files
-
-    result, seen = Ingested(), set()
-    with Progress("importing", len(given), unit="captures") as progress:
-        for number, name in enumerate(given):
-            progress.at(number, len(given))
-            try:
-                with fetched(name) as file:
-                    run = run_name(file)
-                    part = part_name(run)
-                    if part in seen:
-                        result.failures.append(f"{run}: the same capture was given twice")
-                        continue
-                    seen.add(part)
-                    if (folder / part).exists():
-                        result.kept += 1
-                        continue
-                    tables = read_tables(file, run, port=arguments.port, redact=arguments.redact)
-                    place = (aside if arguments.strict else folder) / part
-                    result.rows += files.write_tables(place, tables)
-                    result.files += 1
-            except (AnalysisError, CaptureError) as error:
-                result.failures += str(error).splitlines()
-            except files.TraceFileError as error:
-                raise AnalysisError(str(error)) from None
-    return result
+    return Ingested(
+        files=len(report.captures), rows=report.rows, kept=report.kept, failures=report.failures,
+        others=[capture.others for capture in report.captures if capture.others],
+    )  # fmt: skip

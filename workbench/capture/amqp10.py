@@ -1,0 +1,236 @@
+"""The decoder of AMQP 1.0: frames of both directions, and what `amqp10.observer` counts by them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+from workbench.amqp10.frame import Frame, ProtocolHeader
+from workbench.amqp10.observer import ConnectionObserver, ObservedScope
+from workbench.amqp10.performatives import Open, Transfer
+from workbench.capture.decoder import DecodedFrame, Found, FrameRecord
+from workbench.capture.redact import Redactor
+from workbench.capture.report import ConnectionReport, LinkReport
+from workbench.capture.splitter import MAX_FRAME, FrameSplitter
+from workbench.trace.brakes import brakes, first
+from workbench.trace.clauses import clause_for
+from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER, frame_fields
+from workbench.trace.schema import BROKER, CLIENT
+
+__all__ = ["Amqp10Decoder", "frame_record", "link_reports"]
+
+SMALLEST_LIMIT = 64 * 1024
+"""A frame of this size is believed even where the peer's max-frame-size is smaller: a peer that
+breaks the limit is worth seeing."""
+
+
+class Amqp10Decoder:
+    """Reads one connection of AMQP 1.0; see `Decoder`."""
+
+    client_kinds = frozenset({"sasl-init", "sasl-response"})
+    broker_kinds = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
+
+    def __init__(
+        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
+    ) -> None:
+        self._splitters = (
+            FrameSplitter(first, trusted=known), FrameSplitter(second, trusted=known),
+        )  # fmt: skip
+        self._observer = ConnectionObserver()
+        self._redactor = Redactor() if redact else None
+        self._begun = [False, False]
+        self._synced_by = [0, 0]
+        self._without_payload = [0, 0]
+        self._unknown: Counter[tuple[str, ...]] = Counter()
+
+    def restarted(self, first: bool, second: bool) -> Amqp10Decoder:
+        """The same connection from its beginning, known to be AMQP 1.0."""
+        fresh = Amqp10Decoder(first, second, known=True, redact=self._redactor is not None)
+        fresh._synced_by = [splitter.synced_by for splitter in self._splitters]
+        return fresh
+
+    def feed(self, side: int, data: bytes) -> list[Found]:
+        """The frames that these octets complete."""
+        splitter = self._splitters[side]
+        found = splitter.feed(data)
+        if splitter.late:
+            # What the other end said meanwhile came first here and did not come first there.
+            splitter.late = False
+            self._observer.lost(True)
+            self._observer.lost(False)
+        return found
+
+    def gap(self, side: int, octets: int) -> list[Found]:
+        """What can be told of the frame in which octets are lost."""
+        return self._splitters[side].gap(octets)
+
+    def finish(self, side: int) -> list[Found]:
+        """What is left at the end of the stream."""
+        return self._splitters[side].finish()
+
+    def position(self, side: int) -> int:
+        """Stream offset up to which all octets are done with."""
+        return self._splitters[side].offset
+
+    def kind(self, frame: DecodedFrame) -> str:
+        """The performative's name, `protocol-header` or `heartbeat`."""
+        item = frame.item
+        if isinstance(item, ProtocolHeader):
+            return PROTOCOL_HEADER
+        return HEARTBEAT if item.performative is None else str(item.performative.NAME)
+
+    def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
+        """What a frame concerns, and the counters right behind it."""
+        if not self._begun[side]:
+            self._begun[side] = True
+            if type(frame.item) is not ProtocolHeader:
+                self._observer.lost(from_client)
+        if self._redactor is not None:
+            raw, item = self._redactor.frame(frame.raw, frame.item, from_client)
+            frame = DecodedFrame(frame.offset, raw, item, frame.size, frame.body_bytes)
+        item = frame.item
+        if frame.raw is None:
+            self._without_payload[side] += 1
+        elif type(item) is Frame and type(item.performative) is Open:
+            largest = item.performative.max_frame_size or MAX_FRAME
+            self._splitters[1 - side].limit = min(MAX_FRAME, max(SMALLEST_LIMIT, largest))
+        scope = self._observer.see(item, from_client)
+        if scope.unknown:
+            self._unknown[scope.unknown] += 1
+        return frame_record(frame, scope, CLIENT if from_client else BROKER)
+
+    def lost(self, from_client: bool) -> None:
+        """Octets of a peer gave no frame."""
+        self._observer.lost(from_client)
+
+    def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
+        """Adds links, assumptions and what cannot be known."""
+        for peer in (CLIENT, BROKER):
+            side = peers.index(peer)
+            splitter = self._splitters[side]
+            frames = self._synced_by[side] or splitter.synced_by
+            if frames:
+                report.assumptions.append(
+                    f"from {peer}: no protocol header; {frames} valid frames in a row "
+                    f"make it AMQP 1.0, {splitter.skipped} octets before them are passed over"
+                )
+            if splitter.became is not None:
+                what = "encrypted" if splitter.became == "tls" else "not AMQP 1.0"
+                report.unknown.append(
+                    f"from {peer}: from stream offset {splitter.offset} on it is "
+                    f"{splitter.became}, {what}"
+                )
+            if self._without_payload[side]:
+                report.unknown.append(
+                    f"from {peer}: payload of {self._without_payload[side]} transfers, "
+                    "which the capture kept only in part"
+                )
+        report.assumptions.extend(self._observer.assumptions)
+        counts: Counter[str] = Counter()
+        for names, count in self._unknown.items():
+            counts.update(dict.fromkeys(names, count))
+        for name, count in sorted(counts.items()):
+            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
+        report.links = link_reports(self._observer)
+
+
+def link_reports(observer: ConnectionObserver) -> list[LinkReport]:
+    """The links that an observer has seen, in order of first appearance."""
+    return [
+        LinkReport(
+            session=link.session,
+            name=link.name,
+            sender=_peer(link.sender_is_client),
+            attach_no=link.attach_no,
+            source=link.source,
+            target=link.target,
+            deliveries=link.deliveries,
+        )
+        for link in observer.links
+    ]
+
+
+def _peer(is_client: bool | None) -> str | None:
+    return None if is_client is None else CLIENT if is_client else BROKER
+
+
+def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> FrameRecord:
+    """What a row tells of a frame; the same as `taps.frame_row` makes.
+
+    Args:
+        frame: the frame.
+        scope: what it concerns.
+        from_peer: who sent it.
+    """
+    item = frame.item
+    if type(item) is Frame and type(item.performative) is Transfer:
+        kind, fields = "transfer", _transfer_fields(item.channel, item.performative)
+        body_bytes = frame.body_bytes
+    else:
+        kind, fields = frame_fields(item)
+        body_bytes = None
+    ledger = scope.session_ledger
+    if scope.link_ledger:
+        ledger = {**scope.link_ledger, **(ledger or {})}
+    link, link_sender = scope.link, scope.link_sender
+    brake, held = None, ()
+    if link is not None and ledger and "link_credit" in ledger:
+        brake, held = _brakes(
+            _sign(ledger["link_credit"]),
+            _sign(ledger.get("available")),
+            _sign(ledger.get("remote_incoming_window")),
+            scope.in_message,
+        )
+    return FrameRecord(
+        kind, fields, scope.session, link, link_sender, scope.attach_no,
+        ledger if ledger or scope.unknown else None, scope.unknown, brake, held,
+        body_bytes, frame.size, frame.raw,
+        clause_for(
+            kind,
+            fields,
+            from_receiver=None if link_sender is None else from_peer != link_sender,
+        ),
+    )  # fmt: skip
+
+
+def _transfer_fields(channel: int, transfer: Transfer) -> dict[str, Any]:
+    """`frame_fields` of a transfer, by far the most frequent frame."""
+    if transfer.state is not None or transfer.rcv_settle_mode is not None:
+        return frame_fields(Frame(channel, transfer))[1]
+    fields: dict[str, Any] = {"channel": channel, "handle": transfer.handle}
+    if transfer.delivery_id is not None:
+        fields["delivery_id"] = transfer.delivery_id
+    if transfer.delivery_tag is not None:
+        fields["delivery_tag"] = transfer.delivery_tag
+    if transfer.message_format is not None:
+        fields["message_format"] = transfer.message_format
+    if transfer.settled is not None:
+        fields["settled"] = transfer.settled
+    if transfer.more is not None:
+        fields["more"] = transfer.more
+    if transfer.resume is not None:
+        fields["resume"] = transfer.resume
+    if transfer.aborted is not None:
+        fields["aborted"] = transfer.aborted
+    if transfer.batchable is not None:
+        fields["batchable"] = transfer.batchable
+    return fields
+
+
+def _sign(value: int | None) -> int | None:
+    """What a brake depends on: known or not, and whether it is above 0."""
+    return None if value is None else 1 if value > 0 else 0
+
+
+@cache
+def _brakes(
+    credit: int | None, available: int | None, window: int | None, in_message: bool
+) -> tuple[str, tuple[str, ...]]:
+    held = brakes(
+        link_credit=credit,
+        available=available,
+        remote_incoming_window=window,
+        in_message=in_message,
+    )
+    return first(held), held

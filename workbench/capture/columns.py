@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.capture.decoder import FrameRecord, Unreadable
-from workbench.trace.flatten import json_text
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
@@ -102,7 +101,7 @@ class RowColumns:
             self._time(t_raw_us), t_raw_us, "gap" if place.lost else "error", None, None, INTERNAL,
             connection, None, None, None, None, None, None, (), None, (), None, None, None, None,
         )  # fmt: skip
-        self._structs["frame"].add(self.waiting, {"extra_json": json_text(about)})
+        self._structs["details"].add(self.waiting, about)
         self.waiting += 1
 
     def _time(self, t_raw_us: int) -> int:

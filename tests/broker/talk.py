@@ -173,6 +173,9 @@ class Talk(Conversation):
     def do_resume(self, queue: str = "q") -> None:
         self.rig.broker.queues[queue].resume()
 
+    def do_configure(self, **changes: Any) -> None:
+        self.rig.broker.configure(**changes)
+
     def do_delete(self, queue: str = "q") -> None:
         self.deleted = self.rig.broker.delete(queue)
 
@@ -266,6 +269,16 @@ class Talk(Conversation):
     def do_presettled(self) -> None:
         """All that is sent from now on is sent settled."""
         self.settled = True
+
+    def do_unsettled(self) -> None:
+        """And from now on unsettled."""
+        self.settled = False
+
+    def do_turns(self, count: int, *names: str) -> None:
+        """So many messages at once, each by the next of these links."""
+        for number in range(count):
+            self.turn_to(names[number % len(names)])
+            self.do_burst(1)
 
     def do_send(self, *what: Any, size: int = 0, **header: Any) -> None:
         """Messages of these texts, or so many; each is taken in before the next is sent."""
@@ -437,6 +450,10 @@ class Talk(Conversation):
     def see_stock(self, _: Any) -> dict[str, int]:
         """Messages ready, by queue."""
         return {name: queue.queue.ready for name, queue in self.rig.broker.queues.items()}
+
+    def see_waits(self, link: Any) -> int:
+        """Messages of a publisher that have no outcome yet."""
+        return len(link.unsettled)
 
     def see_attached(self, link: Any) -> bool:
         return link.attached

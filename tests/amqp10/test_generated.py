@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.amqp10.composite import BY_DESCRIPTOR, read_list
 from workbench.amqp10.encoder import encode_list_body
-from workbench.amqp10.errors import DecodeError, LocalProtocolError
+from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.performatives import Transfer
 
 from . import strategies as gen
@@ -80,14 +80,3 @@ def test_the_source_of_a_codec_can_be_read():
     assert "delivery_tag" in Transfer.SOURCE
     assert Transfer.SOURCE.startswith("def decode_list(data, start, end):")
     assert Transfer.encode.__code__.co_filename == "<codec of transfer>"
-
-
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.NAME)
-def test_a_missing_mandatory_field_is_named(kind):
-    """Made without it, the error says which field is wanted, and of what type."""
-    wanted = [spec for spec in kind.FIELDS if spec.mandatory]
-    if not wanted:
-        assert kind() == kind()
-        return
-    with pytest.raises(LocalProtocolError, match=f"{kind.NAME}.{wanted[0].spec_name} is mandatory"):
-        kind()

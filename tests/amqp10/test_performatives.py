@@ -42,98 +42,37 @@ from workbench.amqp10.values import Described, Symbol, ULong
 WINDOW = 2147483647
 
 # Bodies produced by another implementation (python-qpid-proton 0.40.0).
+WINDOWS = {"incoming_window": WINDOW, "outgoing_window": WINDOW}
+NOBODY = {"durable": 0, "timeout": 0, "dynamic": False}
 GOLDEN = [
-    (
-        Open(container_id="c1", hostname="vhost:/", max_frame_size=32768, channel_max=32767),
-        "00 53 10 c0 16 04 a1 02 63 31 a1 07 76 68 6f 73 74 3a 2f 70 00 00 80 00 60 7f ff",
-    ),
-    (
-        Begin(
-            next_outgoing_id=0, incoming_window=WINDOW, outgoing_window=WINDOW, handle_max=WINDOW
-        ),
-        "00 53 11 c0 12 05 40 43 70 7f ff ff ff 70 7f ff ff ff 70 7f ff ff ff",
-    ),
-    (
-        Begin(
-            remote_channel=0,
-            next_outgoing_id=0,
-            incoming_window=WINDOW,
-            outgoing_window=WINDOW,
-            handle_max=WINDOW,
-        ),
-        "00 53 11 c0 14 05 60 00 00 43 70 7f ff ff ff 70 7f ff ff ff 70 7f ff ff ff",
-    ),
-    (
-        Attach(
-            name="rl",
-            handle=0,
-            role=Role.RECEIVER,
-            snd_settle_mode=SenderSettleMode.MIXED,
-            rcv_settle_mode=ReceiverSettleMode.FIRST,
-            source=Source(
-                address="/queues/q",
-                durable=0,
-                timeout=0,
-                dynamic=False,
-            ),
-            target=Target(durable=0, timeout=0, dynamic=False),
-            initial_delivery_count=0,
-            max_message_size=0,
-        ),
-        "00 53 12 c0 2f 0b a1 02 72 6c 43 41 50 02 50 00 00 53 28 c0 10 05 a1 09 2f 71 75 65 75 65 "
-        "73 2f 71 43 40 43 42 00 53 29 c0 06 05 40 43 40 43 42 40 40 43 44",
-    ),
-    (
-        Flow(
-            next_incoming_id=0,
-            incoming_window=WINDOW,
-            next_outgoing_id=0,
-            outgoing_window=WINDOW,
-            handle=0,
-            delivery_count=0,
-            link_credit=2,
-            drain=False,
-        ),
-        "00 53 13 c0 13 09 43 70 7f ff ff ff 43 70 7f ff ff ff 43 43 52 02 40 42",
-    ),
-    (
-        Transfer(handle=0, delivery_id=0, delivery_tag=b"\0", message_format=0),
-        "00 53 14 c0 07 04 43 43 a0 01 00 43",
-    ),
-    (
-        Disposition(role=Role.RECEIVER, first=0, settled=True, state=Accepted()),
-        "00 53 15 c0 09 05 41 43 40 41 00 53 24 45",
-    ),
-    (
-        Flow(
-            next_incoming_id=1,
-            incoming_window=WINDOW,
-            next_outgoing_id=0,
-            outgoing_window=WINDOW,
-            handle=0,
-            delivery_count=1,
-            link_credit=1,
-            drain=True,
-        ),
-        "00 53 13 c0 15 09 52 01 70 7f ff ff ff 43 70 7f ff ff ff 43 52 01 52 01 40 41",
-    ),
-    (
-        Flow(
-            next_incoming_id=0,
-            incoming_window=WINDOW,
-            next_outgoing_id=1,
-            outgoing_window=WINDOW,
-            handle=0,
-            delivery_count=2,
-            link_credit=0,
-            drain=True,
-        ),
-        "00 53 13 c0 14 09 43 70 7f ff ff ff 52 01 70 7f ff ff ff 43 52 02 43 40 41",
-    ),
+    (Open(container_id="c1", hostname="vhost:/", max_frame_size=32768, channel_max=32767),
+     "00 53 10 c0 16 04 a1 02 63 31 a1 07 76 68 6f 73 74 3a 2f 70 00 00 80 00 60 7f ff"),
+    (Begin(next_outgoing_id=0, handle_max=WINDOW, **WINDOWS),
+     "00 53 11 c0 12 05 40 43 70 7f ff ff ff 70 7f ff ff ff 70 7f ff ff ff"),
+    (Begin(remote_channel=0, next_outgoing_id=0, handle_max=WINDOW, **WINDOWS),
+     "00 53 11 c0 14 05 60 00 00 43 70 7f ff ff ff 70 7f ff ff ff 70 7f ff ff ff"),
+    (Attach(name="rl", handle=0, role=Role.RECEIVER, snd_settle_mode=SenderSettleMode.MIXED,
+            rcv_settle_mode=ReceiverSettleMode.FIRST, source=Source(address="/queues/q", **NOBODY),
+            target=Target(**NOBODY), initial_delivery_count=0, max_message_size=0),
+     "00 53 12 c0 2f 0b a1 02 72 6c 43 41 50 02 50 00 00 53 28 c0 10 05 a1 09 2f 71 75 65 75 65 "
+     "73 2f 71 43 40 43 42 00 53 29 c0 06 05 40 43 40 43 42 40 40 43 44"),
+    (Flow(next_incoming_id=0, next_outgoing_id=0, handle=0, delivery_count=0, link_credit=2,
+          drain=False, **WINDOWS),
+     "00 53 13 c0 13 09 43 70 7f ff ff ff 43 70 7f ff ff ff 43 43 52 02 40 42"),
+    (Transfer(handle=0, delivery_id=0, delivery_tag=b"\0", message_format=0),
+     "00 53 14 c0 07 04 43 43 a0 01 00 43"),
+    (Disposition(role=Role.RECEIVER, first=0, settled=True, state=Accepted()),
+     "00 53 15 c0 09 05 41 43 40 41 00 53 24 45"),
+    (Flow(next_incoming_id=1, next_outgoing_id=0, handle=0, delivery_count=1, link_credit=1,
+          drain=True, **WINDOWS),
+     "00 53 13 c0 15 09 52 01 70 7f ff ff ff 43 70 7f ff ff ff 43 52 01 52 01 40 41"),
+    (Flow(next_incoming_id=0, next_outgoing_id=1, handle=0, delivery_count=2, link_credit=0,
+          drain=True, **WINDOWS),
+     "00 53 13 c0 14 09 43 70 7f ff ff ff 52 01 70 7f ff ff ff 43 52 02 43 40 41"),
     (Detach(handle=0, closed=True), "00 53 16 c0 03 02 43 41"),
     (End(), "00 53 17 45"),
     (Close(), "00 53 18 45"),
-]
+]  # fmt: skip
 
 COMPOSITES = sorted(set(BY_DESCRIPTOR.values()), key=lambda cls: cls.DESCRIPTOR)
 by_name = pytest.mark.parametrize("cls", COMPOSITES, ids=lambda cls: cls.NAME)

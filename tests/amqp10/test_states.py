@@ -20,8 +20,6 @@ from workbench.amqp10.performatives import (
     Open,
     Role,
 )
-from workbench.amqp10.receiver import ReceiverLink
-from workbench.amqp10.settings import SessionSettings
 from workbench.amqp10.states import (
     CONNECTION_TABLE,
     LINK_TABLE,
@@ -151,136 +149,120 @@ def test_a_refusal_names_the_state_and_what_would_be_legal():
         require(CONNECTION_TABLE, ConnectionState.END, Input.SEND_OPEN, "the connection")
 
 
+IDS = {"next_outgoing_id": 0, "incoming_window": 9, "outgoing_window": 9}
+
+
 class Driver:
-    """Does what an input says to a real endpoint."""
+    """Does what an input says to a real endpoint; `at` is its session or link, once it has one."""
 
     def __init__(self):
         self.sent = []
         self.connection = Connection(container_id="c", is_client=False, emit=self.sent.append)
         self.events = []
+        self.at = None
 
     def do(self, step):
-        getattr(self, step.name.lower())()
+        self.acts[step.name](self)
 
-    def get(self, performative, channel=0):
-        self.events = self.connection.apply(Frame(channel, performative))
+    def get(self, performative):
+        self.events = self.connection.apply(Frame(0, performative))
+
+    def there(self):
+        """The session or link; what needs one is refused where there is none."""
+        if self.at is None:
+            raise LocalProtocolError("there is none yet")
+        return self.at
+
+    @property
+    def state(self):
+        return self.none if self.at is None else self.at.state
 
     def overview(self):
         picture = self.connection.overview()
         return {name: value for name, value in picture.items() if name != "frames_in"}
 
 
+CONNECTION_ACTS = {
+    "SEND_HEADER": lambda self: self.connection.send_header(),
+    "SEND_OPEN": lambda self: self.connection.send_open(),
+    "SEND_CLOSE": lambda self: self.connection.close(),
+    "SEND_ERROR_CLOSE": lambda self: self.connection.close(ERROR),
+    "SEND_FRAME": lambda self: self.connection.begin(),
+    "RECV_HEADER": lambda self: setattr(self, "events", self.connection.apply(ProtocolHeader())),
+    "RECV_OPEN": lambda self: self.get(Open(container_id="peer")),
+    "RECV_CLOSE": lambda self: self.get(Close()),
+    "RECV_FRAME": lambda self: self.get(None),
+}
+
+
 class ConnectionDriver(Driver):
-    state = property(lambda self: self.connection.state)
+    acts = CONNECTION_ACTS
 
-    def send_header(self):
-        self.connection.send_header()
+    def __init__(self):
+        super().__init__()
+        self.at = self.connection
 
-    def send_open(self):
-        self.connection.send_open()
 
-    def send_close(self):
-        self.connection.close()
-
-    def send_error_close(self):
-        self.connection.close(ERROR)
-
-    def send_frame(self):
-        self.connection.begin()
-
-    def recv_header(self):
-        self.events = self.connection.apply(ProtocolHeader())
-
-    def recv_open(self):
-        self.get(Open(container_id="peer"))
-
-    def recv_close(self):
-        self.get(Close())
-
-    def recv_frame(self):
-        self.get(None)
+SESSION_ACTS = {
+    "SEND_BEGIN": lambda self: self.send_begin(),
+    "SEND_END": lambda self: self.there().end(),
+    "SEND_ERROR_END": lambda self: self.there().end(ERROR),
+    "SEND_FRAME": lambda self: self.there().flow(),
+    "RECV_BEGIN": lambda self: self.recv_begin(),
+    "RECV_END": lambda self: self.get(End()),
+    "RECV_FRAME": lambda self: self.get(Flow(next_incoming_id=0, **IDS)),
+}
 
 
 class SessionDriver(Driver):
+    none, acts = SessionState.UNMAPPED, SESSION_ACTS
+
     def __init__(self):
         super().__init__()
         for step in ("SEND_HEADER", "RECV_HEADER", "SEND_OPEN", "RECV_OPEN"):
-            ConnectionDriver.__dict__[step.lower()](self)
-        self.session = None
-
-    @property
-    def state(self):
-        return SessionState.UNMAPPED if self.session is None else self.session.state
+            CONNECTION_ACTS[step](self)
 
     def send_begin(self):
-        if self.session is None:
-            self.session = self.connection.begin()
+        if self.at is None:
+            self.at = self.connection.begin()
         else:
-            self.session.send_begin(None, None)
-
-    def send_end(self):
-        self._session().end()
-
-    def send_error_end(self):
-        self._session().end(ERROR)
-
-    def send_frame(self):
-        self._session().flow()
-
-    def _session(self):
-        if self.session is None:
-            raise LocalProtocolError("there is no session")
-        return self.session
+            self.at.send_begin(None, None)
 
     def recv_begin(self):
-        ours = None if self.session is None else self.session.channel
-        if self.session is not None and self.session.remote_channel is not None:
-            ours = None  # a second begin on the same channel
-        self.get(
-            Begin(remote_channel=ours, next_outgoing_id=0, incoming_window=9, outgoing_window=9)
-        )
-        if self.session is None:
-            (self.session,) = self.connection.sessions
+        """The answer to ours, if that has none; else another one on the same channel."""
+        waits = self.at is not None and self.at.remote_channel is None
+        self.get(Begin(remote_channel=self.at.channel if waits else None, **IDS))
+        if self.at is None:
+            (self.at,) = self.connection.sessions
 
-    def recv_end(self):
-        self.get(End())
 
-    def recv_frame(self):
-        self.get(Flow(next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9))
+LINK_ACTS = {
+    "SEND_ATTACH": lambda self: self.send_attach(),
+    "SEND_DETACH": lambda self: self.there().detach(),
+    "SEND_ERROR_DETACH": lambda self: self.there().detach(error=ERROR),
+    "SEND_FRAME": lambda self: self.there().grant(1),
+    "RECV_ATTACH": lambda self: self.recv_attach(),
+    "RECV_DETACH": lambda self: self.get(Detach(handle=7)),
+    "RECV_FRAME": lambda self: self.get(
+        Flow(next_incoming_id=0, handle=7, delivery_count=0, link_credit=0, **IDS)
+    ),
+}
 
 
 class LinkDriver(SessionDriver):
+    none, acts = LinkState.DETACHED, LINK_ACTS
+
     def __init__(self):
         super().__init__()
-        self.session = self.connection.begin(SessionSettings())
-        SessionDriver.recv_begin(self)
-        self.link = None
-
-    @property
-    def state(self):
-        return LinkState.DETACHED if self.link is None else self.link.state
-
-    def _link(self):
-        if self.link is None:
-            raise LocalProtocolError("there is no link")
-        return self.link
+        self.send_begin()
+        self.recv_begin()
+        self.session, self.at = self.at, None
 
     def send_attach(self):
-        if self.link is None:
-            self.link = self.session.attach_receiver("l", "q")
+        if self.at is None:
+            self.at = self.session.attach_receiver("l", "q")
         else:
-            self.link.accept()
-
-    def send_detach(self):
-        self._link().detach()
-
-    def send_error_detach(self):
-        self._link().detach(error=ERROR)
-
-    def send_frame(self):
-        link = self._link()
-        assert isinstance(link, ReceiverLink)
-        link.grant(1)
+            self.at.accept()
 
     def recv_attach(self):
         self.get(
@@ -289,19 +271,8 @@ class LinkDriver(SessionDriver):
                 source=Source(), target=Target(),
             )
         )  # fmt: skip
-        if self.link is None:
-            self.link = self.session.links[-1]
-
-    def recv_detach(self):
-        self.get(Detach(handle=7))
-
-    def recv_frame(self):
-        self.get(
-            Flow(
-                next_incoming_id=0, incoming_window=9, next_outgoing_id=0, outgoing_window=9,
-                handle=7, delivery_count=0, link_credit=0,
-            )
-        )  # fmt: skip
+        if self.at is None:
+            self.at = self.session.links[-1]
 
 
 SWEEP = [

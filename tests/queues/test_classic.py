@@ -41,6 +41,8 @@ from workbench.queues import (
 )
 from workbench.queues.arguments import OVERFLOWS
 
+from .talk import Talk
+
 MS = 1000
 WRAPPING = 4294967294
 
@@ -164,78 +166,58 @@ def test_a_refused_command_changes_nothing(command, message: str) -> None:  # ty
 # -- limits, ages, priorities -----------------------------------------------------------------
 
 
-def test_reject_publish_refuses_what_comes_and_keeps_what_is_there() -> None:
-    """The publisher hears of it; the message never was in the queue."""
-    queue = queue_of(max_length=1, overflow="reject-publish", dead_letter_exchange="dlx")
-    put(queue, b"0")
-    assert put(queue, b"1") == [Rejected(publish=b"1", reason="maxlen")]
-    assert (queue.ready, queue.enqueued, queue.terminal, queue.refused) == (1, 1, 0, 1)
+TALKS = {
+    # The publisher hears of it; the message never was in the queue.
+    "reject-publish refuses what comes and keeps what is there": """
+        with max_length=1 overflow=reject-publish dead_letter_exchange=dlx
+        put a b -> told confirmed rejected:maxlen | gone - | ready 1
+        put c -> enqueued 1 | terminal 0 | refused 2""",
+    "reject-publish-dlx dead-letters what it refuses": """
+        with max_length=1 overflow=reject-publish-dlx dead_letter_exchange=dlx
+        put a b -> told confirmed rejected:maxlen | gone b:maxlen@dlx/k""",
+    # x-max-length-bytes: 5 octets hold one message of 4, or the one of 2 that comes next.
+    "octets are limited too, and the oldest dropped": """
+        with max_length_bytes=5
+        put aaaa bb; consume; grant 9 -> got bb | ready 0 | left dropped=1""",
+    "octets are limited too, and the youngest refused": """
+        with max_length_bytes=5 overflow=reject-publish
+        put aaaa bb; consume; grant 9 -> got aaaa | ready 0""",
+    # As in RabbitMQ, whose queue hands out in the turn in which it takes in.
+    "what a consumer waits for with credit needs no room": """
+        with max_length=0
+        consume; grant 2; put a b c -> got a b | gone c:maxlen | unsettled 2""",
+    "nor does it where a queue refuses": """
+        with max_length=1 overflow=reject-publish
+        consume; grant 2; put a b c d -> got a b | ready 1 | refused 1""",
+    # A detach puts messages back, and the queue is as long as it may be.
+    "what a consumer leaves behind may find no room": """
+        with max_length=1
+        consume; grant 1; put a b; detach -> gone a:maxlen | ready 1""",
+    # It is about publishers: a queue may be longer than its limit after a requeue.
+    "what comes back to a queue that refuses stays": """
+        with max_length=1 overflow=reject-publish
+        consume; grant 1; put a b; release 0 -> gone - | ready 2
+        put c -> told confirmed confirmed rejected:maxlen""",
+    # `Dispatch` looks itself, whether a timer fired or not.
+    "nothing too old is handed out even if nobody looked": """
+        with message_ttl_ms=5
+        put a; consume; at 5; grant 1 -> got - | gone a:expired""",
+    # A later one of higher priority does not take over before.
+    "the highest priority becomes the single active consumer when the active one leaves": """
+        with single_active_consumer=True
+        consume x; consume y; consume z priority=9 -> active x
+        x: detach -> active z""",
+    # Whatever its credit; RabbitMQ's answer to credit tells how much is ready all the same.
+    "nothing is available to who waits behind the active consumer": """
+        with single_active_consumer=True
+        put a b c; consume; consume b; grant 9 -> ready_told 3 | b.available 0 | a.available 3""",
+}
 
 
-def test_reject_publish_dlx_dead_letters_what_it_refuses() -> None:
-    """Both: rejected to the publisher, and published to the dead-letter exchange."""
-    queue = queue_of(max_length=1, overflow="reject-publish-dlx", dead_letter_exchange="dlx")
-    put(queue, b"0")
-    dead, rejected = put(queue, b"1")
-    assert (dead.message.payload, dead.reason, dead.exchange) == (b"1", "maxlen", "dlx")
-    assert rejected == Rejected(publish=b"1", reason="maxlen")
-
-
-@pytest.mark.parametrize(("overflow", "kept"), [("drop-head", b"22"), ("reject-publish", b"1111")])
-def test_octets_are_limited_too(overflow: str, kept: bytes) -> None:
-    """x-max-length-bytes: 5 octets hold one message of 4, or the one of 2 that comes next."""
-    queue = queue_of(max_length_bytes=5, overflow=overflow)
-    put(queue, b"1111")
-    put(queue, b"22")
-    grant(queue, 9)
-    (effect,) = queue.apply(Dispatch())[1]
-    assert effect.message.payload == kept
-    assert queue.ready == 0
-
-
-@pytest.mark.parametrize("overflow", ["drop-head", "reject-publish"])
-def test_what_a_consumer_waits_for_with_credit_needs_no_room(overflow: str) -> None:
-    """As in RabbitMQ, whose queue hands out in the turn in which it takes in."""
-    queue = queue_of(max_length=1, overflow=overflow)
-    grant(queue, 2)
-    effects = [type(effect) for _ in range(4) for effect in put(queue)]
-    assert effects.count(Deliver) == 2
-    refused = Rejected if overflow == "reject-publish" else Dropped
-    assert effects.count(refused) == 1
-    assert (queue.unsettled, queue.ready) == (2, 1)
-
-
-def test_what_a_consumer_leaves_behind_may_find_no_room() -> None:
-    """A detach puts messages back, and the queue is as long as it may be."""
-    queue = queue_of(max_length=1)
-    grant(queue, 1)
-    put(queue, b"0")
-    out(queue)
-    put(queue, b"1")
-    _, (requeued, dropped) = queue.apply(DetachConsumer(consumer="a"))
-    assert requeued == Requeued(consumer="a", count=1)
-    assert (dropped.message.payload, queue.ready) == (b"0", 1)
-
-
-def test_what_comes_back_to_a_queue_that_refuses_stays() -> None:
-    """reject-publish is about publishers: a queue may be longer than its limit after a requeue."""
-    queue = queue_of(max_length=1, overflow="reject-publish")
-    grant(queue, 1)
-    put(queue, b"0")
-    out(queue)
-    put(queue, b"1")
-    assert queue.apply(Release(consumer="a", message_ids=(0,)))[1] == []
-    assert queue.ready == 2
-    assert put(queue, b"2") == [Rejected(publish=b"2", reason="maxlen")]
-
-
-def test_nothing_too_old_is_handed_out_even_if_nobody_looked() -> None:
-    """`Dispatch` looks itself, whether a timer fired or not."""
-    queue = queue_of(message_ttl_ms=5)
-    put(queue)
-    grant(queue, 1)
-    (expired,) = queue.apply(Dispatch(), Meta(t_us=5 * MS))[1]
-    assert expired.reason == "expired"
+@pytest.mark.parametrize("script", TALKS.values(), ids=TALKS)
+def test_a_classic_queue_and_its_limits(script: str) -> None:
+    """How a conversation is written: `tests.queues.talk`."""
+    Talk("classic").play(script)
 
 
 @pytest.mark.parametrize("command", [Expire(), Dispatch(unable=frozenset("a"))])
@@ -290,27 +272,6 @@ def test_one_that_cannot_take_a_message_leaves_it_to_a_lower_one() -> None:
     grant(queue, 2, "low")
     put(queue)
     assert out(queue, unable=frozenset({"high"})) == [("low", 0)]
-
-
-def test_the_highest_priority_becomes_the_single_active_consumer() -> None:
-    """When the active one leaves; a later one of higher priority does not take over before."""
-    queue = queue_of(single_active_consumer=True)
-    for name, priority in (("first", 0), ("plain", 0), ("high", 9)):
-        queue.apply(Checkout(consumer=name, priority=priority))
-    assert queue.active == "first"
-    queue.apply(DetachConsumer(consumer="first"))
-    assert queue.active == "high"
-
-
-def test_of_a_queue_with_one_active_consumer_nothing_is_available_to_who_waits() -> None:
-    """Whatever its credit; RabbitMQ's answer to credit tells how much is ready all the same."""
-    queue = queue_of(single_active_consumer=True)
-    for _ in range(3):
-        put(queue)
-    for name in "ab":
-        queue.apply(Checkout(consumer=name))
-    reply, _ = queue.apply(Credit(consumer="b", delivery_count=0, link_credit=10))
-    assert (reply.available, queue.available_to("b"), queue.available_to("a")) == (3, 0, 3)
 
 
 # -- any acts -------------------------------------------------------------------------------

@@ -27,13 +27,14 @@ from workbench.queues.quorum_fifo import (
     Active,
     Answered,
     ClientDown,
-    Full,
     Handed,
     Logged,
     OutOfOrder,
     QuorumFifo,
     Resume,
 )
+
+from .talk import Talk
 
 
 def fifo(*, limit_counts="failed", two_priorities=False, **arguments):
@@ -146,16 +147,6 @@ def test_credit_is_absolute_and_hands_out_before_it_answers():
     assert payloads(driver.credit("x", 2, at=1)) == [b"c"]  # counted from 1: one more
 
 
-def test_what_comes_back_goes_out_before_what_was_never_out():
-    """In the order in which it came back."""
-    driver = Driver()
-    driver.publish(b"a", b"b", b"c", b"d")
-    driver.consume(credit=3)
-    driver.apply(Release(consumer="x", message_ids=(2,)))
-    driver.apply(Release(consumer="x", message_ids=(0,)))
-    assert payloads(driver.credit("x", 3, at=3)) == [b"c", b"a", b"d"]
-
-
 def test_a_settlement_that_comes_twice_touches_nothing_else():
     """A delivery has a number of its own: the same message's next delivery has another."""
     driver = Driver()
@@ -166,6 +157,63 @@ def test_a_settlement_that_comes_twice_touches_nothing_else():
     reply, effects = driver.apply(release)
     assert (reply, effects) == (Count(count=0), [])
     assert driver.queue.unsettled == 1
+
+
+TALKS = {
+    "what comes back goes out before what was never out, in the order in which it came back": """
+        put a b c d; consume; grant 3; release 2; release 0; grant 3 -> got a b c c a d""",
+    # The limit itself is still borne.
+    **{
+        f"of a delivery-limit of {limit} one failed attempt more drops the message": f"""
+        with delivery_limit={limit}
+        put a; consume; grant 100; {"; ".join(f"fail {at}" for at in range(limit))} -> terminal 0
+        fail {limit} -> terminal 1"""
+        for limit in (0, 3, 20)
+    },
+    # A message is handed out in an entry of its own, not in that which takes it in.
+    "a ttl of 0 means within one millisecond": """
+        with message_ttl_ms=0
+        at 2; put a -> deadline 3.0""",
+    # A message that is sent again says when it was sent first.
+    "a command that tells an earlier time turns no clock back": """
+        with message_ttl_ms=5
+        at 10; expire; at 2; put a -> deadline 15.0""",
+    # It takes what is under way; rabbit_fifo.erl:is_below, 8 of 10 is little enough.
+    **{
+        f"reject-publish with {limit} tells when it is full and when 80 % is left": f"""
+        with {limit}=10 overflow=reject-publish
+        consume; put m m m m m m m m m m m m -> told full | ready 12
+        grant 3 -> told full | full True
+        grant 1 -> told full room | full False"""
+        for limit in ("max_length", "max_length_bytes")
+    },
+    # `rabbit_quorum_queue.erl:overflow` warns and takes the default.
+    "reject-publish-dlx is not known and taken for drop-head": """
+        with max_length=1 overflow=reject-publish-dlx
+        put a b -> gone a:maxlen | full False""",
+    # Quiescing: nothing new for the old one, nothing yet for the new one.
+    "a higher priority takes over when the active one has settled": """
+        with single_active_consumer=True
+        put a b; consume x; grant 1; consume y priority=1; grant 5
+        x: grant 5 -> got a | active x
+        settle 0 -> active y | y.got b""",
+    # The one with a higher priority has left before the active one had settled.
+    "a consumer that need not make way any more goes on": """
+        with single_active_consumer=True
+        put a b; consume x; grant 1; consume y priority=1; detach; x: grant 1 -> got a
+        settle 0 -> got a b""",
+    # Among equal priorities; with equal credit it is who attached first.
+    "of those who wait the one with more credit is next": """
+        with single_active_consumer=True
+        consume x; grant 1; consume a; grant 2; consume b; grant 5; consume c; grant 5
+        x: detach -> active b""",
+}
+
+
+@pytest.mark.parametrize("script", TALKS.values(), ids=TALKS)
+def test_a_quorum_queue_and_its_consumers(script):
+    """How a conversation is written: `tests.queues.talk`."""
+    Talk("quorum").play(script)
 
 
 @pytest.mark.parametrize(("counts", "dropped"), [("acquired", True), ("failed", False)])
@@ -181,18 +229,6 @@ def test_the_delivery_limit_counts_releases_or_not_by_version(counts, dropped):
     assert gone == (["delivery_limit"] if dropped else [])
 
 
-@pytest.mark.parametrize("limit", [0, 3, 20])
-def test_one_failed_attempt_more_than_the_limit_drops_the_message(limit):
-    """The limit itself is still borne."""
-    driver = Driver(delivery_limit=limit)
-    driver.publish(b"a")
-    driver.consume(credit=100)
-    for number in range(limit + 1):
-        assert driver.queue.terminal == 0
-        driver.apply(Modify(consumer="x", message_ids=(number,), delivery_failed=True))
-    assert driver.queue.terminal == 1
-
-
 def test_a_lost_client_s_messages_come_back_as_failed_attempts():
     """A crash counts as an attempt, a detach does not."""
     for command, count in ((ClientDown(), 1), (DetachConsumer(consumer="x"), 0)):
@@ -202,59 +238,6 @@ def test_a_lost_client_s_messages_come_back_as_failed_attempts():
         driver.apply(command)
         (message,) = driver.queue.ready_messages()
         assert message.delivery_count == count
-
-
-def test_a_ttl_of_0_means_within_one_millisecond():
-    """A message is handed out in an entry of its own, not in that which takes it in."""
-    driver = Driver(message_ttl_ms=0)
-    driver.publish(b"a", t_us=2_000)
-    assert driver.queue.deadline_us() == 3_000
-
-
-def test_a_command_that_tells_an_earlier_time_turns_no_clock_back():
-    """A message that is sent again says when it was sent first."""
-    driver = Driver(message_ttl_ms=5)
-    driver.apply(Expire(), t_us=10_000)
-    driver.publish(b"a", t_us=2_000)
-    assert driver.queue.deadline_us() == 15_000
-
-
-@pytest.mark.parametrize("limit", ["max_length", "max_length_bytes"])
-def test_reject_publish_tells_when_it_is_full_and_when_80_percent_is_left(limit):
-    """The state machine takes what is under way; publishers are told to stop, and to go on."""
-    driver = Driver(**{limit: 10}, overflow="reject-publish")
-    driver.consume()
-    assert driver.publish(*[b"m"] * 12) == [Full(True)]
-    assert driver.queue.ready == 12
-    assert Full(False) not in driver.credit("x", 3)
-    effects = driver.credit("x", 1, at=3)  # rabbit_fifo.erl:is_below, 8 of 10 is little enough
-    assert Full(False) in effects
-    assert not driver.queue.full
-
-
-def test_with_a_single_active_consumer_the_others_wait_with_their_credit():
-    """Nothing is available to them; when the active one goes, its messages come first."""
-    driver = Driver(single_active_consumer=True)
-    driver.publish(b"a", b"b", b"c")
-    assert driver.consume("x", credit=1)[0] == Active("c", "x", 3)
-    answer = driver.consume("y", credit=5)[-1]
-    assert (answer.credited.available, answer.credited.link_credit) == (0, 5)
-    effects = driver.apply(DetachConsumer(consumer="x"))[1]
-    assert effects[0] == Active("c", "y", 3)
-    assert payloads(effects) == [b"a", b"b", b"c"]
-
-
-def test_a_higher_priority_takes_over_when_the_active_one_has_settled():
-    """Quiescing: nothing new for the old one, nothing yet for the new one."""
-    driver = Driver(single_active_consumer=True)
-    driver.publish(b"a", b"b")
-    driver.consume("x", credit=1)
-    driver.consume("y", credit=5, priority=1)
-    assert payloads(driver.credit("x", 5, at=1)) == []
-    assert driver.queue.active == "x"
-    effects = driver.apply(Settle(consumer="x", message_ids=(0,)))[1]
-    assert Active("c", "y", 1) in effects
-    assert payloads(effects) == [b"b"]
 
 
 @pytest.mark.parametrize(
@@ -292,25 +275,6 @@ def test_who_makes_way_at_once_is_told_behind_the_one_that_takes_over():
     assert (answer.active, answer.available) == (True, 1)
 
 
-def test_a_consumer_that_need_not_make_way_any_more_goes_on():
-    """The one with a higher priority has left before the active one had settled."""
-    driver = Driver(single_active_consumer=True)
-    driver.publish(b"a", b"b")
-    driver.consume("x", credit=1)
-    driver.consume("y", priority=1)
-    driver.apply(DetachConsumer(consumer="y"))
-    assert payloads(driver.credit("x", 1, at=1)) == []
-    assert payloads(driver.apply(Settle(consumer="x", message_ids=(0,)))[1]) == [b"b"]
-
-
-def test_of_those_who_wait_the_one_with_more_credit_is_next():
-    """Among equal priorities; with equal credit it is who attached first."""
-    driver = Driver(single_active_consumer=True)
-    for name, credit in (("x", 1), ("a", 2), ("b", 5), ("c", 5)):
-        driver.consume(name, credit=credit)
-    assert Active("c", "b", 0) in driver.apply(DetachConsumer(consumer="x"))[1]
-
-
 def test_what_is_too_old_goes_from_the_head_of_every_priority():
     """When the first of all is, the highest priority first; 4.0 looks at the first alone."""
     for two, left in ((False, [b"young"]), (True, [b"young", b"old 0"])):
@@ -338,14 +302,6 @@ def test_resume_brings_again_what_was_handed_and_not_settled():
     driver.apply(Settle(consumer="x", message_ids=(1,)))
     effects = driver.apply(Resume(consumer="x", number=1))[1]
     assert (numbers(effects), payloads(effects)) == ([2], [b"c"])
-
-
-def test_reject_publish_dlx_is_not_known_and_taken_for_drop_head():
-    """`rabbit_quorum_queue.erl:overflow` warns and takes the default."""
-    driver = Driver(max_length=1, overflow="reject-publish-dlx")
-    effects = driver.publish(b"a", b"b")
-    assert [(e.message.payload, e.reason) for e in effects] == [(b"a", "maxlen")]
-    assert not driver.queue.full
 
 
 def standing(queue):

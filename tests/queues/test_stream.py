@@ -35,6 +35,8 @@ from workbench.queues import (
     make_queue,
 )
 
+from .talk import Talk
+
 MS = 1000
 FIRST, LAST, NEXT = (Start(at=place) for place in ("first", "last", "next"))
 
@@ -68,17 +70,68 @@ def read(
     return got
 
 
-def test_reading_takes_nothing_away() -> None:
-    """Two consumers get the same messages."""
-    stream = stream_of(3)
-    assert read(stream, 9, "a", FIRST) == [0, 1, 2]
-    assert read(stream, 9, "b", FIRST) == [0, 1, 2]
-    assert (stream.ready, stream.unsettled) == (3, 6)
+TALKS = {
+    "reading takes nothing away": """
+        put a b c; consume; grant 9 -> got a b c | told confirmed confirmed confirmed
+        consume b; grant 9 -> got a b c | ready 3 | unsettled 6""",
+    # Those before it are skipped when they come [rabbit_stream_queue.erl:stream_entries].
+    "an offset that is not there yet is waited for": """
+        put a b; consume offset=4; grant 9 -> got -
+        put c d e f -> got e f""",
+    **{
+        f"the {place} of an empty stream is the next to come": f"""
+        consume first={place}; grant 1 -> got - | available 0
+        put a -> got a"""
+        for place in ("first", "last", "next")
+    },
+    # As long as both have credit.
+    "readers are served in turn": """
+        consume; grant 2; consume b; grant 2; put m n -> order a b a b""",
+    # Rejected and released messages stay, and are not delivered again.
+    **{
+        f"{outcome} changes nothing in the log": f"""
+        put a b c; consume; grant 2; {outcome} 0 1 -> ready 3 | unsettled 0
+        grant 9 -> got a b c"""
+        for outcome in ("settle", "reject", "release", "modify")
+    },
+    "who detaches gives nothing back, and its place is forgotten": """
+        put a b c; consume; grant 2; detach -> replied 0
+        consume first=next; grant 9 -> got - | ready 3""",
+    "a54: available is the newest offset less the one had last": """
+        put a b c d e f g h i j; consume -> available 10
+        grant 4 -> available 6
+        consume b first=next -> available 0""",
+    # RabbitMQ counts an offset asked for by number as had, until it was delivered.
+    "a54: available is an estimate": """
+        put a b c d e f g h i j; consume offset=0 -> available 9
+        grant 9 -> got a b c d e f g h i | available 1
+        consume b offset=99 -> available 0""",
+    # Another reader is no earlier attempt.
+    "a message tells its offset and is never called delivered before": """
+        put a b; consume; grant 9
+        consume b first=last; grant 1 -> annotations x-stream-offset=1 | acquired 1""",
+    # Who was there goes on with the oldest that is left.
+    "too many octets are cut off at the old end": """
+        with max_length_bytes=9
+        put aaa bbb ccc; consume; grant 1; put ddd eee -> gone aaa:maxlen bbb:maxlen
+        grant 9 -> got aaa ccc ddd eee | ready 3 | truncated 2
+        consume b offset=0; grant 1 -> got ccc""",
+    # Nothing happens while nothing is appended, and the newest always stays.
+    "what is too old is cut off when something comes": """
+        with max_age_ms=5
+        put a; at 1; put b; at 2; put c -> deadline None
+        at 7; put d -> gone a:expired b:expired | ready 2""",
+    # RabbitMQ never deletes the segment that it writes to.
+    "one message stays however large it is": """
+        with max_length_bytes=1
+        put aaa -> ready 1""",
+}
 
 
-def test_a_confirm_follows_at_once() -> None:
-    """There are no replicas to wait for here."""
-    assert put(stream_of(), 7) == [Confirm(publish=7)]
+@pytest.mark.parametrize("script", TALKS.values(), ids=TALKS)
+def test_a_stream_and_its_readers(script: str) -> None:
+    """How a conversation is written: `tests.queues.talk`."""
+    Talk("stream").play(script)
 
 
 @pytest.mark.parametrize(
@@ -95,115 +148,6 @@ def test_a_consumer_begins_where_it_asked(start: Start | None, first: int) -> No
     got = read(stream, 9, "a", start, t_us=10 * MS)
     put(stream, 20 * MS)
     assert got + read(stream, 9) == list(range(first, 6))
-
-
-def test_an_offset_that_is_not_there_yet_is_waited_for() -> None:
-    """Those before it are skipped when they come [rabbit_stream_queue.erl:stream_entries]."""
-    stream = stream_of(2)
-    assert read(stream, 9, "a", Start(offset=4)) == []
-    for number in range(4):
-        put(stream, number)
-    assert read(stream, 9) == [4, 5]
-
-
-def test_last_and_first_of_an_empty_stream_are_the_next_to_come() -> None:
-    """There is nothing else to begin with."""
-    for start in (FIRST, LAST, NEXT):
-        stream = stream_of()
-        assert read(stream, 1, "a", start) == []
-        assert stream.available_to("a") == 0
-        put(stream)
-        assert read(stream, 1) == [0]
-
-
-def test_readers_are_served_in_turn() -> None:
-    """One after the other, as long as both have credit."""
-    stream = stream_of(2)
-    for name in "ab":
-        stream.apply(Checkout(consumer=name, start=FIRST))
-        stream.apply(Credit(consumer=name, delivery_count=0, link_credit=2))
-    effects = [effect for _ in range(4) for effect in stream.apply(Dispatch())[1]]
-    got = [(effect.consumer, effect.message.message_id) for effect in effects]
-    assert got == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
-
-
-@pytest.mark.parametrize("outcome", [Settle, Reject, Release, Modify])
-def test_no_outcome_changes_the_log(outcome: type) -> None:
-    """Rejected and released messages stay, and are not delivered again."""
-    stream = stream_of(3)
-    read(stream, 2, "a", FIRST)
-    assert stream.apply(outcome(consumer="a", message_ids=(0, 1))) == (Count(count=2), [])
-    assert (stream.ready, stream.unsettled) == (3, 0)
-    assert read(stream, 9) == [2]
-
-
-def test_who_detaches_gives_nothing_back() -> None:
-    """Another consumer is not concerned, and the place is forgotten."""
-    stream = stream_of(3)
-    read(stream, 2, "a", FIRST)
-    assert stream.apply(DetachConsumer(consumer="a")) == (Count(count=0), [])
-    assert read(stream, 9, "a") == []
-    assert stream.ready == 3
-
-
-def test_a54_available_is_the_newest_offset_less_the_one_had_last() -> None:
-    """max(0, difference): 10 for who begins at the first of ten; 0 for who waits at the end."""
-    stream = stream_of(10)
-    read(stream, 0, "a", FIRST)
-    assert stream.available_to("a") == 10
-    read(stream, 4)
-    assert stream.available_to("a") == 6
-    read(stream, 0, "b", NEXT)
-    assert stream.available_to("b") == 0
-
-
-def test_a54_available_is_an_estimate() -> None:
-    """RabbitMQ counts an offset asked for by number as had: one too few until it was delivered."""
-    stream = stream_of(10)
-    read(stream, 0, "a", Start(offset=0))
-    assert stream.available_to("a") == 9
-    assert read(stream, 9) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
-    assert stream.available_to("a") == 1
-    read(stream, 0, "b", Start(offset=99))
-    assert stream.available_to("b") == 0
-
-
-def test_a_message_tells_its_offset_and_is_never_called_delivered_before() -> None:
-    """The annotation x-stream-offset; another reader is no earlier attempt."""
-    stream = stream_of(2)
-    read(stream, 9, "a", FIRST)
-    stream.apply(Checkout(consumer="b", start=LAST))
-    stream.apply(Credit(consumer="b", delivery_count=0, link_credit=1))
-    (effect,) = stream.apply(Dispatch())[1]
-    assert effect.message.annotations == {"x-stream-offset": 1}
-    assert effect.message.acquired_count == 1
-
-
-def test_too_many_octets_are_cut_off_at_the_old_end() -> None:
-    """x-max-length-bytes: who was there goes on with the oldest that is left."""
-    stream = stream_of(3, max_length_bytes=9)
-    read(stream, 1, "a", FIRST)
-    effects = put(stream) + put(stream)
-    cut = [(e.message.message_id, e.reason) for e in effects if isinstance(e, Dropped)]
-    assert cut == [(0, "maxlen"), (1, "maxlen")]
-    assert read(stream, 9) == [2, 3, 4]
-    assert (stream.ready, stream.truncated) == (3, 2)
-    assert read(stream, 1, "b", Start(offset=0)) == [2]
-
-
-def test_what_is_too_old_is_cut_off_when_something_comes() -> None:
-    """x-max-age: nothing happens while nothing is appended, and the newest always stays."""
-    stream = stream_of(3, max_age_ms=5)
-    assert stream.deadline_us() is None
-    effects = put(stream, 7 * MS)
-    assert [e.message.message_id for e in effects if isinstance(e, Dropped)] == [0, 1]
-    assert stream.ready == 2
-
-
-def test_one_message_stays_however_large_it_is() -> None:
-    """RabbitMQ never deletes the segment that it writes to."""
-    stream = stream_of(1, max_length_bytes=1)
-    assert stream.ready == 1
 
 
 def test_a_stream_cannot_be_purged() -> None:

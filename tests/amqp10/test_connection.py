@@ -7,7 +7,7 @@ from workbench.amqp10.connection import Connection
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.events import CloseReceived, HeaderRefused, Heartbeat, ProtocolViolation
 from workbench.amqp10.frame import Frame, ProtocolHeader
-from workbench.amqp10.performatives import Begin, Close, End, Error, Flow, Open, Transfer
+from workbench.amqp10.performatives import Begin, Close, End, Error, Flow, Open
 from workbench.amqp10.session import Session
 from workbench.amqp10.settings import ConnectionSettings
 from workbench.amqp10.states import ConnectionState
@@ -131,43 +131,6 @@ def test_an_open_must_fit_into_512_octets():
     connection = Connection(container_id="x" * 600, is_client=True, emit=lambda item: None)
     with pytest.raises(LocalProtocolError, match="before both opens are exchanged"):
         connection.start()
-
-
-def test_a_frame_above_max_frame_size_breaks_framing():
-    """As a value on a wire too, where nobody counts octets on reading [2.3.1]."""
-    pair = LinkPair(client=ConnectionSettings(max_frame_size=512))
-    pair.receiver.grant(5)
-    pair.pump()
-    frame = Transfer(handle=0, delivery_id=0, delivery_tag=b"t")
-    (event,) = pair.inject(pair.server, frame, bytes(600))
-    assert (event.condition, event.scope.value) == ("amqp:connection:framing-error", "connection")
-    assert "largest accepted is 512" in event.description
-    pair.client.connection.answer(event)
-    pair.pump()
-    assert pair.server.connection.error.condition == "amqp:connection:framing-error"
-    assert pair.server.connection.ended
-
-
-@pytest.mark.parametrize(
-    ("frame", "channel", "text"),
-    [
-        (Open(container_id="again"), 0, "open came in state OPENED"),
-        (End(), 6, "channel 6, on which no session is begun"),
-        (BEGIN, 0, "begin on channel 0, on which a session runs"),
-        (Begin(remote_channel=9, next_outgoing_id=0, incoming_window=9, outgoing_window=9), 4,
-         "this end awaits no begin"),
-    ],
-)  # fmt: skip
-def test_errors_that_close_the_connection(frame, channel, text):
-    """There is no session that could be ended."""
-    pair = LinkPair()
-    (event,) = pair.inject(pair.client, frame, channel=channel)
-    assert event.scope.value == "connection"
-    assert text in event.description
-    pair.server.connection.answer(event)
-    pair.pump()
-    assert pair.client.connection.ended
-    assert pair.server.connection.ended
 
 
 def test_a_violation_before_the_open_is_answered_with_open_and_close():

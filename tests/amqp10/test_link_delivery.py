@@ -3,7 +3,7 @@
 import pytest
 
 from tests.amqp10.pair import LinkPair
-from workbench.amqp10.errors import ErrorCondition, LocalProtocolError
+from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.events import (
     DeliveriesUpdated,
     DeliveryAborted,
@@ -346,55 +346,6 @@ def test_delivery_ids_count_on_over_all_links_of_a_session():
 MORE = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True)
 
 
-@pytest.mark.parametrize(
-    ("frames", "condition", "text"),
-    [
-        ([Transfer(handle=0, delivery_tag=b"t")], "amqp:invalid-field", "no delivery-id"),
-        ([Transfer(handle=0, delivery_id=0)], "amqp:invalid-field", "no delivery-tag"),
-        (
-            [MORE, Transfer(handle=0, delivery_id=1, delivery_tag=b"u")],
-            "amqp:invalid-field",
-            "delivery 1 begins while delivery 0 is not complete",
-        ),
-        (
-            [MORE, Transfer(handle=0, delivery_id=0, delivery_tag=b"u")],
-            "amqp:invalid-field",
-            "began with delivery-tag 74 and goes on with 75",
-        ),
-        (
-            [Transfer(handle=0, delivery_id=3, delivery_tag=b"t")] * 2,
-            "amqp:invalid-field",
-            "delivery-id 3 on link l is in use",
-        ),
-        (
-            [
-                Transfer(
-                    handle=0,
-                    delivery_id=0,
-                    delivery_tag=b"t",
-                    rcv_settle_mode=ReceiverSettleMode.SECOND,
-                )
-            ],
-            "amqp:invalid-field",
-            "has rcv-settle-mode second; the link has first",
-        ),
-        (
-            [Transfer(handle=0, delivery_id=0, delivery_tag=b"t", resume=True)],
-            "amqp:not-implemented",
-            "not resumed",
-        ),
-        ([Transfer(handle=5, delivery_id=0)], "amqp:session:unattached-handle", "handle 5"),
-    ],
-)
-def test_transfers_that_break_a_rule(frames, condition, text):
-    """The right condition, and the numbers in the text."""
-    pair = granted(answers=False)
-    for frame in frames:
-        (event,) = pair.inject(pair.sending, frame, b"x")
-    assert event.condition == condition
-    assert text in event.description
-
-
 def test_a_message_above_max_message_size_ends_the_link():
     """At the sender it is refused; from the wire it detaches the link [2.7.3, 2.8.18]."""
     pair = granted(receiver_terms={"max_message_size": 10})
@@ -428,49 +379,3 @@ def test_links_may_interleave_where_one_link_may_not():
     assert event.delivery.payload == b"whole"
     (event,) = pair.inject(pair.sending, Transfer(handle=0), b"b")
     assert event.delivery.payload == b"ab"
-
-
-@pytest.mark.parametrize(
-    ("mode", "frames", "words"),
-    [
-        (SenderSettleMode.UNSETTLED, [{"settled": True}], "is sent settled"),
-        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True}], "is sent settled"),
-        (SenderSettleMode.SETTLED, [{}], "ends unsettled"),
-        (SenderSettleMode.SETTLED, [{"more": True}, {}], "ends unsettled"),
-    ],
-)
-def test_a_delivery_is_settled_as_snd_settle_mode_promises(mode, frames, words):
-    """Mode unsettled: no frame is settled; mode settled: at least one is [2.7.5]."""
-    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
-    pair.receiver.grant(5)
-    pair.pump()
-    for place, fields in enumerate(frames):
-        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
-        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
-    (violation,) = pair.server.violations
-    assert violation.condition is ErrorCondition.INVALID_FIELD
-    assert words in violation.description
-    assert pair.receiver.unsettled == {}
-
-
-@pytest.mark.parametrize(
-    ("mode", "frames"),
-    [
-        (SenderSettleMode.SETTLED, [{"settled": True, "more": True}, {}]),
-        (SenderSettleMode.SETTLED, [{"more": True}, {"settled": True}]),
-        (SenderSettleMode.SETTLED, [{"more": True}, {"aborted": True}]),
-        (SenderSettleMode.MIXED, [{"settled": True}]),
-        (SenderSettleMode.MIXED, [{}]),
-        (SenderSettleMode.UNSETTLED, [{"more": True}, {}]),
-        (SenderSettleMode.UNSETTLED, [{"more": True}, {"settled": True, "aborted": True}]),
-    ],
-)
-def test_what_snd_settle_mode_allows_is_taken(mode, frames):
-    """One settled frame is enough; mixed allows both [2.7.5]."""
-    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
-    pair.receiver.grant(5)
-    pair.pump()
-    for place, fields in enumerate(frames):
-        first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
-        pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")
-    assert pair.server.violations == []

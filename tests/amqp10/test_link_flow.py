@@ -278,19 +278,3 @@ def test_a_strict_receiver_detaches_at_a_delivery_beyond_the_credit():
     assert not pair.receiver.attached
     assert pair.sender.error.condition == "amqp:link:transfer-limit-exceeded"
     assert pair.sender_session.mapped
-
-
-def test_a_sender_whose_count_goes_back_is_wrong():
-    """delivery-count only moves on: what came is counted."""
-    pair = LinkPair(answers=False)
-    pair.receiver.grant(5)
-    pair.pump()
-    pair.sender.send(b"x", settled=True)
-    pair.pump()
-    flow = Flow(
-        next_incoming_id=0, incoming_window=9, next_outgoing_id=1, outgoing_window=9, handle=0,
-        delivery_count=0, link_credit=5,
-    )  # fmt: skip
-    (event,) = pair.inject(pair.sending, flow)
-    assert "delivery-count 0 is behind 1" in event.description
-    assert pair.receiver.delivery_count == 1

@@ -313,7 +313,8 @@ class Talk(Conversation):
         self.link.close()
 
     def do_end(self) -> None:
-        self._session().end()
+        """The session of a link."""
+        self.link.session.end()
 
     def do_disconnect(self) -> None:
         self.client.amqp.close()
@@ -446,6 +447,9 @@ class Talk(Conversation):
 
     def see_queues(self, _: Any) -> list[str]:
         return list(self.rig.broker.queues)
+
+    def see_connections(self, _: Any) -> int:
+        return len(self.rig.broker.connections)
 
     def see_stock(self, _: Any) -> dict[str, int]:
         """Messages ready, by queue."""

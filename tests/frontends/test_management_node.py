@@ -18,12 +18,14 @@ from .proton_client import ProtonClient, proton
 Ask = Callable[..., tuple[str, object]]
 
 
-def rig_of(preset) -> Rig:
-    return Rig(preset, plain_names=False)
+def asking(preset) -> tuple[Rig, ProtonClient, Ask]:
+    """A rig, a client, and a function that asks the management node and waits for the answer."""
+    rig = Rig(preset, plain_names=False)
+    client = rig.connect(ProtonClient())
+    return rig, client, asks(rig, client)
 
 
-def asking(rig: Rig, client: ProtonClient) -> Ask:
-    """A function that asks the management node and waits for the answer."""
+def asks(rig: Rig, client: ProtonClient) -> Ask:
     rig.rest()
     sender, receiver = client.pair()
     rig.rest()
@@ -42,9 +44,7 @@ def asking(rig: Rig, client: ProtonClient) -> Ask:
 @rabbit
 def test_a_client_declares_binds_publishes_purges_and_deletes(preset) -> None:
     """The life of a queue by management alone; what is published to the exchange reaches it."""
-    rig = rig_of(preset)
-    client = rig.connect(ProtonClient())
-    ask = asking(rig, client)
+    rig, client, ask = asking(preset)
     assert ask("PUT", "/exchanges/x", {"type": "topic"}) == ("204", None)
     status, queue = ask("PUT", "/queues/a%2Fb", {"durable": True, "arguments": {}})
     assert (status, queue["name"], queue["type"]) == ("201", "a/b", "classic")
@@ -75,8 +75,7 @@ def test_a_client_declares_binds_publishes_purges_and_deletes(preset) -> None:
 @rabbit
 def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> None:
     """409, and the text says in what; nothing is changed."""
-    rig = rig_of(preset)
-    ask = asking(rig, rig.connect(ProtonClient()))
+    rig, _, ask = asking(preset)
     assert ask("PUT", "/queues/q", {"arguments": {"x-max-length": 10}})[0] == "201"
     for other in ({"durable": False}, {"arguments": {"x-max-length": 11}}, {}):
         status, text = ask("PUT", "/queues/q", other)
@@ -91,9 +90,7 @@ def test_a_queue_that_differs_from_the_one_declared_is_a_conflict(preset) -> Non
 @rabbit
 def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
     """Proton sees the remote detach with resource-deleted."""
-    rig = rig_of(preset)
-    client = rig.connect(ProtonClient())
-    ask = asking(rig, client)
+    rig, client, ask = asking(preset)
     ask("PUT", "/queues/q", {})
     consumer = client.receiver("r", "/queues/q")
     rig.rest()
@@ -106,9 +103,7 @@ def test_deleting_a_queue_by_management_detaches_its_consumer(preset) -> None:
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind) -> None:
     """A session is told as by a message, after what it is doing; clients wait for the response."""
-    rig = rig_of(preset)
-    client = rig.connect(ProtonClient())
-    ask = asking(rig, client)
+    rig, client, ask = asking(preset)
     ask("PUT", "/queues/q", {"durable": True, "arguments": {"x-queue-type": kind}})
     publisher = client.sender("p", "/queues/q")
     rig.rest()
@@ -124,16 +119,14 @@ def test_a_deletion_is_answered_before_the_same_session_hears_of_it(preset, kind
 @rabbit
 def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
     """Another connection can neither consume from it nor manage it; it goes with its own."""
-    rig = rig_of(preset)
-    owner = rig.connect(ProtonClient())
-    ask = asking(rig, owner)
+    rig, owner, ask = asking(preset)
     ask("PUT", "/queues/mine", {"exclusive": True})
     other, session = rig.raw("c2")
     rig.receiver(session, "/queues/mine")
     error = (other.frames(Detach) + other.frames(End))[0].error
     assert error.condition == ErrorCondition.RESOURCE_LOCKED
     stranger = rig.connect(ProtonClient(), "c3")
-    stranger_asks = asking(rig, stranger)
+    stranger_asks = asks(rig, stranger)
     requests = (("DELETE", "", None), ("PUT", "", {}), ("DELETE", "/messages", None))
     for method, path, body in requests:
         assert stranger_asks(method, f"/queues/mine{path}", body)[0] == "400"
@@ -146,9 +139,7 @@ def test_an_exclusive_queue_is_its_connections_alone(preset) -> None:
 @rabbit
 def test_an_auto_delete_queue_goes_with_its_last_consumer(preset) -> None:
     """Not before it has had one, and not while one is left."""
-    rig = rig_of(preset)
-    client = rig.connect(ProtonClient())
-    ask = asking(rig, client)
+    rig, client, ask = asking(preset)
     ask("PUT", "/queues/q", {"auto_delete": True})
     consumers = [client.receiver(name, "/queues/q") for name in ("a", "b")]
     rig.rest()
@@ -166,9 +157,7 @@ def test_an_auto_delete_queue_goes_with_its_last_consumer(preset) -> None:
 @rabbit
 def test_requests_have_a_credit_of_8_and_again_at_4(preset) -> None:
     """The broker's grants on the link that requests come on."""
-    rig = rig_of(preset)
-    client, session = rig.raw()
-    sender, _ = raw_pair(rig, session)
+    rig, client, sender, _ = paired(preset)
     for number in range(9):
         sender.send(request(number), settled=True)
         rig.rest()
@@ -181,8 +170,10 @@ def test_requests_have_a_credit_of_8_and_again_at_4(preset) -> None:
     assert second.initial_delivery_count == preset.initial_delivery_count
 
 
-def raw_pair(rig, session, *, credit: int = 100, **terms):
-    """Both links, attached by a raw client."""
+def paired(preset, *, credit: int = 100, **terms):
+    """A rig, a raw client, and both links to the node."""
+    rig = Rig(preset, plain_names=False)
+    client, session = rig.raw()
     common = {
         "snd_settle_mode": SenderSettleMode.SETTLED,
         "properties": {"paired": True},
@@ -194,7 +185,7 @@ def raw_pair(rig, session, *, credit: int = 100, **terms):
     if credit:
         receiver.grant(credit)
         rig.rest()
-    return sender, receiver
+    return rig, client, sender, receiver
 
 
 def request(number: int, path: str = "/queues/none") -> bytes:
@@ -212,9 +203,7 @@ def request(number: int, path: str = "/queues/none") -> bytes:
 )
 def test_what_is_no_request_ends_the_session(preset, parts) -> None:
     """internal-error: RabbitMQ's session fails on it."""
-    rig = rig_of(preset)
-    client, session = rig.raw()
-    sender, _ = raw_pair(rig, session)
+    rig, client, sender, _ = paired(preset)
     first = Transfer(handle=sender.handle, delivery_id=0, delivery_tag=b"", settled=True)
     for part in parts:
         transfer = replace(first, more=part is not parts[-1])
@@ -225,32 +214,19 @@ def test_what_is_no_request_ends_the_session(preset, parts) -> None:
 
 def test_a_link_to_the_management_node_has_to_be_one_of_a_pair() -> None:
     """Without the property `paired`: invalid-field."""
-    rig = rig_of(RMQ43)
-    client, session = rig.raw()
-    raw_pair(rig, session, credit=0, properties=None)
+    _, client, *_ = paired(RMQ43, credit=0, properties=None)
     conditions = [detach.error.condition for detach in client.frames(Detach)]
     assert conditions == [ErrorCondition.INVALID_FIELD] * 2
 
 
 @rabbit
-def test_a_request_without_credit_for_the_response_ends_the_session(preset) -> None:
+@pytest.mark.parametrize("lacks", ["credit", "half of the pair"])
+def test_a_request_that_cannot_be_answered_ends_the_session(preset, lacks) -> None:
     """precondition-failed: the broker has no way to answer."""
-    rig = rig_of(preset)
-    client, session = rig.raw()
-    sender, _ = raw_pair(rig, session, credit=0)
-    sender.send(request(1), settled=True)
-    rig.rest()
-    assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
-
-
-@rabbit
-def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
-    """The receiving half was never attached, or is gone."""
-    rig = rig_of(preset)
-    client, session = rig.raw()
-    sender, receiver = raw_pair(rig, session)
-    receiver.close()
-    rig.rest()
+    rig, client, sender, receiver = paired(preset, credit=0 if lacks == "credit" else 100)
+    if lacks != "credit":
+        receiver.close()
+        rig.rest()
     sender.send(request(1), settled=True)
     rig.rest()
     assert client.frames(End)[0].error.condition == ErrorCondition.PRECONDITION_FAILED
@@ -259,7 +235,7 @@ def test_a_request_on_half_a_pair_ends_the_session(preset) -> None:
 @rabbit
 def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) -> None:
     """What was sent before it counts, though it is not yet in the queue; later requests wait."""
-    rig = rig_of(preset)
+    rig = Rig(preset, plain_names=False)
     client = rig.connect(ProtonClient())
     rig.rest()
     requests, responses = client.pair()
@@ -281,17 +257,15 @@ def test_a_purge_tells_how_many_messages_went_when_the_replicas_agree(preset) ->
 @rabbit
 def test_responses_wait_for_the_clients_window_and_count_against_its_credit(preset) -> None:
     """With the window closed they wait in the session's line; the third finds no credit left."""
-    rig = rig_of(preset)
-    client, session = rig.raw()
-    sender, receiver = raw_pair(rig, session, credit=2)
-    session.set_incoming_window(0)
-    session.flow()
+    rig, client, sender, receiver = paired(preset, credit=2)
+    sender.session.set_incoming_window(0)
+    sender.session.flow()
     sender.send(request(1), settled=True)
     sender.send(request(2), settled=True)
     rig.rest()
     assert receiver.credit == 2
-    session.set_incoming_window(10)
-    session.flow()
+    sender.session.set_incoming_window(10)
+    sender.session.flow()
     rig.rest()
     assert receiver.credit == 0
     sender.send(request(3), settled=True)
@@ -301,9 +275,7 @@ def test_responses_wait_for_the_clients_window_and_count_against_its_credit(pres
 
 def test_drain_and_echo_are_answered_on_the_link_that_responses_go_out_on() -> None:
     """Credit is given back at once: there is nothing to send."""
-    rig = rig_of(RMQ43)
-    client, session = rig.raw()
-    _, receiver = raw_pair(rig, session, credit=3)
+    rig, client, _, receiver = paired(RMQ43, credit=3)
     receiver.grant(3, drain=True)
     rig.rest()
     last = client.frames(Flow)[-1]

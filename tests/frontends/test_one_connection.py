@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.rig import RMQ43, SPEC, RawClient, Rig, every_preset, rabbit
+from tests.broker.talk import Talk
 from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import Source, Target
 from workbench.amqp10.performatives import (
@@ -134,72 +135,29 @@ def test_a62_a_message_without_link_ends_the_session(preset) -> None:
     assert client.frames(Close) == []
 
 
-@every_preset
-def test_a62_the_end_of_a_session_takes_its_links_and_no_others(preset) -> None:
-    """The consumer on it gives its messages back; the other session's goes on."""
-    rig = Rig(preset)
-    rig.fill("q", 6)
-    client, first = rig.raw()
-    second = client.amqp.begin()
-    rig.rest()
-    for session, name in ((first, "a"), (second, "b")):
-        rig.receiver(session, name=name).grant(2)
-        rig.rest()
-    assert rig.queue().unsettled == 4
-    first.end()
-    rig.rest()
-    assert (rig.queue().unsettled, rig.queue().ready) == (2, 4)
-    client.amqp.close()
-    rig.rest()
-    assert (rig.queue().unsettled, rig.queue().ready) == (0, 6)
-
-
-# -- A63, A72: how many of each -------------------------------------------------------------
-
-
-@every_preset
-def test_a63_a_second_session_needs_no_second_connection(preset) -> None:
-    """It costs a begin and its answer; both sessions publish and consume."""
-    rig = Rig(preset)
-    client, first = rig.raw()
-    before = len(client.received)
-    second = client.amqp.begin()
-    rig.rest()
-    assert len(client.received) - before == 1
-    assert first.channel != second.channel
-    for session, name in ((first, "a"), (second, "b")):
-        sender = rig.sender(session, name, name=f"to-{name}")
-        receiver = rig.receiver(session, name, name=f"from-{name}")
-        receiver.grant(1)
-        sender.send(b"\0Sw@", settled=True)
-        rig.rest()
-        assert receiver.credit == 0
-    assert len(rig.broker.connections) == len(rig.wires) == 1
-
-
-def consumed_while_publishers_wait(preset, connections: int) -> tuple[int, int]:
-    """How many messages a consumer gets while an alarm holds a publisher, and of how many sockets.
-
-    Args:
-        preset: of the broker.
-        connections: 1 for both clients together, 2 for one each.
-    """
-    rig = Rig(preset)
-    rig.fill("q", 50)
-    _, session = rig.raw()
-    other = rig.raw("c2")[1] if connections == 2 else session
-    sender = rig.sender(session, "other")
-    rig.broker.set_alarm()
-    rig.rest()
-    assert not sender.can_send
-    receiver = rig.receiver(other)
-    receiver.grant(40)
-    rig.rest()
-    return 40 - receiver.credit, len(rig.broker.connections)
+SHARED = {
+    # The consumer on it gives its messages back; the other session's goes on.
+    "a62: the end of a session takes its links and no others": """
+        ready 6; receive a; grant 2; session; receive b; grant 2 -> unsettled 4
+        a: end -> unsettled 2 | ready 4
+        disconnect -> unsettled 0 | ready 6""",
+    # It costs a begin and its answer; both sessions publish and consume.
+    "a63: a second session needs no second connection": """
+        attach ta to=a; receive ra of=a; grant 1; ta: send m -> ra.credit 0
+        mark; session -> new begin
+        attach tb to=b; receive rb of=b; grant 1; tb: send m -> rb.credit 0 | connections 1""",
+    # A held publisher holds no consumer beside it, so half the connections will do.
+    "a72: one connection carries both ways": """
+        ready 50; attach to=other; alarm -> remote_window 0
+        receive; grant 40 -> sent 40 | connections 1""",
+    "a72: as well as two": """
+        ready 50; attach to=other; alarm -> remote_window 0
+        client c2; receive; grant 40 -> sent 40 | connections 2""",
+}
 
 
 @every_preset
-def test_a72_one_connection_carries_both_ways_as_well_as_two(preset) -> None:
-    """A held publisher holds no consumer beside it, so half the connections will do."""
-    assert consumed_while_publishers_wait(preset, 1) == (40, 1)
-    assert consumed_while_publishers_wait(preset, 2) == (40, 2)
+@pytest.mark.parametrize("script", SHARED.values(), ids=SHARED)
+def test_what_one_connection_carries(preset, script) -> None:
+    """How a conversation is written: `tests.broker.talk`."""
+    Talk(preset).play(script)

@@ -224,16 +224,3 @@ def test_a_stream_s_header_leaves_open_what_the_publisher_s_does() -> None:
     headers = [decode_message(one.payload)[0] for one in link.unsettled.values()]
     assert [one.durable for one in headers] == [False, None, True]
     assert {(one.first_acquirer, one.delivery_count) for one in headers} == {(True, 0)}
-
-
-def test_a_time_to_begin_at_is_a_time_since_1970() -> None:
-    """Where the clock knows when it began; seconds count."""
-    rig, _, session = stream()
-    rig.clock.epoch_us = 1_700_000_000_000_000
-    for at_ms, came in ((1_700_000_000_999, [0, 1, 2, 3]), (1_700_003_600_000, [])):
-        value = described("rabbitmq:stream-offset-spec", Timestamp(at_ms))
-        source = Source(address="q", filter={Symbol("o"): value})
-        link = rig.receiver(session, source, name=str(at_ms))
-        link.grant(9)
-        rig.rest()
-        assert offsets(link) == came

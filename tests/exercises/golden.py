@@ -1,0 +1,547 @@
+"""Every question in twenty forms, and the file that holds what the runs answer to them.
+
+`golden.json.gz` keeps, for each form, the answer, the step at which it can be seen, the reason, and
+each misconception with its answer and its reason. Form 0 of a question is the one its lesson asks.
+
+    python -m tests.exercises.golden            says what differs from the file
+    python -m tests.exercises.golden --reword   takes new words up; refuses if an answer differs
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from workbench import import_capture
+from workbench.exercises import (
+    alarm_predict,
+    client_predict,
+    count_predict,
+    credit_predict,
+    drain_predict,
+    hand_predict,
+    publish_predict,
+    quorum_predict,
+    quorum_rate_predict,
+    race_predict,
+    recall,
+    spark_predict,
+    stop_predict,
+    windows_predict,
+)
+from workbench.exercises.audit import audited_run
+from workbench.exercises.compare import compare_rules
+from workbench.exercises.drain_runs import drained, outdated
+from workbench.exercises.publish_runs import published, stalled, waiting
+from workbench.exercises.question import Question, Solution
+from workbench.exercises.quorum_runs import disks, race
+from workbench.exercises.spark_answers import RECORDED, Answer, recorded
+from workbench.exercises.spark_traces import cannot_tell
+from workbench.exercises.timeout import timed_get
+from workbench.exercises.windows_runs import GENEROUS, at_start
+from workbench.presets import UINT_MAX
+from workbench.scenarios.run import Run, run
+from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.unknowns import unknowns_report
+
+FILE = Path(__file__).with_name("golden.json.gz")
+CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
+NUMBER = 20
+NEEDS_PROTON = ("credit/proton_again",)
+
+Form = Callable[[int], Question]
+
+
+@cache
+def play(scenario: str, preset: str = "spec", **given: Any) -> Run:
+    """A run, played once."""
+    return run(scenario, preset, given)
+
+
+@cache
+def captured(name: str) -> Sequence[Row]:
+    """The rows of a capture that comes with the project."""
+    return import_capture(CAPTURES / f"{name}.pcapng").rows
+
+
+def replaced(row: Row, **changes: Any) -> Row:
+    """The row with some columns changed."""
+    return dataclasses.replace(row, **changes)
+
+
+def observed(played: Run) -> list[Row]:
+    """A run as a recorder in the middle of its wire would have seen it."""
+    seen = [row for row in played.rows if row.event == SENT]
+    return [replaced(row, seq=seq, event=OBSERVED) for seq, row in enumerate(seen)]
+
+
+def queue(messages: int, **more: Any) -> Run:
+    return play("credit", messages=messages, **more)
+
+
+def granted(played: Run, link_credit: int) -> Run:
+    return played.act(played.start_seq, "grant", link_credit=link_credit)
+
+
+def arrival(played: Run, number: int) -> int:
+    """`seq` of the row at which that message arrives."""
+    rows = [row for row in played.rows if row.kind == "transfer" and row.event == RECEIVED]
+    return rows[number - 1].seq
+
+
+# -- lesson 01
+
+
+def after_stop(i: int) -> Question:
+    busy = granted(queue(60), 40 - i % 7)
+    return credit_predict.after_stop.question(busy, arrival(busy, 2 + i % 5))
+
+
+def fastest_rule(i: int) -> Question:
+    given = (400, 1000, 20) if i == 0 else (40 + i, 200 * i, 2 + i)
+    messages, latency_us, n = given
+    return credit_predict.fastest_rule.question(
+        compare_rules(messages=messages, latency_us=latency_us, n=n)
+    )
+
+
+def rabbit_flows(i: int) -> Question:
+    if i < 2:
+        name = ("rmq43_b_consumer_credit", "rmq40_b_consumer_credit")[i]
+        return credit_predict.rabbit_flows.question(captured(name))
+    empty = queue(0, initial_delivery_count=i)
+    twice = credit_predict.granted_again(empty, (i, i), publish=i + i % 3)
+    return credit_predict.rabbit_flows.question(observed(twice))
+
+
+CREDIT: dict[str, Form] = {
+    "before_any_flow": lambda i: credit_predict.before_any_flow.question(queue(10 + i)),
+    "after_grant": lambda i: credit_predict.after_grant.question(queue(10 + i % 3), 3 + i),
+    "granted_twice": lambda i: credit_predict.granted_twice.question(
+        queue(0, initial_delivery_count=i), 50 - i, 120 - 5 * i
+    ),
+    "after_stop": after_stop,
+    "after_acknowledging": lambda i: credit_predict.after_acknowledging.question(
+        granted(queue(10 + 2 * i), 3 + i)
+    ),
+    "fastest_rule": fastest_rule,
+    "proton_again": lambda i: credit_predict.proton_again.question(
+        queue(30 + i, client="proton"), 10 + i
+    ),
+    "rabbit_flows": rabbit_flows,
+}
+
+# -- lesson 02
+
+
+def a_race(i: int) -> Run:
+    given = (20, 3, 6) if i == 0 else (UINT_MAX - i, 1 + i % 5, 5 + i % 9)
+    start, first, grant = given
+    return play("race", initial_delivery_count=start, first_credit=first, grants=str(grant))
+
+
+def grants(i: int) -> list[int]:
+    return [[3, 6], [3], [2, 7], [4, 5], [5]][i % 5]
+
+
+STARTS = (4294967291, 20, 0, 2147483646, UINT_MAX, UINT_MAX - 2, 1000)
+
+RACE: dict[str, Form] = {
+    "crossing": lambda i: race_predict.crossing.question(a_race(i)),
+    "which_order": lambda i: race_predict.which_order.question(a_race(i), ("set", "add")[i % 2]),
+    "sentence": lambda i: race_predict.sentence.question(),
+    "bad_states": lambda i: race_predict.bad_states.question(
+        10 - i % 4, grants(i), ("set", "add", "spec")[i % 3]
+    ),
+    "passing_rules": lambda i: race_predict.passing_rules.question(10 - i % 4, grants(i + 1)),
+    "naive": lambda i: count_predict.naive.question(
+        audited_run(4 - i % 3, initial_delivery_count=STARTS[i % len(STARTS)])
+    ),
+    "atm": lambda i: count_predict.atm.question(
+        audited_run(3 + i, initial_delivery_count=20) if i % 2 == 0 else granted(queue(5), i)
+    ),
+    "noticed": lambda i: count_predict.noticed.question(
+        audited_run(3 + i // 2, initial_delivery_count=STARTS[(i + 1) % len(STARTS)]),
+        ("counts from zero", "believes the flow")[i % 2],
+    ),
+}
+
+# -- lesson 03
+
+
+def few(i: int) -> Run:
+    return queue(3 + i, initial_delivery_count=20 + i)
+
+
+def after_echo(i: int) -> Question:
+    busy = granted(queue(60), 40 - i)
+    return stop_predict.after_echo.question(busy, arrival(busy, 2 + i % 5))
+
+
+def asking(i: int) -> Run:
+    return granted(play("asking", messages=10 + i), 4 + i % 5)
+
+
+def real_drain(i: int) -> Question:
+    if i < 2:
+        return drain_predict.real_drain.question(captured(("rmq43_c_drain", "rmq40_c_drain")[i]))
+    return drain_predict.real_drain.question(observed(drained(queue(i), 2 * i)))
+
+
+DRAIN: dict[str, Form] = {
+    "silence": lambda i: drain_predict.silence.question(queue(0, latency_us=1000 + i), 1 + i),
+    "drain_brings": lambda i: drain_predict.drain_brings.question(few(i), 10 + i % 3),
+    "drain_counts": lambda i: drain_predict.drain_counts.question(few(i), 10 + i % 3),
+    "after_drain": lambda i: drain_predict.after_drain.question(drained(few(i), 10), 12 + i),
+    "real_drain": real_drain,
+    "crossing": lambda i: hand_predict.crossing.question(
+        timed_get(publish_at_us=5000), 4500 if i == 0 else 3000 + 250 * i, 1000 + 50 * (i % 3)
+    ),
+    "first_of_next": lambda i: hand_predict.first_of_next.question(
+        play("handover", way="outright", leave_after=3 if i == 0 else 1 + i % 4, link_credit=5 + i)
+    ),
+    "echo_brings": lambda i: stop_predict.echo_brings.question(asking(i)),
+    "after_echo": after_echo,
+    "stale": lambda i: stop_predict.stale.question(outdated(asking(i), publish=5 + i)),
+}
+
+# -- lesson 04
+
+
+def cut(i: int) -> Run:
+    return play(
+        "windows", "rmq4.3",
+        messages=1, message_bytes=4500 + 10 * i, max_frame_size=512, client_window=3 + i % 5,
+    )  # fmt: skip
+
+
+def flowing(i: int) -> Run:
+    return play(
+        "windows", "rmq4.3",
+        messages=30, client_window=10, link_credit=30, broker_first_id=(4294967290 + i) % 2**32,
+    )  # fmt: skip
+
+
+def both(i: int) -> Run:
+    return play("windows", "rmq4.3", publisher=True, publish_us=100, messages=20 + i)
+
+
+def small_window(i: int) -> Run:
+    return play(
+        "windows", "rmq4.3",
+        consumers=0, publisher=True, publish_us=100, broker_window=400 if i == 0 else 10 + 2 * i,
+    )  # fmt: skip
+
+
+def real_split(i: int) -> Question:
+    if i == 0:
+        return windows_predict.real_split.question(captured("rmq43_e_large_message_split"))
+    begun = cut(i)
+    stopped = at_start(begun, "grant", link_credit=1)
+    taken = stopped.act(stopped.rows[-1].seq, "grant", link_credit=0)
+    opened = taken.act(taken.rows[-1].seq, "open_window", frames=50)
+    return windows_predict.real_split.question(observed(opened))
+
+
+WINDOWS: dict[str, Form] = {
+    "stops_at": lambda i: windows_predict.stops_at.question(cut(i), link_credit=1),
+    "more_credit": lambda i: windows_predict.more_credit.question(
+        at_start(cut(i), "grant", link_credit=1), 5 + i
+    ),
+    "worked_out": lambda i: windows_predict.worked_out.question(flowing(i), 4 + i % 5, 8 + i),
+    "reopens_at": lambda i: windows_predict.reopens_at.question(
+        small_window(i), 1000 if i == 0 else 40 + 4 * i
+    ),
+    "held": lambda i: windows_predict.held.question(
+        play(
+            "windows", "rmq4.3",
+            messages=1000 - 20 * i, client_window=5 + i, link_credit=GENEROUS,
+        )
+    ),
+    "real_split": real_split,
+    "obeys": lambda i: alarm_predict.obeys.question(both(i), publish=50 + i),
+    "tolerated": lambda i: alarm_predict.tolerated.question(
+        both(i), publish=1000 if i == 0 else 300 + 50 * (i % 7)
+    ),
+    "consumers": lambda i: alarm_predict.consumers.question(both(i), 10 + i),
+    "express": lambda i: alarm_predict.express.question(
+        play("windows", "rmq4.3", messages=100 + i, client_window=5 + i, link_credit=100)
+    ),
+}  # fmt: skip
+
+# -- lesson 05
+
+
+def alone(i: int) -> Run:
+    return play("publishers", "rmq4.3", max_link_credit=170 if i == 0 else 20 + 3 * i)
+
+
+def many(i: int) -> int:
+    """More than one grant's worth."""
+    return 600 if i == 0 else 90 + 10 * i
+
+
+def beside_slow(i: int) -> Question:
+    slow_us, number = (2000, 500) if i == 0 else (200 * i, 60 + 10 * i)
+    fair, slow = (
+        published(play("publishers", "rmq4.3", queues=3, service_us=pace), number)
+        for pace in ("50", f"50,50,{slow_us}")
+    )
+    return publish_predict.beside_slow.question(fair, slow, "q1", "q3")
+
+
+def real_regrant(i: int) -> Question:
+    if i < 2:
+        name = ("rmq43_a_publisher_grants", "rmq40_a_publisher_grants")[i]
+        return publish_predict.real_regrant.question(captured(name))
+    return publish_predict.real_regrant.question(observed(published(alone(i), many(i))))
+
+
+PUBLISH: dict[str, Form] = {
+    "regrant": lambda i: publish_predict.regrant.question(alone(i), 400 if i == 0 else many(i)),
+    "stall_takes": lambda i: publish_predict.stall_takes.question(alone(i), many(i)),
+    "one_confirmed": lambda i: publish_predict.one_confirmed.question(alone(i), many(i), 1 + i),
+    "settled_takes": lambda i: publish_predict.settled_takes.question(
+        play(
+            "publishers", "rmq4.3",
+            settled=True, **({} if i == 0 else {"max_link_credit": 20 + 3 * i}),
+        ),
+        many(i),
+    ),
+    "told_in": lambda i: publish_predict.told_in.question(waiting("rmq4.3", 40 + i), 40 + i),
+    "beside_slow": beside_slow,
+    "both_ways": lambda i: publish_predict.both_ways.question(
+        stalled(play("publishers", "rmq4.3", consumer=True, ready=500 - 20 * i), 600),
+        500 if i == 0 else 30 * i,
+    ),
+    "changed_setting": lambda i: publish_predict.changed_setting.question(
+        published(alone(i), 400 if i == 0 else many(i)), 10 + i, 200 + i
+    ),
+    "real_regrant": real_regrant,
+}  # fmt: skip
+
+# -- lesson 07
+
+
+def replicas(i: int) -> Run:
+    return play("quorum", "rmq4.3", replicas="5" if i % 2 == 0 else "3")
+
+
+def times(i: int) -> dict[str, int]:
+    if i == 0:
+        return {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7}
+    return {f"n{node}": 1 + (7 * i + 11 * node) % 37 for node in range(1, 6)}
+
+
+SLOW = (["n1"], ["n2", "n4"], ["n1", "n2", "n3"], ["n5"], ["n2", "n3", "n4"])
+
+
+@cache
+def ways(n: int, fsync_us: int, send_us: int, virtual_us: int) -> Any:
+    return race(n=n, fsync_us=fsync_us, send_us=send_us, virtual_us=virtual_us)
+
+
+def best_way(i: int) -> Question:
+    n = 100 if i == 0 else 4 + i % 5
+    given = (5000, 100, 500_000) if i == 0 else (1000 + 500 * (i % 5), 50 + 10 * i, 60_000)
+    return quorum_rate_predict.best_way.question(ways(n, *given), n=n)
+
+
+def beside(i: int) -> Question:
+    fast_us, slow_us, number = (1000, 20000, 500) if i == 0 else (500 * i, 3000 * i, 50 + i)
+    fast, slow = (
+        published(play("two_targets", "rmq4.3", fsync_us=pace), number)
+        for pace in (fast_us, slow_us)
+    )
+    return quorum_predict.beside.question(fast, slow, "classic", "quorum")
+
+
+QUORUM: dict[str, Form] = {
+    "trigger": lambda i: quorum_predict.trigger.question(
+        disks(play("quorum", "rmq4.3", replicas="5"), times(i))
+    ),
+    "slow_disks": lambda i: quorum_predict.slow_disks.question(
+        play("quorum", "rmq4.3", replicas="5"), SLOW[i % len(SLOW)], 50 + i
+    ),
+    "who_resends": lambda i: quorum_predict.who_resends.question(replicas(i), pending=40 - i),
+    "twice": lambda i: quorum_predict.twice.question(replicas(i), pending=40 - i),
+    "beside": beside,
+    "slower_sync": lambda i: quorum_rate_predict.slower_sync.question(
+        170 if i == 0 else 4 * i, 5000 if i == 0 else 400 * i, 2 + i % 3
+    ),
+    "credit_bound": lambda i: quorum_rate_predict.credit_bound.question(
+        play(
+            "quorum", "rmq4.3",
+            replicas="1", fsync_us=0, latency_us=10000 if i == 0 else 500 * i,
+        ),
+        2500 if i == 0 else 300 + 50 * i,
+    ),
+    "best_way": best_way,
+    "soft_limit": lambda i: quorum_rate_predict.soft_limit.question(32 + i, 600 - 10 * i),
+    "overshoot": lambda i: quorum_rate_predict.overshoot.question(32 + i, 600 - 10 * i),
+}  # fmt: skip
+
+# -- lesson 10
+
+
+def answer(name: str, rows: Iterable[Any]) -> Answer:
+    return Answer(question=name, rows=list(rows), path=RECORDED)
+
+
+def part(name: str, i: int) -> Answer:
+    """The recorded answer, of its first rows some left out."""
+    rows = recorded("shift", name)
+    return answer(name, rows[i:] if name == "stalls" else rows)
+
+
+def evidence(i: int) -> Question:
+    rows = recorded("captures", "stalls")
+    return spark_predict.evidence.question(answer("stalls", rows[i % (len(rows) - 1) :]))
+
+
+def claim(i: int) -> Question:
+    if i == 0:
+        return spark_predict.claim.question(cannot_tell())
+    played = play("publishers", "rmq4.3", settled=bool(i % 2), max_link_credit=20 + i)
+    return spark_predict.claim.question(unknowns_report(observed(published(played, 30 + i))))
+
+
+MILLION: dict[str, Form] = {
+    "evidence": evidence,
+    "longest": lambda i: spark_predict.longest.question(
+        part("rates", 0), {"stalls": part("stalls", i)}
+    ),
+    "nobody": lambda i: spark_predict.nobody.question(
+        part("rates", 0), {"stalls": part("stalls", i)}
+    ),
+    "most_lost": lambda i: spark_predict.most_lost.question(
+        part("stalls", i), {"lost": part("lost", 0)}
+    ),
+    "claim": claim,
+}
+
+# -- lesson 11: runs in place of a live server, whose rows differ from time to time
+
+
+def server(i: int, *, source: str = "own") -> Any:
+    """What the questions read of a live server: its rows."""
+    played = granted(queue(10 + i), 4 + i)
+    played = played.act(played.rows[-1].seq, "grant", link_credit=7 + 2 * i)
+    rows = [
+        replaced(row, ledger_source=source) if row.vantage.startswith("client") else row
+        for row in played.rows
+    ]
+    stop = next(row.seq for row in rows if row.kind == "transfer") - 1 + i % 5
+    words = json.dumps({"breakpoint": f"link-credit below {i}"})
+    rows[stop] = replaced(rows[stop], event="hold", connection="c1", frame={"extra_json": words})
+    return SimpleNamespace(rows=lambda: rows)
+
+
+CLIENT: dict[str, Form] = {
+    "first_frame": lambda i: client_predict.first_frame.question(server(i)),
+    "before_attach": lambda i: client_predict.before_attach.question(server(i)),
+    "first_credit": lambda i: client_predict.first_credit.question(server(i), credit=4 + i),
+    "brought": lambda i: client_predict.brought.question(server(i)),
+    "next_credit": lambda i: client_predict.next_credit.question(server(i)),
+    "stopped_at": lambda i: client_predict.stopped_at.question(server(i)),
+    "whose_ledger": lambda i: client_predict.whose_ledger.question(
+        server(i, source=("shadow", "own")[i % 2])
+    ),
+    "rows_per_frame": lambda i: client_predict.rows_per_frame.question(
+        SimpleNamespace(rows=lambda: observed(queue(10 + i)) if i % 2 == 0 else queue(10 + i).rows)
+    ),
+}
+
+LESSONS = {
+    "credit": CREDIT,
+    "race": RACE,
+    "drain": DRAIN,
+    "windows": WINDOWS,
+    "publish": PUBLISH,
+    "quorum": QUORUM,
+    "million": MILLION,
+    "client": CLIENT,
+}
+
+
+def asked() -> dict[str, Form]:
+    """Every question by its name: those of the lessons, and those that are asked again later."""
+    found = {}
+    for lesson, forms in LESSONS.items():
+        found |= {f"{lesson}/{name}": make for name, make in forms.items()}
+    for one in recall.known(recall.MODULES):
+        found[f"recall/{one.lesson}/{one.name}"] = one.make
+    return found
+
+
+def facts(question: Question, solution: Solution) -> dict[str, Any]:
+    """What a solution says, without its words."""
+    return {
+        "choices": len(question.choices),
+        "answer": solution.answer,
+        "seen": None if solution.seen is None else solution.seen.seq,
+        "wrong": {belief.name: belief.answer for belief in solution.beliefs},
+    }
+
+
+def words(question: Question, solution: Solution) -> list[str]:
+    """The words of a question and of its solution."""
+    told = [question.text, *question.choices, solution.reason]
+    return [*told, *(belief.because for belief in solution.beliefs)]
+
+
+def form(make: Form, number: int) -> dict[str, Any]:
+    """One form of a question as the file has it."""
+    question = make(number)
+    solution = question.solve()
+    return {**facts(question, solution), "words": words(question, solution)}
+
+
+def kept() -> dict[str, list[dict[str, Any]]]:
+    """What the file holds: by question, one entry a form."""
+    with gzip.open(FILE, "rt", encoding="utf-8") as source:
+        found: dict[str, list[dict[str, Any]]] = json.load(source)
+    return found
+
+
+def write(whole: dict[str, list[dict[str, Any]]]) -> None:
+    """Write the file; the same answers give the same octets."""
+    text = json.dumps(whole, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    """What differs between two entries."""
+    for name in old.keys() | new.keys():
+        if old.get(name) != new.get(name):
+            yield f"{name}: {old.get(name)!r} was kept, it is {new.get(name)!r}"
+
+
+def main() -> int:
+    """Compare all forms with the file; with `--reword`, take up words alone."""
+    old = kept() if FILE.exists() else {}
+    new: dict[str, list[dict[str, Any]]] = {}
+    refused = 0
+    for name, make in asked().items():
+        new[name] = [form(make, number) for number in range(NUMBER)]
+        for number, (before, after) in enumerate(zip(old.get(name, []), new[name], strict=False)):
+            for line in differing(before, after):
+                refused += not line.startswith("words: ")
+                sys.stdout.write(f"{name}, form {number}: {line}\n")
+    gone = sorted(old.keys() - new.keys())
+    gone_words = ", ".join(gone) or "none"
+    sys.stdout.write(f"{len(new)} questions; gone: {gone_words}; answers differ: {refused}\n")
+    if "--reword" in sys.argv and not refused and not gone:
+        write(new)
+    return 1 if refused or gone else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

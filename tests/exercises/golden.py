@@ -39,7 +39,7 @@ from workbench.exercises import (
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.drain_runs import drained, outdated
-from workbench.exercises.publish_runs import published, stalled, waiting
+from workbench.exercises.publish_runs import stalled, waiting
 from workbench.exercises.question import Question, Solution
 from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
@@ -245,8 +245,8 @@ def real_split(i: int) -> Question:
         return windows_predict.real_split.question(captured("rmq43_e_large_message_split"))
     begun = cut(i)
     stopped = at_start(begun, "grant", link_credit=1)
-    taken = stopped.act(stopped.rows[-1].seq, "grant", link_credit=0)
-    opened = taken.act(taken.rows[-1].seq, "open_window", frames=50)
+    taken = stopped.then("grant", link_credit=0)
+    opened = taken.then("open_window", frames=50)
     return windows_predict.real_split.question(observed(opened))
 
 
@@ -291,7 +291,7 @@ def many(i: int) -> int:
 def beside_slow(i: int) -> Question:
     slow_us, number = (2000, 500) if i == 0 else (200 * i, 60 + 10 * i)
     fair, slow = (
-        published(play("publishers", "rmq4.3", queues=3, service_us=pace), number)
+        play("publishers", "rmq4.3", queues=3, service_us=pace).then("publish", count=number)
         for pace in ("50", f"50,50,{slow_us}")
     )
     return publish_predict.beside_slow.question(fair, slow, "q1", "q3")
@@ -301,7 +301,7 @@ def real_regrant(i: int) -> Question:
     if i < 2:
         name = ("rmq43_a_publisher_grants", "rmq40_a_publisher_grants")[i]
         return publish_predict.real_regrant.question(captured(name))
-    return publish_predict.real_regrant.question(observed(published(alone(i), many(i))))
+    return publish_predict.real_regrant.question(observed(alone(i).then("publish", count=many(i))))
 
 
 PUBLISH: dict[str, Form] = {
@@ -322,7 +322,7 @@ PUBLISH: dict[str, Form] = {
         500 if i == 0 else 30 * i,
     ),
     "changed_setting": lambda i: publish_predict.changed_setting.question(
-        published(alone(i), 400 if i == 0 else many(i)), 10 + i, 200 + i
+        alone(i).then("publish", count=400 if i == 0 else many(i)), 10 + i, 200 + i
     ),
     "real_regrant": real_regrant,
 }  # fmt: skip
@@ -357,7 +357,7 @@ def best_way(i: int) -> Question:
 def beside(i: int) -> Question:
     fast_us, slow_us, number = (1000, 20000, 500) if i == 0 else (500 * i, 3000 * i, 50 + i)
     fast, slow = (
-        published(play("two_targets", "rmq4.3", fsync_us=pace), number)
+        play("two_targets", "rmq4.3", fsync_us=pace).then("publish", count=number)
         for pace in (fast_us, slow_us)
     )
     return quorum_predict.beside.question(fast, slow, "classic", "quorum")
@@ -410,7 +410,9 @@ def claim(i: int) -> Question:
     if i == 0:
         return spark_predict.claim.question(cannot_tell())
     played = play("publishers", "rmq4.3", settled=bool(i % 2), max_link_credit=20 + i)
-    return spark_predict.claim.question(unknowns_report(observed(published(played, 30 + i))))
+    return spark_predict.claim.question(
+        unknowns_report(observed(played.then("publish", count=30 + i)))
+    )
 
 
 MILLION: dict[str, Form] = {
@@ -433,7 +435,7 @@ MILLION: dict[str, Form] = {
 def server(i: int, *, source: str = "own") -> Any:
     """What the questions read of a live server: its rows."""
     played = granted(queue(10 + i), 4 + i)
-    played = played.act(played.rows[-1].seq, "grant", link_credit=7 + 2 * i)
+    played = played.then("grant", link_credit=7 + 2 * i)
     rows = [
         replaced(row, ledger_source=source) if row.vantage.startswith("client") else row
         for row in played.rows

@@ -12,7 +12,7 @@ from workbench.scenarios import run
 def acted(played, acts):
     """The run after some acts, each when the one before has come to rest."""
     for name, arguments in acts:
-        played = played.act(played.rows[-1].seq, name, **arguments)
+        played = played.then(name, **arguments)
     return played
 
 

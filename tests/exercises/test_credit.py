@@ -9,7 +9,7 @@ from workbench import presets
 from workbench.capture.importer import import_capture
 from workbench.exercises import credit_check, credit_predict, measure
 from workbench.exercises.compare import RULES, compare_rules
-from workbench.exercises.lesson_01 import arrival, last, real_receiver
+from workbench.exercises.lesson_01 import arrival, real_receiver
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.scenarios import run
@@ -200,7 +200,7 @@ def test_late_arrivals_are_recognised(busy):
 
 def test_stopping_too_late_is_told(granted):
     """Nothing was in flight any more: the check says so, and what to try."""
-    stopped = granted.act(last(granted), "grant", link_credit=0)
+    stopped = granted.then("grant", link_credit=0)
     verdict = credit_check.late_arrivals(stopped, log=Progress())
     assert verdict.right is False
     assert "nothing arrives after it" in verdict.text
@@ -234,7 +234,7 @@ def test_fetching_all_in_small_grants_is_recognised(queue):
     """Four flows of at most 3 fetch ten messages."""
     fetched = queue
     for _ in range(4):
-        fetched = fetched.act(last(fetched), "grant", link_credit=3)
+        fetched = fetched.then("grant", link_credit=3)
     verdict = credit_check.never_more_than(fetched, 3, log=Progress())
     assert verdict.right, verdict
     assert "All 10 messages arrived with 4 flows" in verdict.text

@@ -12,9 +12,7 @@ from workbench.exercises.drain_runs import (
     arrival,
     drain_cases,
     drained,
-    last,
     outdated,
-    published,
     rabbit_drain,
     stopped,
 )
@@ -244,7 +242,7 @@ def test_a_drain_without_credit_or_none_at_all_is_told(few):
 def paused_run(busy):
     """Stop at the second arrival, wait for the answer, and fetch the rest."""
     stop = stopped(busy, arrival(busy, 2))
-    return stop.act(last(stop), "grant", link_credit=60)
+    return stop.then("grant", link_credit=60)
 
 
 def test_pause_and_resume_is_recognised(busy):
@@ -272,7 +270,7 @@ def test_each_way_not_to_pause_is_told(busy, empty):
     assert "before the first message" in drain_check.paused(first, log=Progress()).text
     stop = stopped(busy, arrival(busy, 2))
     assert "now resume it" in drain_check.paused(stop, log=Progress()).text
-    little = stop.act(last(stop), "grant", link_credit=1)
+    little = stop.then("grant", link_credit=1)
     assert "still wait in the queue" in drain_check.paused(little, log=Progress()).text
 
 
@@ -286,7 +284,7 @@ def test_a_run_as_it_began_is_not_judged(few):
 
 def test_published_messages_wait_after_a_drain(few):
     """The run behind the question: nothing is sent, and all of them wait."""
-    branch = published(drained(few, 10), 12)
+    branch = drained(few, 10).then("publish", count=12)
     assert measure.counter(branch.rows, BROKER, "available") == 12
     assert measure.credit(branch.rows, CLIENT) == 0
 

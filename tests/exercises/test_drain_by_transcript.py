@@ -14,9 +14,7 @@ from workbench.exercises.drain_runs import (
     arrival,
     drain_cases,
     drained,
-    last,
     outdated,
-    published,
     stopped,
 )
 from workbench.exercises.progress import Progress
@@ -89,7 +87,7 @@ def test_a_wrong_answer_is_told_in_words(few):
 def test_what_a_drain_leaves_is_read(few):
     """Nothing moves afterwards: no line of the broker's frames."""
     emptied = drained(few, 10)
-    lines = lines_after(published(emptied, 12), last(emptied))
+    lines = lines_after(emptied.then("publish", count=12), emptied.last)
     transfers = those(lines, "broker", "sent transfer")
     assert "✔ Right." in answered(drain_predict.after_drain, len(transfers), emptied, publish=12)
 
@@ -105,7 +103,7 @@ def test_an_echo_and_its_answer_are_read():
     """The question carries echo, the answer does not, and no transfer follows."""
     queue = run("credit")
     used = queue.act(queue.start_seq, "grant", link_credit=4)
-    lines = lines_after(used.act(last(used), "echo"), last(used))
+    lines = lines_after(used.then("echo"), used.last)
     assert said(those(lines, "client:receiver", "sent flow")[0], "echo") == "true"
     (answer,) = those(lines, "client:receiver", "received flow")
     assert "echo" not in answer.split(": ")[0]
@@ -132,7 +130,7 @@ def test_a_stale_estimate_is_read():
     queue = run("credit")
     used = queue.act(queue.start_seq, "grant", link_credit=4)
     asked = outdated(used, 5)
-    lines = lines_after(asked, last(used))
+    lines = lines_after(asked, used.last)
     told = int(said(those(lines, "client:receiver", "received flow")[0], "available"))
     ready = max(int(found) for line in lines for found in re.findall(r"(\d+) ready", line))
     assert ready > told

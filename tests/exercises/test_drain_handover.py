@@ -78,7 +78,7 @@ def test_another_number_of_messages_is_shown_as_it_is():
 
 def grant(played, queue, link_credit=10):
     """At the end of the run so far."""
-    return played.act(played.rows[-1].seq, "grant", link_credit=link_credit, queue=queue)
+    return played.then("grant", link_credit=link_credit, queue=queue)
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,11 @@ from workbench.exercises import publish_check, publish_predict
 from workbench.exercises.progress import Progress
 from workbench.exercises.publish_runs import (
     brake_table,
-    published,
     rate_table,
     sent,
     stall_table,
     stalled,
     stalls_us,
-    then,
     told_table,
     waiting,
 )
@@ -97,8 +95,8 @@ def test_messages_confirmed_together_are_told_in_one_frame():
 
 def test_the_neighbour_of_a_slow_target_is_as_fast_as_before():
     """Credit belongs to a link."""
-    fair = published(publishers(queues=3), 600)
-    slow = published(publishers(queues=3, service_us="50,50,2000"), 600)
+    fair = publishers(queues=3).then("publish", count=600)
+    slow = publishers(queues=3, service_us="50,50,2000").then("publish", count=600)
     solution = solved(publish_predict.beside_slow, fair, slow, "q1", "q3")
     assert solution.answer == publish_predict.AS_FAST
     assert told(solution, publish_predict.AS_SLOW).startswith("a stall holds the connection")
@@ -178,8 +176,8 @@ def test_the_table_of_stalls_shows_where_one_message_makes_the_difference():
 
 def test_tables_of_rates_brakes_and_frames():
     """Read off the runs; a link that sent nothing says so."""
-    slow = published(publishers(queues=2, service_us="50,2000"), 600)
-    one = published(publishers(), 300)
+    slow = publishers(queues=2, service_us="50,2000").then("publish", count=600)
+    one = publishers().then("publish", count=300)
     rates = rate_table({"slow": slow, "one": one})
     assert rates.head == ("messages a second", "q1", "q2")
     assert rates.lines[1] == ("one", "10,000", "none")
@@ -187,7 +185,9 @@ def test_tables_of_rates_brakes_and_frames():
     assert brakes.head[1] == "unconfirmed"
     assert brakes.lines[0][1] == "0.0"
     assert float(brakes.lines[1][1]) > 100
-    frames = told_table({"together": waiting("rmq4.3", 5), "apart": published(publishers(), 5)})
+    frames = told_table(
+        {"together": waiting("rmq4.3", 5), "apart": publishers().then("publish", count=5)}
+    )
     assert [line[1:] for line in frames.lines] == [
         ("5", "1", "0 to 4"),
         ("5", "5", "0, 1, 2, ..."),
@@ -226,7 +226,7 @@ def all_brakes():
         ("hold", {"direction": "c2b"}),
         ("publish", {"queue": "q2", "count": 100}),
     ):
-        played = then(played, name, **arguments)
+        played = played.then(name, **arguments)
     return played
 
 
@@ -249,7 +249,7 @@ def test_what_is_missing_is_named(alone):
 
 def test_the_longest_brake_is_measured():
     """Right, wrong, no brake at all, no answer yet."""
-    played = published(publishers(latency_us=20000, rate=0), 900)
+    played = publishers(latency_us=20000, rate=0).then("publish", count=900)
     longest = next(iter(stalls_us(played)))
     assert publish_check.longest_brake(longest, played, log=Progress()).right
     other = "alarm"

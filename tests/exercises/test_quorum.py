@@ -28,7 +28,6 @@ from workbench.exercises.quorum_runs import (
     disks,
     newest,
     pipelined,
-    published,
     race,
     race_table,
     slow_at,
@@ -37,7 +36,6 @@ from workbench.exercises.quorum_runs import (
     soft_limit_table,
     sync_table,
     targets_table,
-    then,
 )
 from workbench.exercises.table import tables
 from workbench.queues.raft import RULES_BROKEN
@@ -179,8 +177,8 @@ def test_credit_and_not_the_soft_limit_holds_a_1_0_publisher():
 
 def test_a19_the_classic_link_is_as_fast_as_before():
     """And the table has both links."""
-    fast = published(run("two_targets", "rmq4.3", {"fsync_us": 1_000}), 500)
-    slow = published(run("two_targets", "rmq4.3", {"fsync_us": 20_000}), 500)
+    fast = run("two_targets", "rmq4.3", {"fsync_us": 1_000}).then("publish", count=500)
+    slow = run("two_targets", "rmq4.3", {"fsync_us": 20_000}).then("publish", count=500)
     solution = solved(quorum_predict.beside, fast, slow, "classic", "quorum")
     assert solution.answer == quorum_predict.AS_FAST
     assert told(solution, quorum_predict.TOGETHER).startswith("a stall holds the connection")
@@ -191,7 +189,7 @@ def test_a19_the_classic_link_is_as_fast_as_before():
 
 def test_another_rule_changes_what_the_lesson_says(monkeypatch, five, unequal):
     """With a leader that commits what a minority has, answer, table and time change."""
-    before = confirm_us(published(unequal, 1))
+    before = confirm_us(unequal.then("publish", count=1))
     defaults = {**QuorumCluster.__init__.__kwdefaults__}
     defaults["rules"] = RULES_BROKEN["confirm-before-majority"]
     monkeypatch.setattr(QuorumCluster.__init__, "__kwdefaults__", defaults)
@@ -199,7 +197,7 @@ def test_another_rule_changes_what_the_lesson_says(monkeypatch, five, unequal):
         run("quorum", "rmq4.3", {"replicas": "5"}),
         {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7},
     )
-    assert confirm_us(published(weak, 1)) < before
+    assert confirm_us(weak.then("publish", count=1)) < before
     assert solved(quorum_predict.trigger, weak).answer != quorum_predict.MAJORITY
 
 
@@ -232,12 +230,12 @@ def test_the_table_of_confirms_names_who_decided(five, unequal):
     """A majority of slow disks, a cut way, no majority at all."""
     dead = five
     for node in ("n3", "n4", "n5"):
-        dead = then(dead, "crash", node=node)
+        dead = dead.then("crash", node=node)
     runs = {
-        "unequal": published(unequal, 1),
-        "slow": published(slowed(five, ["n2", "n3", "n4"], 50), 1),
-        "cut": published(then(five, "cut", a="n1", b="n2"), 1),
-        "no majority": published(dead, 1),
+        "unequal": unequal.then("publish", count=1),
+        "slow": slowed(five, ["n2", "n3", "n4"], 50).then("publish", count=1),
+        "cut": five.then("cut", a="n1", b="n2").then("publish", count=1),
+        "no majority": dead.then("publish", count=1),
     }
     lines = {line[0]: line[1:] for line in confirm_table(runs).lines}
     assert lines["unequal"] == ("7.4", "n5", "n3, n1, n5")
@@ -327,14 +325,14 @@ def test_who_comes_back_from_no_majority_has_passed(five):
     """Each step on the way there is told what is still missing."""
     check = quorum_check.recovered
     assert check(five, log=Progress()).right is None
-    played = published(five, 2)
+    played = five.then("publish", count=2)
     assert "a majority always reached" in check(played, log=Progress()).text
     for node in ("n1", "n2", "n3"):
-        played = then(played, "crash", node=node)
+        played = played.then("crash", node=node)
     assert "no message was waiting" in check(played, log=Progress()).text
-    played = published(played, 5)
+    played = played.then("publish", count=5)
     assert "5 messages still wait" in check(played, log=Progress()).text
-    played = then(played, "restart", node="n1")
+    played = played.then("restart", node="n1")
     log = Progress()
     assert check(played, log=log).right
     assert log.entries["07/recovered"].right
@@ -343,10 +341,10 @@ def test_who_comes_back_from_no_majority_has_passed(five):
 
 def test_messages_that_came_before_or_after_the_stall_do_not_count(five):
     """They waited for nobody."""
-    played = published(five, 2)
+    played = five.then("publish", count=2)
     for node in ("n1", "n2", "n3"):
-        played = then(played, "crash", node=node)
-    played = published(then(played, "restart", node="n1"), 3)
+        played = played.then("crash", node=node)
+    played = played.then("restart", node="n1").then("publish", count=3)
     assert quorum_check.recovered(played, log=Progress()).right is False
 
 
@@ -377,7 +375,7 @@ def test_what_is_no_cap_is_not_judged(answer):
 def test_the_node_that_decides_is_read_off_the_run(five):
     """The third disk of those that live."""
     mystery = disks(five, {"n1": 12, "n2": 14, "n3": 30, "n4": 8, "n5": 13})
-    mystery = published(then(mystery, "crash", node="n4"), 2)
+    mystery = mystery.then("crash", node="n4").then("publish", count=2)
     story = Replicas(mystery.rows)
     assert deciders(story, newest(story)) == ("n2",)
     assert quorum_check.decides("n2", mystery, log=Progress()).right

@@ -21,11 +21,9 @@ from workbench.exercises.windows_runs import (
     lane_runs,
     lane_us,
     lanes,
-    last,
     layer_table,
     rabbit_cut,
     refused_at,
-    then,
 )
 from workbench.frontends.windows import Windows
 from workbench.scenarios import run
@@ -225,11 +223,11 @@ def test_a_message_in_helpings_is_judged_by_what_was_announced_and_what_came():
     granted = at_start(begun, "grant", link_credit=1)
     few = verdict(check, granted, frames=4)
     assert (few.right, "3 frames" in few.text) == (False, True)
-    greedy = verdict(check, then(granted, "open_window", frames=100), frames=4)
+    greedy = verdict(check, granted.then("open_window", frames=100), frames=4)
     assert "announces 100; 4 is the most" in greedy.text
     helped = granted
     for _ in range(2):
-        helped = then(helped, "open_window", frames=4)
+        helped = helped.then("open_window", frames=4)
     assert verdict(check, helped, frames=4).right
     assert not verdict(check, helped, frames=3).right
 
@@ -239,19 +237,19 @@ def test_emptying_a_queue_under_an_alarm_is_judged_step_by_step():
     both = run("windows", "rmq4.3", {"publisher": True, "messages": 20})
     check = windows_check.under_alarm
     assert verdict(check, both).right is None
-    assert "No alarm" in verdict(check, then(both, "grant", link_credit=1)).text
+    assert "No alarm" in verdict(check, both.then("grant", link_credit=1)).text
     alarmed = at_start(both, "alarm")
     assert "20 are still in the queue" in verdict(check, alarmed).text
-    granted = then(alarmed, "grant", link_credit=20)
+    granted = alarmed.then("grant", link_credit=20)
     assert "20 are not acknowledged" in verdict(check, granted).text
-    settled = then(granted, "acknowledge")
+    settled = granted.then("acknowledge")
     assert "Publish something too" in verdict(check, settled).text
-    done = then(settled, "publish", count=5)
+    done = settled.then("publish", count=5)
     right = verdict(check, done)
     assert right.right
     assert "no frames left" in right.text
-    assert "cleared" in verdict(check, then(done, "clear")).text
-    over = then(then(settled, "publish", count=500), "ignore_window")
+    assert "cleared" in verdict(check, done.then("clear")).text
+    over = settled.then("publish", count=500).then("ignore_window")
     assert not verdict(check, over).right
 
 
@@ -263,8 +261,8 @@ def test_overtaking_needs_a_full_session_and_another_that_sends():
     assert "never used up" in verdict(check, at_start(begun, "grant", link_credit=5)).text
     full = at_start(begun, "grant", link_credit=40)
     assert "nothing came on another session" in verdict(check, full).text
-    assert verdict(check, then(full, "begin_session")).right
-    opened = then(then(full, "open_window", frames=2), "begin_session")
+    assert verdict(check, full.then("begin_session")).right
+    opened = full.then("open_window", frames=2).then("begin_session")
     assert "went on before" in verdict(check, opened).text
 
 
@@ -296,4 +294,4 @@ def test_the_shared_runs_end_where_the_cells_look():
     """`disobeyed` ends a session; `last` is where the run rests."""
     ended = disobeyed(run("windows", "rmq4.3", {"publisher": True}), 1000)
     assert [refused_at(ended)] == [row.seq for row in windows_runs.ends(ended.rows)]
-    assert last(ended) == ended.rows[-1].seq
+    assert ended.last == ended.last

@@ -22,7 +22,6 @@ from .windows_runs import (
     field,
     session_flows,
     taken,
-    then,
     transfers,
 )
 
@@ -37,7 +36,7 @@ def obeys(run: Run, publish: int) -> Question:
     """How many messages does a client send that heeds an alarm?"""
 
     def solve() -> Solution:
-        branch = then(at_start(run, "alarm"), "publish", count=publish)
+        branch = at_start(run, "alarm").then("publish", count=publish)
         sent = len(transfers(branch.rows, CLIENT))
         flow = session_flows(branch.rows, after=run.start_seq)[0]
         credit = next(
@@ -133,7 +132,7 @@ def consumers(run: Run, link_credit: int) -> Question:
     ready = int(run.parameters["messages"] or 0)
 
     def solve() -> Solution:
-        branch = then(at_start(run, "alarm"), "grant", link_credit=link_credit)
+        branch = at_start(run, "alarm").then("grant", link_credit=link_credit)
         came = arrived(branch, FIRST)
         return Solution(
             answer=came,
@@ -175,7 +174,7 @@ def express(run: Run) -> Question:
     stuck = int(run.parameters["messages"] or 0) - arrived(run, FIRST)
 
     def solve() -> Solution:
-        branch = then(run, "begin_session")
+        branch = run.then("begin_session")
         came = transfers(branch.rows, BROKER, RECEIVED, link=EXPRESS)
         number = came[-1].session if came else "?"
         sockets = len(branch.world.wires)

@@ -215,20 +215,17 @@ def audited_run(
     given = {"messages": link_credit, "initial_delivery_count": initial_delivery_count}
     played = run("credit", preset, given)
 
-    def then(name: str, **arguments: Any) -> None:
-        nonlocal played
-        played = played.act(played.rows[-1].seq, name, **arguments)
-
-    then("grant", link_credit=link_credit)
-    then("grant", link_credit=link_credit)
-    then("hold", direction="c2b")
-    then("grant", link_credit=link_credit + link_credit)
-    then("publish", count=1)
-    then("release", direction="c2b")
-    then("drain")
-    then("publish", count=link_credit)
-    then("grant", link_credit=link_credit)
-    return played
+    return (
+        played.then("grant", link_credit=link_credit)
+        .then("grant", link_credit=link_credit)
+        .then("hold", direction="c2b")
+        .then("grant", link_credit=link_credit + link_credit)
+        .then("publish", count=1)
+        .then("release", direction="c2b")
+        .then("drain")
+        .then("publish", count=link_credit)
+        .then("grant", link_credit=link_credit)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

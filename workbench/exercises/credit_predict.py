@@ -23,10 +23,6 @@ def many(number: int) -> str:
     return count(number, "message")
 
 
-def _last(run: Run) -> int:
-    return run.rows[-1].seq
-
-
 @asks
 def before_any_flow(run: Run) -> Question:
     """How many messages come before the receiver has granted anything?"""
@@ -40,7 +36,7 @@ def before_any_flow(run: Run) -> Question:
             answer=sent,
             reason=(
                 f"The queue sent {many(sent)}. link-credit is {credits[0]} at the sender and"
-                f" {credits[1]} at the receiver. {rest} (step {measure.step(_last(run))} is the"
+                f" {credits[1]} at the receiver. {rest} (step {measure.step(run.last)} is the"
                 " last). A sender may begin a delivery only while its link-credit is above zero,"
                 " and only the receiver's flow raises it [2.6.7]."
             ),
@@ -117,8 +113,8 @@ def after_grant(run: Run, link_credit: int) -> Question:
 def granted_again(run: Run, grants: Sequence[int], publish: int) -> Run:
     """The run in which the receiver grants several times before there is anything to send."""
     for link_credit in grants:
-        run = run.act(_last(run), "grant", link_credit=link_credit)
-    return run.act(_last(run), "publish", count=publish)
+        run = run.then("grant", link_credit=link_credit)
+    return run.then("publish", count=publish)
 
 
 @asks
@@ -222,7 +218,7 @@ def after_stop(run: Run, at: int) -> Question:
 @asks
 def after_acknowledging(run: Run) -> Question:
     """Does acknowledging bring more messages?"""
-    at = _last(run)
+    at = run.last
     unsettled = measure.messages(run.rows, event=RECEIVED)
 
     def solve() -> Solution:

@@ -14,7 +14,7 @@ from workbench.trace.words import count
 
 from . import measure
 from .credit_predict import many
-from .drain_runs import drained, number_in, published, rabbit_drain
+from .drain_runs import drained, number_in, rabbit_drain
 from .hand_predict import crossing, first_of_next
 from .predict import asks
 from .question import Belief, Question, Solution
@@ -186,10 +186,10 @@ def drain_counts(run: Run, link_credit: int) -> Question:
 @asks_and_shows
 def after_drain(run: Run, publish: int) -> Question:
     """Does a drained link send what is published later?"""
-    at = run.rows[-1].seq
+    at = run.last
 
     def solve() -> Solution:
-        branch = published(run, publish)
+        branch = run.then("publish", count=publish)
         sent = measure.messages(branch.rows, after=at)
         held = measure.credit(branch.rows, BROKER)
         granted = max(measure.grants(branch.rows), default=0)

@@ -16,11 +16,6 @@ from . import measure
 from .table import Table
 
 
-def last(played: Run) -> int:
-    """`seq` of the last row: the run is at rest there."""
-    return played.rows[-1].seq
-
-
 def arrival(played: Run, number: int) -> int:
     """`seq` of the row at which the first, second, ... message arrives at the receiver.
 
@@ -37,11 +32,6 @@ def drained(played: Run, link_credit: int) -> Run:
     return granted.act(flow.seq, "drain")
 
 
-def published(played: Run, messages: int) -> Run:
-    """The run in which messages are published when it has come to rest."""
-    return played.act(last(played), "publish", count=messages)
-
-
 def stopped(played: Run, at: int) -> Run:
     """The run in which the receiver stops the link after row `at`: link-credit 0 and echo."""
     return played.act(at, "stop")
@@ -52,8 +42,8 @@ def outdated(played: Run, publish: int) -> Run:
 
     It ends where the receiver has read the answer: it has not been told of them.
     """
-    asked = played.act(last(played), "echo")
-    answer = measure.frames(asked.rows, "flow", from_peer=BROKER, after=last(played))[0]
+    asked = played.then("echo")
+    answer = measure.frames(asked.rows, "flow", from_peer=BROKER, after=played.last)[0]
     return asked.act(answer.seq, "publish", count=publish)
 
 

@@ -19,7 +19,6 @@ __all__ = [
     "check",
     "compare_rules",
     "granted_again",
-    "last",
     "opening",
     "predict",
     "real_receiver",
@@ -34,11 +33,6 @@ def arrival(played: Run, number: int) -> int:
         ValueError: if not so many arrive.
     """
     return measure.seq_of(played.rows, "transfer", number)
-
-
-def last(played: Run) -> int:
-    """`seq` of the last row: the run is at rest there."""
-    return played.rows[-1].seq
 
 
 def opening(played: Run, duration_us: int) -> list[Row]:

@@ -11,11 +11,9 @@ from .windows_runs import (
     halfway,
     id_table,
     lanes,
-    last,
     layer_table,
     rabbit_cut,
     refused_at,
-    then,
     told_at,
 )
 
@@ -27,11 +25,9 @@ __all__ = [
     "halfway",
     "id_table",
     "lanes",
-    "last",
     "layer_table",
     "predict",
     "rabbit_cut",
     "refused_at",
-    "then",
     "told_at",
 ]

@@ -6,12 +6,9 @@ from . import publish_check as check
 from . import publish_predict as predict
 from .publish_runs import (
     brake_table,
-    last,
-    published,
     rate_table,
     stall_table,
     stalled,
-    then,
     told_table,
     waiting,
 )
@@ -19,13 +16,10 @@ from .publish_runs import (
 __all__ = [
     "brake_table",
     "check",
-    "last",
     "predict",
-    "published",
     "rate_table",
     "stall_table",
     "stalled",
-    "then",
     "told_table",
     "waiting",
 ]

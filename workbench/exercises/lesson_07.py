@@ -11,15 +11,12 @@ from .quorum_runs import (
     crash_table,
     crashed,
     disks,
-    last,
-    published,
     race,
     race_table,
     slowed,
     soft_limit_run,
     soft_limit_table,
     targets_table,
-    then,
 )
 from .table import tables
 
@@ -29,9 +26,7 @@ __all__ = [
     "crash_table",
     "crashed",
     "disks",
-    "last",
     "predict",
-    "published",
     "race",
     "race_table",
     "real_chart",
@@ -43,5 +38,4 @@ __all__ = [
     "sync_desk",
     "tables",
     "targets_table",
-    "then",
 ]

@@ -22,12 +22,9 @@ from .publish_runs import (
     granted,
     grants,
     half,
-    last,
-    published,
     rate,
     sent,
     stalled,
-    then,
 )
 from .question import Belief, Question, Solution
 
@@ -48,7 +45,7 @@ def regrant(run: Run, publish: int) -> Question:
     first = granted(grants(run.rows)[0])
 
     def solve() -> Solution:
-        branch = published(run, publish, FIRST)
+        branch = run.then("publish", queue=FIRST, count=publish)
         again = grants(branch.rows)[1]
         left = counter_before(branch.rows, again.seq, "link_credit")
         return Solution(
@@ -319,10 +316,10 @@ def beside_slow(fair: Run, slow: Run, link: str, slow_link: str) -> Question:
 @asks
 def both_ways(run: Run, link_credit: int) -> Question:
     """How many messages does a client get whose publishing is stopped?"""
-    at = last(run)
+    at = run.last
 
     def solve() -> Solution:
-        branch = then(run, "grant", link_credit=link_credit)
+        branch = run.then("grant", link_credit=link_credit)
         came = consumed(branch, after=at)
         return Solution(
             answer=came,
@@ -356,10 +353,12 @@ def both_ways(run: Run, link_credit: int) -> Question:
 @asks
 def changed_setting(run: Run, link_credit: int, publish: int) -> Question:
     """What does the next grant say when max_link_credit was changed meanwhile?"""
-    at = last(run)
+    at = run.last
 
     def solve() -> Solution:
-        branch = published(then(run, "set_max_link_credit", link_credit=link_credit), publish)
+        branch = run.then("set_max_link_credit", link_credit=link_credit).then(
+            "publish", count=publish
+        )
         next_grant = grants(branch.rows, after=at)[0]
         return Solution(
             answer=granted(next_grant),

@@ -15,7 +15,7 @@ from .publish_predict import (
     settled_takes,
     stall_takes,
 )
-from .publish_runs import PRESET, published
+from .publish_runs import PRESET
 from .question import Question
 from .recall import register
 
@@ -54,4 +54,6 @@ def _settled_takes(form: int) -> Question:
 @register(LESSON, "changed-setting")
 def _changed_setting(form: int) -> Question:
     played, publish = _publisher(form)
-    return changed_setting.question(published(played, 1), link_credit=5 + form, publish=publish)
+    return changed_setting.question(
+        played.then("publish", count=1), link_credit=5 + form, publish=publish
+    )

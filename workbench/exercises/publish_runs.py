@@ -20,21 +20,6 @@ FIRST = QUEUES[0]
 PRESET = "rmq4.3"  # whose broker the lesson is about
 
 
-def last(played: Run) -> int:
-    """`seq` of the last row: the run is at rest there."""
-    return played.rows[-1].seq
-
-
-def then(played: Run, act: str, **arguments: Any) -> Run:
-    """The run in which somebody acts when it has come to rest."""
-    return played.act(last(played), act, **arguments)
-
-
-def published(played: Run, messages: int, queue: str = "all") -> Run:
-    """The run in which so many messages more are published over a link, or over each."""
-    return then(played, "publish", queue=queue, count=messages)
-
-
 def stalled(played: Run, publish: int, *, confirmed: int = 0) -> Run:
     """The run in which the first queue confirms some messages, stalls, and then more come.
 
@@ -43,15 +28,15 @@ def stalled(played: Run, publish: int, *, confirmed: int = 0) -> Run:
         publish: how many messages the application wants to send to the stalled queue.
         confirmed: how many it sends before, and the queue confirms.
     """
-    begun = published(played, confirmed, FIRST) if confirmed else played
-    return published(then(begun, "stall", queue=FIRST), publish, FIRST)
+    begun = played.then("publish", queue=FIRST, count=confirmed) if confirmed else played
+    return begun.then("stall", queue=FIRST).then("publish", queue=FIRST, count=publish)
 
 
 def waiting(preset: Preset | str, messages: int, **parameters: Any) -> Run:
     """A stalled queue with messages that wait for their confirm, and then go through at once."""
     given = {"service_us": "0", "rate": 0, **parameters}
     held = stalled(run("publishers", preset, given), messages)
-    return then(held, "resume", queue=FIRST)
+    return held.then("resume", queue=FIRST)
 
 
 def sent(rows: Sequence[Row], link: str = FIRST, *, event: str = SENT, after: int = -1) -> int:
@@ -178,7 +163,7 @@ def stall_table(
             (
                 count(before, "message"),
                 str(sent(played.rows)),
-                str(counter_before(played.rows, last(played) + 1, "unconfirmed")),
+                str(counter_before(played.rows, played.last + 1, "unconfirmed")),
                 str(len(flows)),
                 ", ".join(str((row.frame or {})["delivery_count"]) for row in flows),
             )

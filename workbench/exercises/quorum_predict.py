@@ -29,7 +29,6 @@ from .quorum_runs import (
     crashed,
     newest,
     on_disk_when,
-    published,
     sent_again,
     slowed,
     took_over,
@@ -58,7 +57,7 @@ def trigger(run: Run) -> Question:
     """What has to be so before a message is confirmed?"""
 
     def solve() -> Solution:
-        branch = published(run, 1)
+        branch = run.then("publish", count=1)
         story = Replicas(branch.rows)
         message = newest(story)
         heard = on_disk_when(story, message)
@@ -120,13 +119,13 @@ def trigger(run: Run) -> Question:
 def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Question:
     """When is a message confirmed if these disks are slow?"""
     names = ", ".join(nodes)
-    story = Replicas(published(run, 1).rows)
+    story = Replicas(run.then("publish", count=1).rows)
     leads = story.leader.now in nodes
     kind = "majority" if len(nodes) >= story.majority else "leader" if leads else "follower"
 
     def solve() -> Solution:
-        slow = published(slowed(run, nodes, fsync_ms), 1)
-        took, before = confirm_us(slow), confirm_us(published(run, 1))
+        slow = slowed(run, nodes, fsync_ms).then("publish", count=1)
+        took, before = confirm_us(slow), confirm_us(run.then("publish", count=1))
         assert took is not None
         assert before is not None
         story = Replicas(slow.rows)

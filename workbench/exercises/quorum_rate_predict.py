@@ -12,7 +12,7 @@ from .credit_predict import many
 from .predict import asks
 from .publish_runs import about
 from .question import Belief, Question, Solution
-from .quorum_runs import arrivals, most_pending, pipelined, published, slow_at, soft_limit_run
+from .quorum_runs import arrivals, most_pending, pipelined, slow_at, soft_limit_run
 
 LESSON = "07"
 
@@ -76,7 +76,7 @@ def credit_bound(run: Run, publish: int) -> Question:
     choices = tuple(f"about {rate:,} a second" for rate in (one, all_, double))
 
     def solve() -> Solution:
-        seen = arrivals(published(run, publish).rows)
+        seen = arrivals(run.then("publish", count=publish).rows)
         reached = (len(seen) - 1) * measure.MICROSECONDS / (seen[-1].t_us - seen[0].t_us)
         near = min(
             zip(choices, (one, all_, double), strict=True), key=lambda each: abs(each[1] - reached)

@@ -15,7 +15,7 @@ from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 from workbench.trace.words import count
 
 from . import measure
-from .publish_runs import last, rate, stalls_us, then
+from .publish_runs import rate, stalls_us
 from .table import Table
 
 PRESET = "rmq4.3"  # whose broker the lesson is about
@@ -26,15 +26,10 @@ SYNCS = 24  # so many fsyncs long is a run from which a rate is read
 LEAST_US = 20_000  # and at least so long
 
 
-def published(played: Run, messages: int) -> Run:
-    """The run in which so many messages more are published."""
-    return then(played, "publish", count=messages)
-
-
 def disks(played: Run, fsync_ms: Mapping[str, int]) -> Run:
     """The run in which these nodes have other disks: name to ms for one fsync."""
     for node, time_ms in fsync_ms.items():
-        played = then(played, "slow_disk", node=node, fsync_us=time_ms * 1000)
+        played = played.then("slow_disk", node=node, fsync_us=time_ms * 1000)
     return played
 
 
@@ -125,7 +120,7 @@ def confirm_table(runs: Mapping[str, Run]) -> Table:
 
 def crashed(played: Run, pending: int, lamp: str = WRITTEN) -> Run:
     """Publish so many messages; the leader crashes when a lamp of the last of them is lit."""
-    branch = published(played, pending)
+    branch = played.then("publish", count=pending)
     story = Replicas(branch.rows)
     message = newest(story)
     lit = next(step for step in message.logs.steps if story.lamp(message, lamp, step)[0])
@@ -201,9 +196,9 @@ def soft_limit_run(soft_limit: int, publish: int, *, confirmed: int = 0, **param
     preset = replace(presets.get(PRESET), quorum_soft_limit=soft_limit)
     played = run("quorum", preset, {"replicas": "1", **parameters})
     if confirmed:
-        played = published(played, confirmed)
-    hangs = then(played, "slow_disk", node="all", fsync_us=1_000_000)
-    return published(hangs, publish)
+        played = played.then("publish", count=confirmed)
+    hangs = played.then("slow_disk", node="all", fsync_us=1_000_000)
+    return hangs.then("publish", count=publish)
 
 
 def slow_at(played: Run) -> int | None:
@@ -318,14 +313,12 @@ __all__ = [
     "crashed",
     "deciders",
     "disks",
-    "last",
     "leader",
     "most_pending",
     "newest",
     "on_disk_when",
     "percentile_us",
     "pipelined",
-    "published",
     "race",
     "race_table",
     "rates_at",
@@ -336,6 +329,5 @@ __all__ = [
     "soft_limit_table",
     "sync_table",
     "targets_table",
-    "then",
     "took_over",
 ]

@@ -44,7 +44,7 @@ CROSSING = tuple(order for order in ORDERS if order.startswith("crossing"))
 def acted(played: Run, moves: Sequence[str]) -> Run:
     """The run after some moves, each made when the one before has come to rest."""
     for move in moves:
-        played = played.act(played.rows[-1].seq, ACT_OF_MOVE[move])
+        played = played.then(ACT_OF_MOVE[move])
     return played
 
 

@@ -130,7 +130,7 @@ class Scheduler(Still, widgets.VBox):
     def _stepper(self) -> StepperWidget:
         game = self.game
         played = play_model(game.level.model, game.moves, game.level.rule)
-        return stepper(played, at=played.rows[-1].seq, title=f"{game.level.title}: your schedule")
+        return stepper(played, at=played.last, title=f"{game.level.title}: your schedule")
 
     def _lattice(self) -> LatticeDesk:
         level = self.game.level

@@ -21,7 +21,7 @@ ECHO_GRANTS = "echo grants"
 @asks_and_shows
 def echo_brings(run: Run) -> Question:
     """How many messages follow an echo?"""
-    at = run.rows[-1].seq
+    at = run.last
     arrived = measure.messages(run.rows, event=RECEIVED)
 
     def solve() -> Solution:

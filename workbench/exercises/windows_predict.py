@@ -24,11 +24,9 @@ from .windows_runs import (
     heard,
     held_in_session,
     in_queue,
-    last,
     ledger,
     rabbit_cut,
     session_flows,
-    then,
     transfers,
     whole,
     window_before,
@@ -50,7 +48,7 @@ def stops_at(run: Run, link_credit: int) -> Question:
     def solve() -> Solution:
         granted = at_start(run, "grant", link_credit=link_credit)
         sent = transfers(granted.rows)
-        all_of_it = transfers(then(granted, "open_window", frames=int(size or 0)).rows)
+        all_of_it = transfers(granted.then("open_window", frames=int(size or 0)).rows)
         return Solution(
             answer=len(sent),
             reason=(
@@ -104,12 +102,12 @@ def stops_at(run: Run, link_credit: int) -> Question:
 @asks
 def more_credit(run: Run, link_credit: int) -> Question:
     """Does credit help a message that has stopped at a window?"""
-    at = last(run)
+    at = run.last
     began = run.parent or run  # the panel in which it can be tried begins there
     stopped = len(transfers(run.rows))
 
     def solve() -> Solution:
-        branch = then(run, "grant", link_credit=link_credit)
+        branch = run.then("grant", link_credit=link_credit)
         sent = len(transfers(branch.rows, after=at))
         flow = next(row for row in branch.rows if row.seq > at and row.kind == "flow")
         return Solution(
@@ -122,7 +120,7 @@ def more_credit(run: Run, link_credit: int) -> Question:
             beliefs=(
                 Belief(
                     name=CREDIT_OPENS,
-                    answer=len(transfers(then(run, "open_window", frames=stopped).rows, after=at)),
+                    answer=len(transfers(run.then("open_window", frames=stopped).rows, after=at)),
                     because="that is what the window would let through, if it were opened so far.",
                 ),
                 Belief(

@@ -20,16 +20,6 @@ PRESET = "rmq4.3"  # whose broker the lesson is about
 GENEROUS = 2_147_483_647  # the largest credit that RabbitMQ's sessions survive
 
 
-def last(played: Run) -> int:
-    """`seq` of the last row: the run is at rest there."""
-    return played.rows[-1].seq
-
-
-def then(played: Run, act: str, **arguments: Any) -> Run:
-    """The run in which somebody acts when it has come to rest."""
-    return played.act(last(played), act, **arguments)
-
-
 def at_start(played: Run, act: str, **arguments: Any) -> Run:
     """The run in which somebody acts as soon as the links are attached."""
     return played.act(played.start_seq, act, **arguments)
@@ -128,8 +118,8 @@ def heard(played: Run, flow: Row) -> Row:
 
 def disobeyed(run_: Run, publish: int) -> Run:
     """An alarm, messages that wait for its end, and a client that sends them all the same."""
-    alarmed = then(at_start(run_, "alarm"), "publish", count=publish)
-    return then(alarmed, "ignore_window")
+    alarmed = at_start(run_, "alarm").then("publish", count=publish)
+    return alarmed.then("ignore_window")
 
 
 def rabbit_cut(rows: Sequence[Row]) -> Row:
@@ -200,8 +190,8 @@ def lane_runs(burst: int, preset: Preset | str = PRESET, **parameters: Any) -> d
     The urgent message is handed over when the whole burst is on the wire.
     """
     given = {"consumers": 0, "publisher": True, **parameters}
-    begun = then(run("windows", preset, given), "begin_session", link_credit=0)
-    busy = then(begun, "publish", count=burst)
+    begun = run("windows", preset, given).then("begin_session", link_credit=0)
+    busy = begun.then("publish", count=burst)
     at = transfers(busy.rows, CLIENT)[-1].seq  # all of the burst is on the wire
     return {
         "behind them, on the same session": busy.act(at, "publish", count=1, link=OUT),

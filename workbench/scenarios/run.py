@@ -126,6 +126,15 @@ class Run:
             played = played.act(len(played.rows) - 1, act.name, **act.arguments)
         return played
 
+    @property
+    def last(self) -> int:
+        """`seq` of the last row."""
+        return self.rows[-1].seq
+
+    def then(self, name: str, **arguments: Any) -> Run:
+        """Act at the end of this run, as `act` does after its last row."""
+        return self.act(self.last, name, **arguments)
+
     def legal(self, after_seq: int) -> dict[str, str | None]:
         """For every act: None if it is possible after that row, else why not."""
         world = self.world_at(after_seq)

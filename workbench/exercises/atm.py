@@ -20,7 +20,7 @@ from workbench.trace.schema import RECEIVED, SENT, Row
 from workbench.trace.words import count
 
 from . import measure
-from .table import Table
+from .table import Table, Tabled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Balance:
         return self.crd_bal == self.link_credit
 
 
-class Balances:
+class Balances(Tabled):
     """The two accounts of one link, row by row.
 
     Args:
@@ -116,14 +116,6 @@ class Balances:
             f"Crd_Bal = link-credit(snd) in {len(self.rows) - len(differing)} of"
             f" {count(len(self.rows), 'row')}; they differ at step {steps}."
         )
-
-    def __str__(self) -> str:
-        return f"{self.table}\n{self.summary}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f'{self.table._repr_html_()}<p style="max-width:60em">{self.summary}</p>'
 
 
 def atm_counters(trace: Any, link: str | None = None) -> Balances:

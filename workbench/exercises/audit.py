@@ -17,7 +17,7 @@ from workbench.trace.words import count
 
 from . import measure
 from .readers import FAULTY, Reader
-from .table import Table
+from .table import Table, Tabled
 
 WRONG = "✘"
 USED_UP = "used up"
@@ -50,7 +50,7 @@ class Line:
         return not same or (reader in self.used_up) != (LEDGERS in self.used_up)
 
 
-class Audit:
+class Audit(Tabled):
     """One trace as several readers read it.
 
     Args:
@@ -127,14 +127,6 @@ class Audit:
         return f"noticed {self.noticed(reader)} of {len(self.stalls())}" + (
             f", {count(false, 'false alarm')}" if false else ""
         )
-
-    def __str__(self) -> str:
-        return f"{self.table}\n{self.summary}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f'{self.table._repr_html_()}<p style="max-width:60em">{self.summary}</p>'
 
 
 def _said(row: Row, fields: dict[str, Any]) -> str:
@@ -228,8 +220,8 @@ def audited_run(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Starts:
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Starts(Tabled):
     """The same story with different first counts.
 
     Attributes:
@@ -254,14 +246,6 @@ class Starts:
                 for start, audit in self.audits.items()
             ],
         )
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 def audit_starts(starts: Sequence[int], link_credit: int, preset: Preset | str = "spec") -> Starts:

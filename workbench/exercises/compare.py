@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 
 from . import measure
+from .table import Table, Tabled
 
 RULES = tuple(policy for policy in POLICIES if policy not in (MANUAL, ARTICLE))
 """The rules that grant as many as they are told to: the article's has a number of its own, and with
@@ -54,8 +54,8 @@ def result(played: Run, rule: str) -> Result:
     )
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
-class Comparison:
+@dataclass(frozen=True, kw_only=True, repr=False)  # no slots: cached_property needs a place
+class Comparison(Tabled):
     """One run for each rule, alike in everything else.
 
     Attributes:
@@ -74,52 +74,24 @@ class Comparison:
         """Messages a second by rule: what `throughput_chart` draws."""
         return {one.rule: one.rate for one in self.results}
 
-    def _table(self) -> list[tuple[str, ...]]:
-        head: tuple[str, ...] = (
-            "rule",
-            "messages",
-            "flows",
-            "time (ms)",
-            "messages/s",
-            "held by link-credit",
+    @property
+    def table(self) -> Table:
+        """A row for each rule."""
+        return Table(
+            name="The rules compared",
+            head=("rule", "messages", "flows", "time (ms)", "messages/s", "held by link-credit"),
+            lines=[
+                (
+                    one.rule,
+                    f"{one.messages:,}",
+                    f"{one.flows:,}",
+                    f"{measure.milliseconds(one.time_us):,.1f}",
+                    f"{one.rate:,.0f}",
+                    f"{one.held:.0%} of the time",
+                )
+                for one in self.results
+            ],
         )
-        lines: list[tuple[str, ...]] = [
-            (
-                one.rule,
-                f"{one.messages:,}",
-                f"{one.flows:,}",
-                f"{measure.milliseconds(one.time_us):,.1f}",
-                f"{one.rate:,.0f}",
-                f"{one.held:.0%} of the time",
-            )
-            for one in self.results
-        ]
-        return [head, *lines]
-
-    def __str__(self) -> str:
-        table = self._table()
-        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if column == 0 else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in table
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        head, *lines = self._table()
-        top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
-        body = "".join(
-            "<tr>"
-            + f'<th scope="row" style="text-align:left">{html.escape(line[0])}</th>'
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in line[1:])
-            + "</tr>"
-            for line in lines
-        )
-        return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def compare_rules(

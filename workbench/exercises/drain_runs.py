@@ -13,7 +13,7 @@ from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 from workbench.trace.words import count
 
 from . import measure
-from .table import Table
+from .table import Table, Tabled
 
 
 def arrival(played: Run, number: int) -> int:
@@ -93,7 +93,7 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
     raise ValueError("no flow in this trace stops a link")
 
 
-class DrainCases:
+class DrainCases(Tabled):
     """The same drain on queues with different numbers of ready messages.
 
     Args:
@@ -143,14 +143,6 @@ class DrainCases:
         if not played.rested:
             return f"cut: {played.note}"
         return words or "none: no credit was left to give back"
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 def drain_cases(

@@ -22,7 +22,7 @@ from workbench.trace.schema import BROKER, CLIENT
 
 from . import measure
 from .levels import BOUNDS
-from .table import Table
+from .table import Table, Tabled
 
 # The rules that lesson 02 sets side by side; `naive` has a section of its own.
 RULES = ("spec", "set", "add")
@@ -53,8 +53,8 @@ def under(race: Run, rule: str) -> Run:
     return run(race.scenario, race.preset, {**race.parameters, "rule": rule}, seed=race.seed)
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
-class Orders:
+@dataclass(frozen=True, repr=False, kw_only=True)  # no slots: cached_property needs a place
+class Orders(Tabled):
     """One race under several rules, in every order.
 
     Attributes:
@@ -90,14 +90,6 @@ class Orders:
             for (name, order), (sender, receiver) in self.credits.items()
             if name == rule and sender != receiver
         ]
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 def orders(race: Run, rules: Sequence[str] = RULES) -> Orders:

@@ -26,7 +26,7 @@ from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.trace.unknowns import UnknownReport, unknowns_report
 
 from .spark_progress import ProgressView, shown
-from .table import Table
+from .table import Table, Tabled
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 _PACKET = 6  # block type of an enhanced packet in pcapng
@@ -42,8 +42,8 @@ def folder() -> Path:
     return place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LessonTrace:
+@dataclass(frozen=True, repr=False, slots=True, kw_only=True)
+class LessonTrace(Tabled):
     """A trace on disk.
 
     Attributes:
@@ -59,14 +59,6 @@ class LessonTrace:
     table: Table
     rows: int
     parts: Sequence[Part] = field(default=(), repr=False)
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 # -- captures of real brokers

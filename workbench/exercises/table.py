@@ -47,6 +47,22 @@ class Table:
         )
 
 
+class Tabled:
+    """A result that is shown as its `table`, and below it its `summary`, where it has one."""
+
+    table: Table
+    summary = ""
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [str(self.table), self.summary]))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        below = f'<p style="max-width:60em">{html.escape(self.summary)}</p>' if self.summary else ""
+        return self.table._repr_html_() + below
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """Several tables, one under the other."""

@@ -15,7 +15,7 @@ from workbench.trace.words import MINUS, count
 
 from . import measure
 from .race_runs import searched
-from .table import Table
+from .table import Table, Tabled
 
 COMPARED = ("spec", "naive")
 
@@ -48,7 +48,7 @@ class Reckoned:
         return f"{self.delivery_count} + {self.link_credit} {MINUS} {self.own} = {self.naive}"
 
 
-class Reckoning:
+class Reckoning(Tabled):
     """The formula at every flow of a trace, in both ways.
 
     Args:
@@ -85,14 +85,6 @@ class Reckoning:
                 for line in self.lines
             ],
         )
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 def reckon(trace: Any) -> Reckoning:
@@ -131,7 +123,7 @@ def reckon(trace: Any) -> Reckoning:
     return Reckoning(lines)
 
 
-class Verdicts:
+class Verdicts(Tabled):
     """What the explorer says about two ways to subtract, from several beginnings.
 
     Args:
@@ -162,14 +154,6 @@ class Verdicts:
                 (str(start), *(self.verdict(start, rule) for rule in rules)) for start in starts
             ],
         )
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
 
 
 def wrap_verdicts(

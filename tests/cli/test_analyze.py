@@ -219,12 +219,12 @@ def test_a_url_is_spark_s():
 
 def test_an_answer_in_a_notebook_says_which_engine_it_was(trace):
     """It is a sequence of rows, shown as a table with a caption."""
-    answer = workbench.ask(trace, "stalls")
+    answer = workbench.ask_trace(trace, "stalls")
     assert list(answer) == [row._asdict() for row in folds.stalls(files.read(trace))]
     assert (answer.engine, repr(answer)) == ("plain", "stalls: 3 rows; answered without Spark")
     assert repr(answer) in answer._repr_html_()
     assert answer._repr_html_().count("<tr>") == 4
     with pytest.raises(ValueError, match="'what' of 1 trace"):
-        workbench.ask(trace, "what")
+        workbench.ask_trace(trace, "what")
     with pytest.raises(ValueError, match="engine 'fast'; legal: plain, spark"):
-        workbench.ask(trace, "stalls", engine="fast")
+        workbench.ask_trace(trace, "stalls", engine="fast")

@@ -7,9 +7,9 @@ import pytest
 
 from tests.analysis.runs import lowered_credit
 from workbench import folds, serial
-from workbench.folds.summary import in_words
 from workbench.scenarios import run
 from workbench.scenarios.big_trace import episodes
+from workbench.trace.words import duration
 
 
 def only(rows, **wanted):
@@ -79,7 +79,7 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
 )  # fmt: skip
 def test_a_time_in_words_has_the_unit_in_which_it_is_read_best(time_us, text):
     """Two figures or more."""
-    assert in_words(time_us) == text
+    assert duration(time_us) == text
 
 
 def test_a_delivery_before_any_grant_breaks_the_rule():

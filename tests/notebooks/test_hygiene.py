@@ -179,7 +179,7 @@ def test_links_lead_to_files(path, notebook):
 
 # -- the frame of a lesson ------------------------------------------------------------------------
 
-LESSONS = [path for path in NOTEBOOKS if not path.stem.startswith("00")]
+LESSONS = [path for path in NOTEBOOKS if path.stem[:2].isdecimal() and path.stem[:2] != "00"]
 INSTRUCTORS = "> **Note for instructors.**"
 
 

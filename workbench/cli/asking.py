@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from .console import Progress
 
-__all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask", "engine_for"]
+__all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask_trace", "engine_for"]
 
 PLAIN, SPARK = ENGINES = ("plain", "spark")
 PLAIN_ROWS = 500_000
@@ -144,7 +144,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def ask(
+def ask_trace(
     trace: Path_,
     question: str,
     other: Path_ | None = None,
@@ -152,7 +152,7 @@ def ask(
     engine: str | None = None,
     window_us: int | None = None,
 ) -> Answer:
-    """Ask a trace a question of `data/README.md`, in a notebook: `ask("t.parquet", "stalls")`.
+    """Ask a trace a question in a notebook: `ask_trace("t.parquet", "stalls")`.
 
     The whole answer comes back; of very many frames ask Spark for a DataFrame
     (`workbench.analysis`) instead.

@@ -85,7 +85,19 @@ def table(
     caption: str = "",
     opened: Sequence[str | None] = (),
 ) -> None:
-    """Print rows under their names.
+    """Print rows under their names; arguments as of `table_lines`."""
+    for line in table_lines(names, rows, caption=caption, opened=opened):
+        print(line)
+
+
+def table_lines(
+    names: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    caption: str = "",
+    opened: Sequence[str | None] = (),
+) -> list[str]:
+    """Rows under their names, for standard output.
 
     A terminal gets no wider lines than it has room for: a column that says the same in every row
     becomes a line of its own there, and the commands stand below the table. Elsewhere every row is
@@ -111,8 +123,7 @@ def table(
     with console.capture() as drawn:
         console.print(_table(names, cells))
     below += [caption] if caption else []
-    for line in (*drawn.get().splitlines(), *below):
-        print(line.rstrip())
+    return [line.rstrip() for line in (*drawn.get().splitlines(), *below)]
 
 
 def _narrowed(

@@ -19,6 +19,7 @@ from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_li
 # asked for and has NAME, HELP, TEXT, add_arguments and command.
 MODULES = {
     "lab": "lab",
+    "look": "looking",
     "scenarios": "scenarios",
     "run": "running",
     "show": "showing",
@@ -36,6 +37,7 @@ TEXT = """\
 Drive AMQP flow control by hand and see both ends, frame by frame.
 
   workbench lab                                   the lessons, in JupyterLab
+  workbench look capture.pcapng                   who waited in it, how long, why, what to change
   workbench scenarios                             what can be run, with its parameters
   workbench run credit -o t.parquet               play a scenario, keep its trace
   workbench show t.parquet                        the trace in words

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .grants import at_zero
+from .grants import zero_spans
 from .latency import settlements
 from .spells import Span, longest, took
 from .vantage import LinkKey, ends
@@ -70,7 +70,7 @@ def _side(rows: Sequence[Row]) -> dict[str, _Told]:
         "messages": _count(sessions, "messages"),
         "frames": _count(sessions, "frames"),
         "duration_us": _Told([sum(map(took, runs))], _place(longest_run and longest_run[1])),
-        "zero_us": _total(at_zero(rows)),
+        "zero_us": _total([span for spans in zero_spans(rows).values() for span in spans]),
         "closed_us": _total([span for one in sessions for span in one.closed.intervals]),
         "violations": _Told([len(broken)], first_broken),
         "gap_us": _sample(_gaps(rows)),

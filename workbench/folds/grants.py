@@ -29,9 +29,9 @@ def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return sorted(found, key=_order)
 
 
-def at_zero(rows: Sequence[Row]) -> list[Span]:
-    """When any link's credit was 0 between its first grant's arrival and its end."""
-    return [span for links in _links(rows) for one in links.values() for span in one.zero.intervals]
+def zero_spans(rows: Sequence[Row]) -> dict[LinkKey, list[Span]]:
+    """When each link's credit was 0 between its first grant's arrival and its end."""
+    return {key: one.zero.intervals for links in _links(rows) for key, one in links.items()}
 
 
 def _links(rows: Sequence[Row]) -> Iterator[dict[LinkKey, _Grants]]:

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from workbench.trace.schema import Row
+from workbench.trace.words import duration
 
 from .credit import SENDER, credit_rows
 from .stalls import stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, violations
 
-__all__ = ["LinkSummary", "advice", "in_words", "summarise"]
+__all__ = ["LinkSummary", "advice", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -148,17 +149,10 @@ def advice(link: Mapping[str, Any]) -> str:
         return "Nothing that was ready had to wait."
     what, why, change = _WAITED[brake]
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
-    without = f"; it had no credit for {share}% of its time" if share else ""
-    longest = in_words(link["longest_us"])
+    without = ""
+    if share and what == "for credit":
+        without = f"; it had no credit for {share}% of its time"
+    longest = duration(link["longest_us"])
     if link["stalls"] > 1:
         longest = f"{link['stalls']:,} times, {longest} at most"
     return f"The {sender} waited {what}, {longest}{without}: {why}. {change}."
-
-
-def in_words(time_us: int) -> str:
-    """A time with the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5 min`."""
-    for unit, size in (("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000)):
-        if time_us >= size * (2 if unit == "min" else 1):
-            value = time_us / size
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
-    return f"{time_us} µs"

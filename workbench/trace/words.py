@@ -54,6 +54,15 @@ def number(value: int) -> str:
     return f"{MINUS}{-value}" if value < 0 else str(value)
 
 
+def duration(time_us: int) -> str:
+    """A time in the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5.0 min`."""
+    for unit, size, least in (("min", 60_000_000, 2), ("s", 1_000_000, 1), ("ms", 1_000, 1)):
+        if time_us >= size * least:
+            value = time_us / size
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+    return f"{time_us} µs"
+
+
 def count(value: int, one: str, many: str | None = None) -> str:
     """`1 message`, `3 messages`, `no messages`."""
     if value == 1:

@@ -28,7 +28,7 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<main id="stepper"><p>This page steps through a trace and needs JavaScript for it.</p></main>
+{above}<main id="stepper"><p>This page steps through a trace and needs JavaScript for it.</p></main>
 <script type="application/json" id="doc">{doc}</script>
 <script type="module">{module}</script>
 </body>
@@ -45,7 +45,7 @@ body { margin: 0; padding: 20px; background: #e9edf2; }
 _MOUNT = """
 const stepper = mount(document.getElementById("stepper"),
   JSON.parse(document.getElementById("doc").textContent),
-  { step: Number(new URLSearchParams(location.hash.slice(1)).get("step")) || 0 });
+  { step: Number(new URLSearchParams(location.hash.slice(1)).get("step")) || %(step)d });
 stepper.el.focus({ preventScroll: true });
 """
 
@@ -69,10 +69,17 @@ def safe_json(value: Any) -> str:
     return text
 
 
-def page(doc: dict[str, Any]) -> str:
-    """The HTML of a StepperDoc."""
-    module = asset("stepper.js") + _MOUNT
-    style = asset("stepper.css") + _PAGE_STYLE
+def page(doc: dict[str, Any], *, step: int = 0, above: str = "", style: str = "") -> str:
+    """The HTML of a StepperDoc.
+
+    Args:
+        doc: the document.
+        step: the step that is shown first, where the address names none.
+        above: HTML that stands above the stepper; it may hold no script and no style.
+        style: the style of that.
+    """
+    module = asset("stepper.js") + _MOUNT % {"step": step}
+    style = asset("stepper.css") + _PAGE_STYLE + style
     policy = (
         f"default-src 'none'; script-src {_digest(module)}; style-src {_digest(style)};"
         " base-uri 'none'; form-action 'none'"
@@ -81,6 +88,7 @@ def page(doc: dict[str, Any]) -> str:
         policy=policy,
         title=html.escape(str(doc["title"])),
         style=style,
+        above=above,
         doc=safe_json(doc),
         module=module,
     )
@@ -113,8 +121,12 @@ def export_html(
     Returns:
         The path written.
     """
+    return write_page(page(build(rows, start=start, title=title, note=note)), path)
+
+
+def write_page(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page, whole or not at all; an existing file is replaced."""
     target = Path(path)
-    text = page(build(rows, start=start, title=title, note=note))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

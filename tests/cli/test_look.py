@@ -1,0 +1,127 @@
+"""`workbench look`: one page about a capture, as text, as a file and in a notebook."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+import workbench
+from workbench.cli import main
+from workbench.exercises.capture_desk import CaptureDesk
+from workbench.trace import files
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J"
+
+
+@pytest.fixture
+def capture(repo):
+    """A consumer with a small credit that answers late."""
+    return repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+
+
+def test_the_text_begins_with_the_worst_and_ends_with_what_was_read(capture, capsys):
+    """Each link's story, the stalls by brake, the worst frame in full, what cannot be told."""
+    assert main(["look", str(capture)]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[1].startswith("The longest stall: 802 ms on c1/1 rcv-0-/queues/cap_b")
+    order = [
+        told.index(words)
+        for words in (
+            "The broker waited for credit, 4 times", "Its receiver granted credit 4 times",
+            "Stalls by brake", "link-credit  4", "The worst frame", "step 20", "step 23",
+            "delivery-id              9", "step 26", "What it cannot tell", "What was read",
+        )
+    ]  # fmt: skip
+    assert order == sorted(order)
+    assert "step 27" not in told
+
+
+def test_the_page_opens_at_the_worst_frame(capture, tmp_path, capsys):
+    """One file with the report above the stepper; the same words as the text."""
+    page = tmp_path / "page.html"
+    assert main(["look", str(capture), "-o", str(page)]) == 0
+    assert "The longest stall: 802 ms" in capsys.readouterr().err
+    text = page.read_text("utf-8")
+    doc = json.loads(re.search(r'id="doc">(.*?)</script>', text, re.DOTALL)[1])
+    assert len(doc["rows"]) == 56
+    assert 'get("step")) || 24 });' in text
+    assert "The broker waited for credit, 4 times" in text
+    assert text.count("<script") == 2
+    assert "style=" not in text.split("<body>")[1].split('<script type="module"')[0]
+
+
+def test_hostile_names_stay_text(capture, tmp_path, capsys):
+    """A link's name is a peer's: it moves no cursor and ends no element."""
+    rows = workbench.look(capture).rows
+    trace = tmp_path / "t.parquet"
+    files.write(trace, [replace(row, link=HOSTILE) if row.link else row for row in rows])
+    assert main(["look", str(trace)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert main(["look", str(trace), "-o", str(tmp_path / "p.html")]) == 0
+    text = (tmp_path / "p.html").read_text("utf-8")
+    assert text.count("<script") == 2
+    assert "\x1b" not in text
+    assert "<script>" not in workbench.look(trace)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("absent.pcap", None, "No such file"),
+        ("empty.pcap", b"", "the file is empty"),
+        ("text.pcap", b"GET / HTTP/1.1\r\n", "not a capture: it begins with"),
+        ("cut.pcap", b"\xd4\xc3\xb2\xa1\x02", "the pcap header is cut short"),
+        ("no.parquet", b"PAR1", "is not a Parquet file"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_told_in_one_line(tmp_path, capsys, name, content, words):
+    """On the command line, and in the notebook where it was dropped."""
+    place = tmp_path / name
+    if content is not None:
+        place.write_bytes(content)
+    assert main(["look", str(place), "-o", str(tmp_path / "p.html")]) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "p.html").exists()
+    desk = CaptureDesk()
+    desk.look_at(place)
+    assert words in desk.line.value
+    assert desk.look is None
+
+
+def test_another_protocol_is_named(repo, capsys):
+    """What the capture holds instead."""
+    (path, *_) = sorted((repo / "data" / "captures" / "amqp091").glob("*.pcap*"))
+    assert main(["look", str(path)]) == 1
+    assert "AMQP 0-9-1" in capsys.readouterr().err
+
+
+def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, capsys):
+    """The line says how."""
+    monkeypatch.setattr("workbench.cli.looking.PLAIN_ROWS", 10)
+    assert main(["look", str(capture)]) == 1
+    assert "workbench import" in capsys.readouterr().err
+
+
+def test_a_file_that_is_dropped_is_looked_at(capture):
+    """The report, and the stepper at the worst frame; the next file takes its place."""
+    desk = CaptureDesk()
+    assert "Drop a capture" in repr(desk)
+    data = capture.read_bytes()
+    file = {
+        "name": "../../mine.pcapng", "type": "", "size": len(data), "content": memoryview(data),
+        "last_modified": datetime.now(UTC),
+    }  # fmt: skip
+    desk.upload.value = (file,)
+    assert desk.look.name == "mine.pcapng"
+    assert "The longest stall: 802 ms" in desk.line.value
+    assert "The broker waited for credit" in desk.report.value
+    (stepper,) = desk.steps.children
+    assert stepper.cursor == 24
+    assert "The worst frame" in repr(desk)
+    desk.upload.value = ({**file, "size": 10**12},)
+    assert "name its path instead" in desk.line.value
+    assert (desk.look, desk.steps.children, desk.report.value) == (None, (), "")

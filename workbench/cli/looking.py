@@ -1,0 +1,235 @@
+"""`workbench look`: one capture, one page, for whoever has a stalled consumer and a pcap."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .asking import PLAIN_ROWS
+from .console import CommandError, Progress, one_line, say, table_lines
+from .places import output_file
+
+if TYPE_CHECKING:
+    from workbench.folds.story import Story
+    from workbench.trace.cut import Cut
+    from workbench.trace.schema import Row
+
+__all__ = ["Look", "look"]
+
+NAME = "look"
+HELP = "one page about a capture: who waited, how long, why, and the worst frame"
+TEXT = """\
+Read a capture and say what happened on each of its links: who waited, how long, why and what to
+change, the stalls by brake, what the capture cannot tell, and the worst frame in full.
+
+  workbench look capture.pcapng                   as text
+  workbench look capture.pcapng -o page.html      as a page that steps through the frames round it
+
+A CAPTURE is a pcap or pcapng file or a frame log of Proton; a trace can be looked at too. Nothing
+is kept but the page. What has more than 500,000 frames is imported and analyzed instead.
+"""
+
+AROUND = 200
+"""Frames before and after the worst one that the page can step through."""
+NEAR = 3
+"""Frames before and after it that the text tells of."""
+LINKS = 20
+"""Links that the text tells of."""
+
+
+class LookError(Exception):
+    """A file that cannot be looked at; the text is one line for a person."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the line, and not the way to it."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What there is to see in one file.
+
+    Attributes:
+        name: of the file.
+        about: what was read, a line each.
+        rows: all of them.
+        story: what happened on each link.
+    """
+
+    name: str
+    about: tuple[str, ...]
+    rows: Sequence[Row]
+    story: Story
+
+    @cached_property
+    def unknown(self) -> list[str]:
+        """What the file cannot tell, a line each."""
+        from workbench.trace.unknowns import unknowns
+
+        return [f"{one.place}: {one.unknown}: {one.why}" for one in unknowns(self.rows)]
+
+    def opened(self) -> Cut:
+        """The rows round the worst one, for a stepper; round the first if there is none."""
+        return self._round_worst(AROUND)
+
+    def _round_worst(self, around: int) -> Cut:
+        from workbench.trace.cut import Cut, Earlier
+        from workbench.trace.explain import explain
+        from workbench.trace.fold import fold
+
+        seq = self.rows[0].seq if self.story.worst is None else self.story.worst[1].seq
+        at = seq - self.rows[0].seq
+        first, end = max(0, at - around), at + around + 1
+        start = fold(self.rows[:first])
+        rows = list(self.rows[first:end])
+        return Cut(
+            path=self.name, run=self.story.run, seq=seq, rows=rows, start=start, earlier=Earlier(),
+            explanations=list(explain(rows, start)), first_seq=self.rows[0].seq,
+            last_seq=self.rows[-1].seq,
+        )  # fmt: skip
+
+    def document(self) -> tuple[dict[str, Any], int]:
+        """What the stepper shows, and the step of the worst row."""
+        from workbench.views.stepper_doc import build
+
+        cut = self.opened()
+        note = f"rows {cut.rows[0].seq} to {cut.rows[-1].seq} of {len(self.rows):,}"
+        doc = build(
+            cut.rows, start=cut.start, explanations=cut.explanations, title=self.name, note=note
+        )
+        return doc, cut.place + 1
+
+    def page(self) -> str:
+        """All of it as HTML in one file."""
+        from workbench.views.story_page import story_page
+
+        doc, step = self.document()
+        return story_page(self.story, [self.name, *self.about], self.unknown, doc, step=step)
+
+    def text(self) -> Iterator[str]:
+        """All of it, line by line; of the frames round the worst one the nearest."""
+        from .showing import step
+
+        story = self.story
+        yield from _told("", f"{self.name}: {self.about[0]}", story.headline)
+        yield from ("", "Links")
+        for link in story.links[:LINKS]:
+            sends = f"the {link.key.link_sender} sends; {link.messages:,} messages"
+            yield from _told("  ", f"{link.name}: {sends}")
+            yield from _told("    ", link.advice, *link.more)
+        if len(story.links) > LINKS:
+            yield f"  ... and {len(story.links) - LINKS:,} more, which waited less"
+        yield from ("", "Stalls by brake", *_brakes(story))
+        if story.worst is not None:
+            yield from ("", "The worst frame")
+            yield from (f"  {line}" for line in step(self._round_worst(NEAR)))
+        if self.unknown:
+            yield from ("", "What it cannot tell", *_told("  ", *self.unknown))
+        yield from ("", "What was read", *_told("  ", *self.about))
+
+    def _repr_html_(self) -> str:
+        from workbench.views.static_html import asset
+        from workbench.views.story_page import report_html
+
+        report = report_html(self.story, [self.name, *self.about], self.unknown)
+        return f'<style>{asset("story.css")}</style><div class="story">{report}</div>'
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.story.headline}"
+
+
+def look(path: str | Path, progress: Progress | None = None) -> Look:
+    """What there is to see in a capture, or in a trace.
+
+    Args:
+        path: a pcap or pcapng file, a frame log of Proton, or a Parquet file or folder.
+        progress: told how far the reading is.
+
+    Raises:
+        LookError: it cannot be read, or is too large.
+    """
+    from workbench.folds.story import story
+
+    place = Path(path)
+    if place.is_dir() or place.suffix == ".parquet":
+        rows, about = _trace(place)
+    else:
+        rows, about = _capture(place, progress)
+    if len(rows) > PLAIN_ROWS:
+        raise LookError(
+            f"{place.name}: {len(rows):,} rows are more than can be looked at ({PLAIN_ROWS:,});"
+            f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
+        )
+    return Look(name=place.name, about=tuple(about), rows=rows, story=story(rows))
+
+
+def _trace(place: Path) -> tuple[list[Row], list[str]]:
+    from workbench.trace import files
+
+    try:
+        rows = files.read(place)
+    except files.TraceFileError as error:
+        raise LookError(str(error)) from None
+    runs = {row.run for row in rows}
+    if len(runs) > 1:
+        raise LookError(f"{place}: holds {len(runs)} runs; look at a file that holds one")
+    return rows, [f"{len(rows):,} rows of the trace {place}"]
+
+
+def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[str]]:
+    from workbench.capture.importer import CaptureError, import_capture
+
+    try:
+        found = import_capture(place, progress=None if progress is None else progress.at)
+    except CaptureError as error:
+        raise LookError(str(error)) from None
+    first, *others = found.report.text().splitlines()
+    return found.rows, [first.removeprefix(f"{place.name}: "), *others]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `look` takes."""
+    parser.add_argument("capture", metavar="CAPTURE", help="a pcap or pcapng file")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write a page: a name in .html")
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Look and tell."""
+    target = None if arguments.output is None else output_file(arguments.output, (".html",))
+    try:
+        with Progress("reading", unit="octets") as progress:
+            found = look(arguments.capture, progress)
+    except LookError as error:
+        raise CommandError(str(error)) from None
+    if target is not None:
+        from workbench.views.static_html import write_page
+
+        write_page(found.page(), target)
+        say(f"{target}: {target.stat().st_size:,} octets; {found.story.headline}")
+        return 0
+    for line in found.text():
+        print(line)
+    return 0
+
+
+def _told(margin: str, *texts: str) -> Iterator[str]:
+    """Texts of which parts may be a peer's, a line each; their own indentation stays."""
+    for text in texts:
+        yield f"{margin}{' ' * (len(text) - len(text.lstrip()))}{one_line(text)}"
+
+
+def _brakes(story: Story) -> list[str]:
+    from workbench.trace.words import duration
+
+    if not story.brakes:
+        return ["  None: nothing that is known to have waited was held."]
+    names = ("blocked by", "stalls", "links", "together", "longest")
+    rows = [
+        (one.brake, one.stalls, len(one.links), duration(one.lost_us), duration(one.longest_us))
+        for one in story.brakes
+    ]
+    return [f"  {line}" for line in table_lines(names, rows)]

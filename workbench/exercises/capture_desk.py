@@ -1,0 +1,99 @@
+"""A capture of one's own in a notebook: drop a file, see what happened on its links."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.views.opening import stepper_of
+from workbench.views.stills import Still
+
+LARGEST_MB = 100
+"""A browser hands a file over in one piece."""
+_ASK = "Drop a capture on the button, or name a file on the machine where this notebook runs."
+
+
+class CaptureDesk(Still, widgets.VBox):
+    """A place to drop a capture, and below it what `look` says of it, with the stepper.
+
+    Attributes:
+        look: of the latest file; None before the first.
+    """
+
+    still_is_prose = True
+
+    def __init__(self) -> None:
+        self.look: Any = None
+        self.upload = widgets.FileUpload(
+            accept=".pcap,.pcapng,.gz,.log,.txt,.parquet", multiple=False,
+            description="Capture", tooltip="a pcap or pcapng file, or a frame log of Proton",
+        )  # fmt: skip
+        self.path = widgets.Text(
+            placeholder="or its path: /tmp/my.pcapng", continuous_update=False,
+            layout={"width": "32em"},
+        )  # fmt: skip
+        self.line = widgets.HTML(_line(_ASK))
+        self.report = widgets.HTML()
+        self.steps = widgets.VBox()
+        super().__init__(
+            children=[
+                widgets.HBox([self.upload, self.path]), self.line, self.report, self.steps,
+            ]
+        )  # fmt: skip
+        self.upload.observe(self._dropped, names="value")
+        self.path.observe(lambda change: self.look_at(change["new"]), names="value")
+
+    def look_at(self, path: str | Path) -> None:
+        """Look at a file; what is wrong with it is told in the line above the report."""
+        with self._told():
+            self._show(Path(path).expanduser())
+
+    def _dropped(self, change: Any) -> None:
+        for file in change["new"]:
+            with self._told(), TemporaryDirectory(prefix="workbench-look-") as folder:
+                if file["size"] > LARGEST_MB * 1_000_000:
+                    raise ValueError(
+                        f"{file['name']}: {file['size']:,} octets are more than a browser should"
+                        f" hand over ({LARGEST_MB} MB); name its path instead"
+                    )
+                place = Path(folder) / (PurePath(file["name"]).name or "capture")
+                place.write_bytes(file["content"])
+                self._show(place)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        from workbench.cli.looking import LookError
+
+        try:
+            yield
+        except (LookError, ValueError, OSError) as error:
+            self.look, self.report.value, self.steps.children = None, "", ()
+            self.line.value = _line(str(error))
+
+    def _show(self, place: Path) -> None:
+        from workbench.cli.looking import look
+
+        self.line.value = _line(f"{place.name} is read ...")
+        found = look(place)
+        self.look = found
+        self.report.value = found._repr_html_()
+        self.steps.children = (stepper_of(found.opened(), title=found.name),)
+        self.line.value = _line(found.story.headline)
+
+    def __repr__(self) -> str:
+        return _ASK if self.look is None else "\n".join(self.look.text())
+
+
+def _line(text: str) -> str:
+    return f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>'
+
+
+def capture_desk() -> CaptureDesk:
+    """A place to drop a capture of your own."""
+    return CaptureDesk()

@@ -1,0 +1,245 @@
+"""What happened on each link of a trace, in words: for whoever has one capture and one question.
+
+It is put together from the answers of `summary`, `stalls`, `grants` and `windows`; nothing is
+worked out here that none of them says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.trace.schema import Row
+from workbench.trace.words import duration
+
+from .grants import grants, zero_spans
+from .spells import Span, took
+from .stalls import stalls
+from .summary import summarise
+from .vantage import LinkKey
+from .windows import directions
+
+__all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story"]
+
+NO_CREDIT, CLOSED = "no credit", "window closed"
+"""Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
+
+_RULES = {
+    "one-at-a-time": "one more after each message",
+    "batch": "when all was used up",
+    "at-half": "when half was used up",
+    "fixed-timer": "at fixed times",
+    "other": "now and then",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A time in which a link's sender could not send.
+
+    Attributes:
+        what: the brake of a stall; else `no credit` or `window closed`.
+        start_us, end_us: since and until when, microseconds since the run's start.
+        seq: the row with which it began.
+        stall: something is known to have waited.
+        lasts: nothing had ended it when the trace ended.
+    """
+
+    what: str
+    start_us: int
+    end_us: int
+    seq: int
+    stall: bool
+    lasts: bool = False
+
+    @property
+    def lasted_us(self) -> int:
+        """How long."""
+        return self.end_us - self.start_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkStory:
+    """One link.
+
+    Attributes:
+        key: which.
+        messages: that its sender began.
+        advice: who waited, how long, why, and what to change.
+        more: further sentences: how its receiver grants, and how it stands at the end.
+        intervals: in order of their beginning.
+    """
+
+    key: LinkKey
+    messages: int
+    advice: str
+    more: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+
+    @property
+    def name(self) -> str:
+        """`c1/1 receiver`: connection, session and name."""
+        again = f" (attach {self.key.attach_no})" if (self.key.attach_no or 1) > 1 else ""
+        return f"{self.key.connection}/{self.key.session} {self.key.link}{again}"
+
+
+@dataclass(slots=True, kw_only=True)
+class BrakeSum:
+    """All stalls by one brake."""
+
+    brake: str
+    stalls: int = 0
+    links: set[LinkKey] = field(default_factory=set)
+    lost_us: int = 0
+    longest_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A run.
+
+    Attributes:
+        run: its name.
+        lasted_us: from its first row to its last.
+        links: those that waited longest first.
+        brakes: the one that took most time first.
+        worst: the longest stall with its link; without any, the longest time in which one could
+            not have sent; None if there was none.
+    """
+
+    run: str
+    lasted_us: int
+    links: tuple[LinkStory, ...]
+    brakes: tuple[BrakeSum, ...]
+    worst: tuple[LinkStory, Interval] | None
+
+    @property
+    def headline(self) -> str:
+        """The worst in a sentence."""
+        if self.worst is None:
+            return "No sender was ever without credit or behind a closed window."
+        link, worst = self.worst
+        where = f"{duration(worst.lasted_us)} on {link.name}, from {worst.start_us / 1e6:.3f} s on"
+        if worst.stall:
+            return f"The longest stall: {where}; blocked by {worst.what}."
+        return (
+            "No stall can be proved. The longest time in which a sender could not have sent:"
+            f" {where}; {worst.what}."
+        )
+
+
+def story(rows: Sequence[Row]) -> Story:
+    """What happened on each link.
+
+    Args:
+        rows: a whole run in order.
+    """
+    found: dict[LinkKey, list[Interval]] = {}
+    brakes: dict[str, BrakeSum] = {}
+    for stall in stalls(rows):
+        key = LinkKey(*stall[:6])  # type: ignore[arg-type]
+        interval = Interval(
+            what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
+            stall=True, lasts=stall.release_frame_id is None,
+        )  # fmt: skip
+        found.setdefault(key, []).append(interval)
+        one = brakes.setdefault(stall.brake, BrakeSum(brake=stall.brake))
+        one.stalls += 1
+        one.links.add(key)
+        one.lost_us += interval.lasted_us
+        one.longest_us = max(one.longest_us, interval.lasted_us)
+    without, last = zero_spans(rows), {row.run: row for row in rows}
+    closed: dict[tuple[Any, ...], list[Span]] = {
+        (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.intervals
+        for one in directions(rows)
+    }
+    granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
+    links = []
+    for link in summarise(rows):
+        key = LinkKey(*(getattr(link, name) for name in LinkKey._fields))
+        end = last[link.run]
+        could_not = [
+            *(_interval(NO_CREDIT, span, end) for span in without.get(key, ())),
+            *(
+                _interval(CLOSED, span, end)
+                for span in closed.get((key.run, key.connection, key.session, key.link_sender), ())
+            ),
+        ]
+        more = [*_grants(granted.get(key)), *_closed(could_not), *_at_the_end(could_not)]
+        links.append(
+            LinkStory(
+                key=key, messages=link.messages, advice=link.advice, more=tuple(more),
+                intervals=tuple(
+                    sorted([*could_not, *found.get(key, ())], key=lambda one: one.start_us)
+                ),
+            )
+        )  # fmt: skip
+    links.sort(key=_weight, reverse=True)
+    worst = (links[0], _longest(links[0])) if links and links[0].intervals else None
+    return Story(
+        run=rows[0].run if rows else "",
+        lasted_us=rows[-1].t_us - rows[0].t_us if rows else 0,
+        links=tuple(links),
+        brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
+        worst=worst,
+    )
+
+
+def _interval(what: str, span: Span, end: Row) -> Interval:
+    first, last = span
+    return Interval(
+        what=what, start_us=first.t_us, end_us=last.t_us, seq=first.seq, stall=False,
+        lasts=last.seq == end.seq or took((last, end)) == 0,
+    )  # fmt: skip
+
+
+def _longest(link: LinkStory) -> Interval:
+    """The longest stall; without one the longest time in which it could not have sent."""
+    return max(link.intervals, key=lambda one: (one.stall, one.lasted_us))
+
+
+def _weight(link: LinkStory) -> tuple[bool, int]:
+    """Stalled links before others, and the longest wait before shorter ones."""
+    if not link.intervals:
+        return False, -1
+    longest = _longest(link)
+    return longest.stall, longest.lasted_us
+
+
+def _grants(row: dict[str, Any] | None) -> list[str]:
+    """How the receiver grants, in a sentence."""
+    if row is None or row["rule"] == "none":
+        return ["Its receiver never granted credit."]
+    if row["rule"] == "once":
+        return [f"Its receiver granted credit once: {row['granted'] or 0:,}."]
+    granted = "" if row["granted"] is None else f", typically up to {row['granted']:,}"
+    text = f"Its receiver granted credit {row['grants']:,} times{granted}, {_RULES[row['rule']]}"
+    if row["advice"] == "raise" and row["credit_needed"] is not None:
+        text += f"; at its own pace the sender would use {row['credit_needed']:,}"
+    return [f"{text}."]
+
+
+def _closed(could_not: Sequence[Interval]) -> list[str]:
+    times = [one.lasted_us for one in could_not if one.what == CLOSED]
+    if not times:
+        return []
+    often = "once" if len(times) == 1 else f"{len(times):,} times"
+    return [
+        f"Its session window was closed {often}, for {duration(max(times))} at most; RabbitMQ does"
+        " that to a publisher while memory or disk is short."
+    ]
+
+
+def _at_the_end(could_not: Sequence[Interval]) -> list[str]:
+    """What nothing had ended when the trace ended: a consumer that waits for ever shows so."""
+    words = {
+        NO_CREDIT: "has had no credit",
+        CLOSED: "has had its session window closed",
+    }
+    return [
+        f"When the trace ends it {words[one.what]} for {duration(one.lasted_us)}: if messages"
+        " were waiting, it is stalled."
+        for one in could_not
+        if one.lasts and one.lasted_us
+    ]

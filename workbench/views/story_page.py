@@ -1,0 +1,141 @@
+"""The story of a capture as a page: what happened on each link, and the worst frame opened."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.trace.words import duration, visible
+
+from . import theme
+from .static_html import asset, page
+
+__all__ = ["report_html", "story_page"]
+
+WIDTH = 1000
+"""Units of a link's strip from the trace's first row to its last."""
+LONGEST = 2_000
+"""Characters of a text that may be a peer's."""
+SHOWN_LINKS = 60
+"""Links that a page tells of; the others waited less."""
+
+_PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY}
+
+
+def story_page(
+    story: Any, about: Sequence[str], unknown: Sequence[str], doc: dict[str, Any], *, step: int
+) -> str:
+    """The whole page.
+
+    Args:
+        story: of `folds.story`.
+        about: the file's name, and what was read, a line each.
+        unknown: what the capture cannot tell, a line each.
+        doc: a StepperDoc round the worst row.
+        step: the step that shows it.
+    """
+    opened = (
+        f'<h2 id="worst">{"The worst frame, opened" if story.worst else "The first frames"}</h2>'
+    )
+    above = f'<div class="story">{report_html(story, about, unknown)}{opened}</div>'
+    return page(doc, step=step, above=above, style=asset("story.css"))
+
+
+def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str:
+    """What stands above the stepper; `story.css` draws it in an element of class `story`."""
+    shown = story.links[:SHOWN_LINKS]
+    first, *others = about[1:]
+    parts = [
+        f"<h1>{_text(about[0])}</h1>",
+        f'<p class="soft">{_text(first)}</p>',
+        f'<p class="headline">{_text(story.headline)}</p>',
+        "<h2>Links</h2>",
+        _key({one.what: one.stall for link in shown for one in link.intervals}, story.lasted_us),
+        *(_link(link, story.lasted_us) for link in shown),
+    ]
+    if len(story.links) > len(shown):
+        parts.append(
+            f'<p class="soft">{len(story.links) - len(shown):,} more links waited less.</p>'
+        )
+    parts += ["<h2>Stalls by brake</h2>", _brakes(story.brakes)]
+    parts += [_more("What was read", others), _more("What this capture cannot tell", unknown)]
+    return "".join(parts)
+
+
+def _more(title: str, lines: Sequence[str]) -> str:
+    """Lines that are there for whoever asks."""
+    if not lines:
+        return ""
+    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
+    return f"<details><summary>{title} ({len(lines)})</summary><ul>{items}</ul></details>"
+
+
+def _text(value: object) -> str:
+    return html.escape(visible(value, LONGEST))
+
+
+def _link(link: Any, lasted_us: int) -> str:
+    sends = f"the {link.key.link_sender} sends; {link.messages:,} messages"
+    return (
+        f'<div class="link"><h3>{_text(link.name)} <span>{_text(sends)}</span></h3>'
+        f"<p>{_text(link.advice)}</p>"
+        f'<p class="soft">{_text(" ".join(link.more))}</p>'
+        f"{_strip(link, lasted_us)}</div>"
+    )
+
+
+def _strip(link: Any, lasted_us: int) -> str:
+    """The time of the trace from left to right, and when the sender could not send."""
+    scale = WIDTH / max(1, lasted_us)
+    drawn = [f'<rect class="base" x="0" y="0" width="{WIDTH}" height="16"/>']
+    for one in sorted(link.intervals, key=lambda one: one.stall):
+        width = max(1.5, one.lasted_us * scale)
+        drawn.append(_mark(one.what, one.stall, one.start_us * scale, width, 16))
+    words = "; ".join(
+        f"{one.what} from {one.start_us / 1e6:.3f} s to {one.end_us / 1e6:.3f} s"
+        for one in link.intervals[:20]
+    )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} 16" preserveAspectRatio="none" role="img"'
+        f' aria-label="{_text(words or "no wait")}"><title>{_text(words or "no wait")}</title>'
+        f"{''.join(drawn)}</svg>"
+    )
+
+
+def _mark(what: str, stall: bool, x: float, width: float, height: int) -> str:
+    """A stall fills the strip; a time in which nothing could be sent is a thinner line."""
+    colour = theme.BRAKE_STYLES[what].colour if stall else _PALE[what]
+    top, size = (0, height) if stall else (height * 3 / 8, height / 4)
+    return f'<rect x="{x:.1f}" y="{top:g}" width="{width:.1f}" height="{size:g}" fill="{colour}"/>'
+
+
+def _key(kinds: dict[str, bool], lasted_us: int) -> str:
+    items = "".join(
+        f'<li><svg viewBox="0 0 22 12">{_mark(what, stall, 0, 22, 12)}</svg>'
+        f"{_text(f'stalled: {what}' if stall else what)}</li>"
+        for what, stall in sorted(kinds.items(), key=lambda pair: not pair[1])
+    )
+    items += f"<li>each strip: from 0 to {lasted_us / 1e6:.3f} s</li>"
+    return f'<ul class="key">{items}</ul>'
+
+
+def _brakes(brakes: Iterable[Any]) -> str:
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td>{_text(value)}</td>"
+            for value in (
+                one.brake, f"{one.stalls:,}", f"{len(one.links):,}", duration(one.lost_us),
+                duration(one.longest_us),
+            )
+        )
+        + "</tr>"
+        for one in brakes
+    )  # fmt: skip
+    if not rows:
+        return '<p class="soft">None: nothing that is known to have waited was held.</p>'
+    head = "".join(
+        f"<th>{name}</th>" for name in ("blocked by", "stalls", "links", "together", "longest")
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -91,12 +91,11 @@ ONLY_IN: dict[str, set[str]] = {
     "IPython": {"views", "exercises"},
     "pyarrow": {"trace", "capture", "analysis"},
     "pandas": {"analysis", "views"},
-    # Of the trace, only what folds columns instead of rows, loaded when a row is opened.
+    # Of the trace, only what finds few rows among many by column, loaded when a row is opened.
     "numpy": {
         "analysis",
         "views",
-        "trace.batches",
-        "trace.cut_fold",
+        "trace.before",
         "trace.pieces",
         "trace.worst",
     },

@@ -17,8 +17,8 @@ from workbench.scenarios import registry
 from workbench.scenarios.run import run
 from workbench.trace import Fold, files, fold, pieces
 from workbench.trace import cut as cutting
+from workbench.trace.before import Before
 from workbench.trace.cut import cut
-from workbench.trace.cut_fold import ColumnFold
 from workbench.trace.schema import Row
 from workbench.trace.story import Story
 from workbench.views.reader import UNSET, Reader
@@ -195,7 +195,7 @@ def test_columns_fold_to_what_rows_fold_to(seed: int, size: int) -> None:
     """The same state, in the same order, and the same memory for words, however it is batched."""
     rows = strange_rows(seed)
     table = files.to_table(rows).combine_chunks()
-    folding, story = ColumnFold(), Story(Fold())
+    folding, story = Before(), Story(Fold())
     for batch in table.to_batches(max_chunksize=size):
         folding.take(batch)
     for row in rows:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.trace.rows import any_row, race
 from tests.trace.versions import KEPT, KEPT_DETAILS, lacking, less, more
 from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
-from workbench.trace.cut_fold import ColumnFold
+from workbench.trace.before import Before
 from workbench.trace.fields import FRAME_FIELDS
 from workbench.trace.flatten import details_of
 from workbench.trace.fold import fold
@@ -210,7 +210,7 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(tm
             assert [row.seq for row in pieces.narrow_rows(run, first, last + 1)] == [
                 row.seq for row in its
             ]
-            folding = ColumnFold()
+            folding = Before()
             for batch in pieces.batches(run, first, last + 1):
                 folding.take(batch)
             assert folding.state() == fold(its)

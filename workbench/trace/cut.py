@@ -1,7 +1,7 @@
 """A few rows out of a trace of any size, with what everybody knew just before the first of them.
 
 Row groups that cannot hold the rows are not read: their statistics of `run` and `seq` tell. The
-state before the rows is folded by column (`cut_fold`), from a kept copy of an earlier fold where
+state before the rows is found by column (`before`), from a kept copy of an earlier one where
 there is one; a short stretch right before the rows is told row by row, so that the words about
 frames that were then in flight are whole.
 """
@@ -22,7 +22,7 @@ from .gates import Gates
 from .schema import Row, few
 
 if TYPE_CHECKING:
-    from .cut_fold import ColumnFold
+    from .before import Before
     from .pieces import Pieces
 
 __all__ = ["ABOUT", "AROUND", "Cut", "Earlier", "StepError", "cut", "place_of", "run_of"]
@@ -198,11 +198,11 @@ def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) 
 # -- what is before -------------------------------------------------------------------------------
 
 
-def _folded(pieces: Pieces, kept: list[tuple[int, ColumnFold]], run: str, upto: int) -> ColumnFold:
+def _folded(pieces: Pieces, kept: list[tuple[int, Before]], run: str, upto: int) -> Before:
     """The fold of the rows before `upto`; of long ones copies are kept on the way."""
-    from .cut_fold import ColumnFold
+    from .before import Before
 
-    folding = ColumnFold()
+    folding = Before()
     for seq, there in kept:
         if folding.seq < seq < upto:
             folding = copy.deepcopy(there)
@@ -224,7 +224,7 @@ def _flying(pieces: Pieces, run: str, start: State, before: Sequence[Row]) -> li
     return [at_hand[seq] for seq in seqs if seq in at_hand]
 
 
-def _gates(pieces: Pieces, folding: ColumnFold, run: str, first: int) -> Gates | None:
+def _gates(pieces: Pieces, folding: Before, run: str, first: int) -> Gates | None:
     """What hands have held and not let go, from the first act of that kind on."""
     if folding.gate_seq is None or folding.gate_seq >= first:
         return None
@@ -253,9 +253,7 @@ def _signature(path: str | os.PathLike[str]) -> _Signature:
 
 
 @lru_cache(maxsize=TRACES_KEPT)
-def _opened(
-    path: str, signature: _Signature
-) -> tuple[Pieces, dict[str, list[tuple[int, ColumnFold]]]]:
+def _opened(path: str, signature: _Signature) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
     from .pieces import Pieces
 
     return Pieces(path, [file for file, _size, _time in signature]), {}

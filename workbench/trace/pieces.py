@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .batches import COLUMNS, TEXTS, completed
+from .before import COLUMNS, TEXTS
 from .files import TraceFileError, from_table, open_file, reason
 from .schema import COLUMN_NAMES, Row, fitted, words_of
 
@@ -120,7 +120,7 @@ class Pieces:
     def narrow_rows(self, run: str, first: int, end: int) -> Iterator[Row]:
         """The same with the few columns that tell of frames held and let go."""
         for batch in self.chosen(run, first, end, _GATE_COLUMNS):
-            yield from from_table(completed(batch))
+            yield from from_table(fitted(batch))
 
     def first(self, run: str, about: Mapping[str, object], since_us: int) -> int | None:
         """`seq` of the run's first row with these values, not before a time; None if none."""

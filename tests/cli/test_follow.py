@@ -7,6 +7,8 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -173,7 +175,7 @@ def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
         Follower(folder_made(tmp_path / "other"), beside(folder))
 
 
-def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path):
+def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path, request):
     """Each change is told as it comes; after a kill nothing is told or counted twice."""
     folder, checkpoint = folder_made(tmp_path / "live"), str(beside(tmp_path / "live"))
     words = [
@@ -181,11 +183,19 @@ def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path):
         "--checkpoint", checkpoint, "--format", "json",
     ]  # fmt: skip
 
+    @contextmanager
     def started():
-        return subprocess.Popen(
+        with subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
+    # What a shell starts in the background ignores Ctrl-C, and so would what it starts.
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for first, end, ending in ((0, 300, signal.SIGKILL), (300, len(rows), signal.SIGINT)):
         name = f"live-{1 if first == 0 else 2:05d}.parquet"
         with started() as process:

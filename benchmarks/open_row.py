@@ -15,12 +15,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from grown import tile
 
 from workbench.scenarios.run import run
 from workbench.trace.cut import cut
 from workbench.trace.files import to_table
 from workbench.trace.schema import arrow_schema
-from workbench.trace.tiling import tile
 
 GROUP_ROWS = 50_000
 

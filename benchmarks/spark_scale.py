@@ -342,9 +342,9 @@ class Traces:
 
     def mixed(self, rows):
         """Real runs with planted stalls, and a busy one."""
+        from benchmarks.grown import tile
         from workbench.scenarios.big_trace import episodes
         from workbench.scenarios.run import run
-        from workbench.trace.tiling import tile
 
         def make(path):
             runs = [episode.rows for episode in episodes()]
@@ -354,8 +354,8 @@ class Traces:
         return self._made(f"mixed-{rows}", make)
 
     def one_link(self, rows):
+        from benchmarks.grown import stretch
         from workbench.scenarios.run import run
-        from workbench.trace.stretching import stretch
 
         def make(path):
             return stretch(path, run("credit", "rmq4.3", {"messages": 3_000} | STEADY).rows, rows)
@@ -363,8 +363,8 @@ class Traces:
         return self._made(f"one-{rows}", make)
 
     def many_links(self, rows):
+        from benchmarks.grown import tile
         from workbench.scenarios.run import run
-        from workbench.trace.tiling import tile
 
         def make(path):
             messages = max(50, rows // self.links // 6)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from benchmarks.grown import tile
 from workbench.analysis.chunks import WHOLE_ROWS, Chunks, run_deal, task_of
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
 from workbench.scenarios.run import run
 from workbench.trace import files
-from workbench.trace.tiling import tile
 
 PARTS = 10
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.grown import tile
 from workbench import folds
 from workbench.analysis.reading import open_trace
 from workbench.analysis.stalls import stalls
 from workbench.scenarios.big_trace import episodes
 from workbench.trace.brakes import ALARM, LINK_CREDIT, SESSION_WINDOW, UNCONFIRMED
 from workbench.trace.schema import OBSERVED, SENT
-from workbench.trace.tiling import tile
 
 
 def planted(found, copy=None):

@@ -78,7 +78,7 @@ def test_each_client_is_a_run_of_its_own_and_the_file_is_whole(tmp_path, parts):
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     """No folder there: the error is the system's, and no part is left."""
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(files.TraceFileError, match="No such file"):
         write_shift(tmp_path / "none" / "shift.parquet", SMALL)
     assert list(tmp_path.iterdir()) == []
 

@@ -5,7 +5,7 @@ came of it is not looked up in any answer: a stall ends with the frame that the 
 sender, and begins with the row that the act before left the sender held at. Every brake of AMQP 1.0
 has its episode, with one link and with links that take turns on one session, with counters that
 wrap around, and in the middle of a message. The near-misses are runs in which a brake is on and
-nothing waits. `trace.tiling` writes as many copies as are wanted.
+nothing waits. `trace.copies` writes as many copies as are wanted.
 """
 
 from __future__ import annotations

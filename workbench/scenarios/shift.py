@@ -96,7 +96,7 @@ def write_shift(
         tell: told before each run, and before it is written.
 
     Raises:
-        OSError: the file cannot be written; nothing is left of it then.
+        TraceFileError: the file cannot be written; nothing is left of it then.
     """
     parts = shift_parts(plan, tell)
     return write_copies(path, parts)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from workbench.trace.files import to_table
-from workbench.trace.schema import Row, arrow_schema
+from workbench.trace.files import to_table, write_tables
+from workbench.trace.schema import Row
 
 __all__ = ["Part", "write_copies"]
-
-GROUP_ROWS = 50_000
-"""Rows of a Parquet row group: a reader can cut the file there, and pass over what it need not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,24 +34,17 @@ def write_copies(path: str | os.PathLike[str], parts: Sequence[Part]) -> int:
         parts: the runs.
 
     Raises:
-        OSError: it cannot be written; nothing is left of it then.
+        TraceFileError: it cannot be written; nothing is left of it then.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    return write_tables(path, _copies(parts))
 
-    schema = arrow_schema()
-    written = 0
-    part = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
-    try:
-        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
-            for each in parts:
-                table: Any = to_table(each.rows, raw=False)
-                for name in each.runs:
-                    names = pa.array([name] * table.num_rows, type=pa.string())
-                    copy = table.set_column(0, schema.field(0), names)
-                    writer.write_table(copy, row_group_size=GROUP_ROWS)
-                    written += table.num_rows
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return written
+
+def _copies(parts: Sequence[Part]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for part in parts:
+        table: Any = to_table(part.rows, raw=False)
+        field = table.schema.field("run")
+        for name in part.runs:
+            names = pa.repeat(pa.scalar(name, field.type), table.num_rows)
+            yield table.set_column(0, field, names)

@@ -1,9 +1,9 @@
-"""One long run out of a short one: a stretch of it that repeats, written again and again.
+"""Large traces out of small ones: a run under many names, or one run that goes on and on.
 
-`tiling` makes many runs. What a busy link asks of a question is one run with one link of millions
-of rows. A steady run repeats itself but for its counters, which go on by the same each time; so a
-stretch that is written once more, with its counters moved on, is what the run would have become.
-Numbers of 32 bits go round as on the wire.
+`tile` makes many runs. What a busy link asks of a question is one run with one link of millions of
+rows, and `stretch` makes that: a steady run repeats itself but for its counters, which go on by the
+same each time; so a stretch that is written once more, with its counters moved on, is what the run
+would have become. Numbers of 32 bits go round as on the wire.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench import serial
+from workbench.trace.copies import Part, write_copies
 from workbench.trace.files import to_table
 from workbench.trace.schema import Row, arrow_schema
-
-__all__ = ["StretchError", "stretch"]
 
 GROUP_ROWS = 50_000
 _PLAIN = ("seq", "t_us", "frame_id")
@@ -30,6 +29,23 @@ _NESTED = ("frame", "ledger")
 
 class StretchError(ValueError):
     """The rows hold no stretch that repeats; the text is one line."""
+
+
+def tile(path: str | os.PathLike[str], runs: Sequence[Sequence[Row]], rows: int) -> int:
+    """Writes copies of runs to one Parquet file until there are so many rows; returns how many.
+
+    Copy 3 of run `a` is run `a#3`; nothing else is changed, so that every copy is a whole trace.
+
+    Args:
+        path: the file.
+        runs: rows of one run each.
+        rows: as many at least; every run is written as often as the others.
+    """
+    copies = range(-(-rows // sum(map(len, runs))))
+    return write_copies(
+        path,
+        [Part(rows=run, runs=tuple(f"{run[0].run}#{copy}" for copy in copies)) for run in runs],
+    )
 
 
 def stretch(path: str | os.PathLike[str], run: Sequence[Row], rows: int, at: int = 0) -> int:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from benchmarks.grown import StretchError, stretch
 from workbench.folds.credit import credit_rows
 from workbench.scenarios.run import run
 from workbench.trace import files
-from workbench.trace.stretching import StretchError, stretch
 
 STEADY = {"policy": "top-up-at-half", "n": 10, "acknowledge": "auto"}
 

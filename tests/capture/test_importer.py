@@ -155,6 +155,11 @@ def test_nothing_is_guessed_where_segments_are_lost(folder, seed):
     connection = result.report.connections[0]
     lost = connection.from_client.gaps + connection.from_broker.gaps
     assert bool(lost) == any(row.event == "gap" for row in result.rows) or not lost
+    for row in result.rows:
+        if row.protocol == "internal":
+            assert row.frame is None
+            assert row.details["from_peer"] in ("client", "broker")
+            assert row.details["text"]
 
 
 @pytest.mark.parametrize("size", [10, 60, 100])

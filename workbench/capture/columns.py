@@ -26,8 +26,8 @@ __all__ = ["RowColumns"]
 _COLUMN_OF = {AMQP_1_0: "frame", AMQP_0_9_1: "frame_091", AMQP_0_10: "frame_010"}
 _PLAIN = (
     "t_us", "t_raw_us", "event", "frame_id", "from_peer", "protocol", "connection", "session",
-    "link", "link_sender", "attach_no", "kind", "ledger_source", "unknown", "brake", "brakes",
-    "body_bytes", "frame_bytes", "raw", "clause",
+    "link", "link_sender", "attach_no", "consumer", "kind", "ledger_source", "unknown", "brake",
+    "brakes", "body_bytes", "frame_bytes", "raw", "clause",
 )  # fmt: skip
 """Columns that differ from row to row, in the order in which `RowColumns` keeps their values."""
 
@@ -78,10 +78,10 @@ class RowColumns:
         ledger = record.ledger
         self._plain += (
             self._time(t_raw_us), t_raw_us if self._timed else None, OBSERVED, self._frames,
-            from_peer, protocol, connection,
-            record.session, record.link, record.link_sender, record.attach_no, record.kind,
-            None if ledger is None else OBSERVED, record.unknown, record.brake, record.brakes,
-            record.body_bytes, record.frame_bytes, record.raw, record.clause,
+            from_peer, protocol, connection, record.session, record.link, record.link_sender,
+            record.attach_no, record.consumer, record.kind, None if ledger is None else OBSERVED,
+            record.unknown, record.brake, record.brakes, record.body_bytes, record.frame_bytes,
+            record.raw, record.clause,
         )  # fmt: skip
         self._structs[_COLUMN_OF[protocol]].add(self.waiting, record.frame)
         if ledger is not None:
@@ -99,7 +99,8 @@ class RowColumns:
         }
         self._plain += (
             self._time(t_raw_us), t_raw_us, "gap" if place.lost else "error", None, None, INTERNAL,
-            connection, None, None, None, None, None, None, (), None, (), None, None, None, None,
+            connection, None, None, None, None, None, None, None, (), None, (), None, None, None,
+            None,
         )  # fmt: skip
         self._structs["details"].add(self.waiting, about)
         self.waiting += 1

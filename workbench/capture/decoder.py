@@ -85,6 +85,7 @@ class FrameRecord(Struct, frozen=True, gc=False):
     frame_bytes: int | None
     raw: bytes | None
     clause: str | None
+    consumer: str | None = None
 
 
 class Decoder(Protocol):

@@ -3,15 +3,15 @@
 import pytest
 
 from tests.amqp10.pair import LinkPair
+from tests.amqp10.talk import STARTS, Talk
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.events import (
-    DeliveriesUpdated,
     DeliveryAborted,
     DeliveryReceived,
     PartReceived,
 )
 from workbench.amqp10.frame import item_size
-from workbench.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
+from workbench.amqp10.messaging import Accepted, Received
 from workbench.amqp10.performatives import (
     Disposition,
     ReceiverSettleMode,
@@ -70,14 +70,6 @@ def _single_frame(pair, payload):
     frame = pair.sending.flying[-1]
     pair.pump()
     return frame
-
-
-def test_an_empty_message_is_one_frame():
-    """A payload of no octets still is a delivery."""
-    pair = granted()
-    pair.sender.send(b"")
-    pair.pump()
-    assert [one.payload for one in received(pair)] == [b""]
 
 
 def test_a_delivery_stops_at_a_closed_window_and_goes_on():
@@ -149,6 +141,39 @@ def test_abort_is_only_legal_in_the_middle():
 # -- settlement ------------------------------------------------------------------------------------
 
 
+SETTLEMENTS = {
+    "an empty message is a delivery, of one frame": """
+        grant 9; pump; deliver 1 size=0; pump -> got 0 | credit 8/8""",
+    # The receiver's disposition settles at both ends [2.6.12].
+    **{
+        f"mode first settles with the outcome {outcome}": f"""
+        grant 9; pump; deliver 1; pump -> unsettled 0/0
+        settle 0 None {outcome} -> unsettled 0/
+        pump -> unsettled / | states {outcome}!"""
+        for outcome in ("accepted", "rejected", "released", "modified")
+    },
+    # first to last, both included; ids that are settled already are passed over [2.7.6].
+    "a disposition speaks for a range, which may wrap": """
+        grant 9; pump; deliver 6; pump; settle 3 None released; settle 1 4; pump
+        -> unsettled 0,5/0,5 | states released! accepted! accepted! accepted!""",
+    # disposition(role sender) from the sender's side: the receiver forgets [2.6.12].
+    "the sender may settle by itself": """
+        grant 9; pump; deliver 3; pump; settle_first 0 1 released; pump
+        -> unsettled 2/2 | states -""",
+    # No disposition ever moves a flow counter.
+    "acknowledging changes neither credit nor window": """
+        grant 2; pump; deliver 2; pump -> credit 0/0 | window 2147483645
+        settle 0 1; pump -> credit 0/0 | count 2/2 | window 2147483645""",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("script", SETTLEMENTS.values(), ids=SETTLEMENTS)
+def test_deliveries_and_their_settlement(script, start):
+    """From any delivery-id on; an observer on the wire counts what is unsettled, too."""
+    Talk(start).play(script)
+
+
 def test_a_presettled_delivery_is_forgotten_at_once():
     """Nobody hears of it again [2.6.12]."""
     pair = granted()
@@ -157,22 +182,6 @@ def test_a_presettled_delivery_is_forgotten_at_once():
     assert pair.sender.unsettled == pair.receiver.unsettled == {}
     with pytest.raises(LocalProtocolError, match=r"no unsettled delivery of link l in 0\.\.0"):
         pair.receiver.settle(0)
-
-
-@pytest.mark.parametrize("state", [Accepted(), Rejected(), Released(), Modified()])
-def test_mode_first_settles_with_the_outcome(state):
-    """The receiver's disposition settles at both ends [2.6.12]."""
-    pair = granted()
-    delivery = pair.sender.send(b"x")
-    pair.pump()
-    assert list(pair.sender.unsettled) == list(pair.receiver.unsettled) == [0]
-    pair.receiver.settle(0, state=state)
-    pair.pump()
-    assert pair.sender.unsettled == pair.receiver.unsettled == {}
-    assert delivery.remote_state == state
-    assert delivery.settled
-    (frame,) = pair.receiving.frames(Disposition)
-    assert (frame.first, frame.last, frame.settled) == (0, None, True)
 
 
 def test_mode_second_lets_the_sender_settle_first():
@@ -205,49 +214,6 @@ def test_a_state_that_is_no_outcome_settles_nothing():
     assert pair.sending.frames(Disposition) == []
 
 
-def test_a_disposition_speaks_for_a_range():
-    """first to last, both included; ids that are settled already are passed over [2.7.6]."""
-    pair = granted()
-    deliveries = [pair.sender.send(b"x") for _ in range(6)]
-    pair.pump()
-    pair.receiver.settle(3, state=Released())
-    pair.receiver.settle(1, 4)
-    pair.pump()
-    assert list(pair.sender.unsettled) == [0, 5]
-    assert [type(one.remote_state).__name__ for one in deliveries] == [
-        "NoneType", "Accepted", "Accepted", "Released", "Accepted", "NoneType",
-    ]  # fmt: skip
-    event = pair.sending.heard(DeliveriesUpdated)[-1]
-    assert [one.delivery_id for one in event.deliveries] == [1, 2, 4]
-
-
-@pytest.mark.parametrize("start", [0, 2147483646, 4294967294])
-def test_ranges_wrap(start):
-    """delivery-ids are serial numbers: 4294967294..1 are four of them."""
-    pair = granted(server_session=SessionSettings(delivery_id=start))
-    for _ in range(5):
-        pair.sender.send(b"x")
-    pair.pump()
-    first, *_, last, rest = pair.receiver.unsettled
-    assert first == start
-    pair.receiver.settle(first, last)
-    pair.pump()
-    assert list(pair.sender.unsettled) == [rest]
-
-
-def test_the_sender_may_settle_by_itself():
-    """disposition(role sender) from the sender's side: the receiver forgets [2.6.12]."""
-    pair = granted()
-    for _ in range(3):
-        pair.sender.send(b"x")
-    pair.pump()
-    pair.sender.settle(0, 1, state=Released())
-    pair.pump()
-    assert list(pair.sender.unsettled) == list(pair.receiver.unsettled) == [2]
-    (event,) = pair.receiving.heard(DeliveriesUpdated)
-    assert [one.remote_state for one in event.deliveries] == [Released(), Released()]
-
-
 def test_a_range_may_not_speak_for_another_links_delivery():
     """delivery-ids belong to the session: a range over two links would settle both [2.7.6]."""
     pair = granted()
@@ -265,19 +231,6 @@ def test_a_range_may_not_speak_for_another_links_delivery():
     with pytest.raises(LocalProtocolError, match="last comes before first"):
         pair.receiver.settle(2, 0)
     assert pair.client.connection.overview() == before
-
-
-def test_acknowledging_changes_neither_credit_nor_window():
-    """No disposition ever moves a flow counter."""
-    pair = granted(credit=2)
-    pair.sender.send(b"x")
-    pair.sender.send(b"x")
-    pair.pump()
-    before = pair.sender_session.ledger(), pair.receiver_session.ledger()
-    pair.receiver.settle(0, 1)
-    pair.pump()
-    assert pair.link_credit() == (0, 0)
-    assert (pair.sender_session.ledger(), pair.receiver_session.ledger()) == before
 
 
 @pytest.mark.parametrize(

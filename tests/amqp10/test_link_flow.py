@@ -3,109 +3,11 @@
 import pytest
 
 from tests.amqp10.pair import LinkPair
-from tests.conversation import Conversation
-from workbench import serial
+from tests.amqp10.talk import STARTS, Talk
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.events import FlowReceived, ProtocolViolation
-from workbench.amqp10.observer import ConnectionObserver
 from workbench.amqp10.performatives import Flow, Transfer
-from workbench.amqp10.settings import ConnectionSettings, CreditOverrun, SessionSettings
-
-STARTS = [0, 10, 2147483640, 4294967290]
-
-
-class WatchedPair(LinkPair):
-    """A link over which the server sends, with an observer on the wire."""
-
-    def __init__(self, **options):
-        self.observer = ConnectionObserver()
-        self.seen = None  # what the last frame about the link told it
-        super().__init__(**options)
-
-    def deliver(self, side, count=1):
-        for _ in range(count):
-            scope = self.observer.see(side.flying[0], side is self.client)
-            self.seen = scope if scope.link else self.seen
-            super().deliver(side)
-
-
-class Words(Conversation):
-    """What the two ends of a link do: the receiver grants, the sender sends settled messages.
-
-    Nothing arrives until `pump`. What is seen is the sender's, and behind a stroke the receiver's.
-    """
-
-    def __init__(self, start):
-        self.start = start
-        self.pair = WatchedPair(
-            client=ConnectionSettings(max_frame_size=512),
-            client_session=SessionSettings(next_outgoing_id=start),
-            server_session=SessionSettings(next_outgoing_id=start, delivery_id=start),
-            sender_terms={"initial_delivery_count": start},
-        )
-        self.sender, self.receiver = self.pair.sender, self.pair.receiver
-
-    def do_pump(self):
-        """Carry frames until it is quiet; the observer then knows what the sender has."""
-        self.pair.pump()
-        seen, own = self.pair.seen, self.sender.ledger()
-        assert {**own, **seen.link_ledger, "available": 0} == {**own, "available": 0}
-        window = self.sender.session.counters.remote_incoming_window
-        assert seen.session_ledger["remote_incoming_window"] == window
-
-    def do_grant(self, credit):
-        self.receiver.grant(credit)
-
-    def do_drain(self, credit):
-        self.receiver.grant(credit, drain=True)
-
-    def do_stop(self):
-        self.receiver.stop_sender()
-
-    def do_ask(self):
-        self.receiver.session.flow(echo=True)
-
-    def do_send(self, count, size=1):
-        for _ in range(count):
-            self.sender.send(bytes(size), settled=True)
-
-    def do_available(self, count):
-        self.sender.available = count
-
-    def do_tell(self):
-        self.sender.flow()
-
-    def do_give_back(self, expected):
-        assert self.sender.drained() == expected
-
-    def see_credit(self):
-        return "{}/{}".format(*self.pair.link_credit())
-
-    def see_count(self):
-        """From the initial delivery-count."""
-        counts = (serial.diff(count, self.start) for count in self.pair.delivery_count())
-        return "{}/{}".format(*counts)
-
-    def see_available(self):
-        return f"{self.sender.available}/{self.receiver.available}"
-
-    def see_window(self):
-        return self.sender.session.counters.remote_incoming_window
-
-    def see_draining(self):
-        return self.sender.drain
-
-    def see_answers(self):
-        """The sender's flows: link-credit@delivery-count, `!` for drain and `?` for echo."""
-        return [
-            "session"
-            if flow.handle is None
-            else f"{flow.link_credit}@{serial.diff(flow.delivery_count, self.start)}"
-            + "!" * bool(flow.drain)
-            + "?" * bool(flow.echo)
-            for flow in self.pair.sending.frames(Flow)
-        ]
-
+from workbench.amqp10.settings import CreditOverrun
 
 WORDS = {
     # [2.6.7]
@@ -160,7 +62,7 @@ WORDS = {
 @pytest.mark.parametrize("script", WORDS.values(), ids=WORDS)
 def test_credit_drain_and_echo_with_frames_in_flight(script, start):
     """From any initial delivery-count; and an observer on the wire knows the sender's counters."""
-    Words(start).play(script)
+    Talk(start).play(script)
 
 
 def test_nothing_moves_until_the_receiver_speaks():

@@ -108,13 +108,13 @@ class OutOfOrder(NamedTuple):
     expected: int
 
 
-class Refused(NamedTuple):
+class NotObeyed(NamedTuple):
     """The command cannot be obeyed; the text says why, and what is legal."""
 
     reason: str
 
 
-QuorumReply = Reply | OutOfOrder | Refused
+QuorumReply = Reply | OutOfOrder | NotObeyed
 
 
 class Handed(NamedTuple):
@@ -455,7 +455,7 @@ class QuorumFifo:
     # -- commands ---------------------------------------------------------------------------
 
     def apply(self, logged: Logged) -> tuple[QuorumReply, list[QuorumEffect]]:
-        """Obey one command of the log. It never fails: a command that cannot be is `Refused`."""
+        """Obey one command of the log. It never fails: a command that cannot be is `NotObeyed`."""
         effects: list[QuorumEffect] = []
         reply: QuorumReply = None
         if logged.t_us > self.now_us:  # what is sent again tells an earlier time
@@ -509,7 +509,7 @@ class QuorumFifo:
     def _checkout(self, client: str, command: Checkout, effects: list[QuorumEffect]) -> QuorumReply:
         consumer = self._line.consumers.get(command.consumer)
         if consumer is not None and consumer.client != client:
-            return Refused(
+            return NotObeyed(
                 f"consumer {command.consumer} is attached to queue {self.name} already; legal now:"
                 " detach it first, or attach another name"
             )
@@ -540,7 +540,7 @@ class QuorumFifo:
         """Tell a consumer's credit to the client that has sent the command."""
         consumer = self._line.consumers.get(command.consumer)
         if consumer is None:
-            return Refused(f"no consumer {command.consumer} on queue {self.name}")
+            return NotObeyed(f"no consumer {command.consumer} on queue {self.name}")
         credited = replace(self._credited(consumer), drain=command.drain)
         effects.append(
             Answered(logged.client, consumer.name, logged.seq, consumer.handed, credited)

@@ -105,9 +105,6 @@ class RaftLog:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: list[Entry] = list(entries)
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     @property
     def last_index(self) -> int:
         """Index of the last entry; 0 if there is none."""

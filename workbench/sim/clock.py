@@ -26,7 +26,7 @@ class Priority(IntEnum):
     NORMAL = 1
 
 
-REACT, NORMAL = Priority
+REACT = Priority.REACT
 
 
 class ClockError(Exception):

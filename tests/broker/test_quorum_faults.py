@@ -9,7 +9,7 @@ from workbench.amqp10.performatives import Flow, SenderSettleMode, Transfer
 from workbench.amqp10.values import Int, Symbol
 from workbench.broker.quorum_cluster import FRONT
 from workbench.frontends import message_of
-from workbench.queues import Purge, QueueArguments
+from workbench.queues import QueueArguments
 
 from .rig import RMQ43, Rig
 
@@ -174,7 +174,7 @@ def test_a_purge_takes_effect_once_when_it_is_sent_again() -> None:
 
     def purge_and_publish() -> None:
         queue = rig.broker.queues["q"]
-        queue.command(Purge())
+        queue.purge(lambda count: None)
         for _ in range(5):
             queue.publish(message_of(encode_message([Data(b"after")])), lambda *_: told.append(1))
 
@@ -192,7 +192,7 @@ def test_a_purge_before_a_restart_is_not_done_again_after_it() -> None:
     rig = quorum_rig()
     publish(rig, *[b"before"] * 5)
     queue = rig.broker.queues["q"]
-    queue.command(Purge())
+    queue.purge(lambda count: None)
     told: list[int] = []
     for _ in range(5):
         queue.publish(message_of(encode_message([Data(b"after")])), lambda *_: told.append(1))
@@ -212,7 +212,7 @@ def test_publishers_learn_that_a_queue_is_no_longer_full_though_the_word_was_los
     told = [outcome for _ in range(7) for outcome in publish(rig, b"m")]
     assert told == ["confirmed"] * 6 + ["maxlen"]
     queue = rig.broker.queues["q"]
-    queue.command(Purge())
+    queue.purge(lambda count: None)
     while rig.queue().terminal == 0:
         rig.clock.step()
     fault(rig)
@@ -234,7 +234,7 @@ def test_publishers_do_not_heed_a_leader_that_does_not_know_of_its_successor() -
     rig = quorum_rig(max_length=5, overflow="reject-publish")
     publish(rig, *[b"m"] * 6)
     deposed = depose(rig)
-    rig.broker.queues["q"].command(Purge())
+    rig.broker.queues["q"].purge(lambda count: None)
     rig.rest()
     rig.broker.cluster.heal(FRONT, deposed)
     rig.rest()

@@ -20,7 +20,7 @@ from workbench.amqp10.values import Symbol
 from workbench.broker.quorum_process import QuorumProcess
 from workbench.frontends.rabbit_outgoing_link import ACTIVE, RabbitOutgoingLink
 from workbench.peers import Client, ClientLink, Consumer, Publisher
-from workbench.queues import Purge, QueueArguments
+from workbench.queues import QueueArguments
 from workbench.queues.draws import Draws
 from workbench.queues.raft_referee import (
     CREDIT,
@@ -266,7 +266,7 @@ class LinkClients:
 
     def _purge(self) -> None:
         self.book.before_purge |= self.book.sent
-        self.queue.command(Purge())
+        self.queue.purge(lambda count: None)
 
     def busy(self) -> None:
         """Something is to go wrong soon: see that much is on its way then."""

@@ -20,6 +20,7 @@ from workbench.amqp10.messaging import Header, MessageAnnotations, decode_sectio
 from workbench.amqp10.values import Array, MapPairs, Symbol, Timestamp, UInt, ULong
 from workbench.queues import Death, Stored
 from workbench.queues.arguments import QUORUM, STREAM
+from workbench.queues.limits import US_PER_MS
 
 EXCHANGE, ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
 ACQUIRED_COUNT, DELIVERY_COUNT = Symbol("x-acquired-count"), Symbol("x-delivery-count")
@@ -28,7 +29,6 @@ FRONT = (HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS)
 BARE_DESCRIPTOR = b"\x00\x53"
 EMPTY_LIST, SMALL, LARGE = 0x45, (0xC0, 0xC1), (0xD0, 0xD1)
 KEPT = 1_024
-US_PER_MS = 1000
 
 
 class Front(NamedTuple):

@@ -23,6 +23,7 @@ from workbench.amqp10.values import Described, Int, MapPairs, Symbol, Timestamp
 from workbench.presets import SPEC, Preset
 from workbench.queues import Selection, Start, Stored
 from workbench.queues.arguments import MS_OF_UNIT, STREAM
+from workbench.queues.limits import US_PER_MS
 
 from .annotations import front_of
 from .property_filters import PropertyFilter, property_filter, sections_of
@@ -32,7 +33,6 @@ OFFSET_SPEC, STREAM_FILTER = "rabbitmq:stream-offset-spec", "rabbitmq:stream-fil
 MATCH_UNFILTERED, FILTER_VALUE = "rabbitmq:stream-match-unfiltered", "x-stream-filter-value"
 STREAM_FILTERS = (OFFSET_SPEC, STREAM_FILTER, MATCH_UNFILTERED)
 PLACES = ("first", "last", "next")
-US_PER_MS = 1000
 US_PER_S = 1_000_000
 
 _AGE = re.compile(r"([0-9]+)([YMDhms])")

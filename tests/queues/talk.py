@@ -197,6 +197,9 @@ class Talk(Conversation):
     def see_available(self, whose):
         return self.queue.available_to(whose)
 
+    def see_overview(self, _):
+        return self.queue.overview()
+
     def see_order(self, _):
         """Whose each delivery was."""
         return self.order

@@ -77,7 +77,9 @@ TAKEN = {
     # A purge leaves what consumers hold [3.4.3].
     "reject and purge take messages out with the reason": """
         put a b c; consume; grant 2; reject 0; purge -> replied 1 | gone a:rejected c:purged
-        grant 0 -> ready 0 | unsettled 1 | terminal 2""",
+        grant 0 -> ready 0 | unsettled 1 | terminal 2
+        at 1 -> overview name=q ready=0 unsettled=1 terminal=2 enqueued=3 consumers=1 """
+    """dropped=1 purged=1""",
     # The limit itself is legal, the newest is always taken; what consumers hold needs no room.
     **{
         f"drop-head with {limit} drops the oldest that is ready": f"""

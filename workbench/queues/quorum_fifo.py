@@ -439,6 +439,7 @@ class QuorumFifo:
             "enqueued": self.enqueued,
             "consumers": len(self._line.consumers),
             **({"active": self.active or ""} if self.single_active else {}),
+            **self._limits.overview(),
         }
 
     def standing(self) -> list[QuorumEffect]:

@@ -100,7 +100,7 @@ def arrival(played: Run, number: int) -> int:
 
 
 def after_stop(i: int) -> Question:
-    busy = granted(queue(60), 40 - i % 7)
+    busy = granted(queue(60, latency_us=1000 + 100 * i), 40 - i % 7)
     return credit_predict.after_stop.question(busy, arrival(busy, 2 + i % 5))
 
 
@@ -218,14 +218,15 @@ DRAIN: dict[str, Form] = {
 def cut(i: int) -> Run:
     return play(
         "windows", "rmq4.3",
-        messages=1, message_bytes=4500 + 10 * i, max_frame_size=512, client_window=3 + i % 5,
+        messages=1, message_bytes=4500 + 10 * i,
+        max_frame_size=512 + 8 * i, client_window=3 + i % 5,
     )  # fmt: skip
 
 
 def flowing(i: int) -> Run:
     return play(
         "windows", "rmq4.3",
-        messages=30, client_window=10, link_credit=30, broker_first_id=(4294967290 + i) % 2**32,
+        messages=30, client_window=10 + i, link_credit=30, broker_first_id=(4294967290 + i) % 2**32,
     )  # fmt: skip
 
 
@@ -272,7 +273,7 @@ WINDOWS: dict[str, Form] = {
     ),
     "consumers": lambda i: alarm_predict.consumers.question(both(i), 10 + i),
     "express": lambda i: alarm_predict.express.question(
-        play("windows", "rmq4.3", messages=100 + i, client_window=5 + i, link_credit=100)
+        play("windows", "rmq4.3", messages=100 + i, client_window=5 + i % 4, link_credit=100)
     ),
 }  # fmt: skip
 
@@ -289,7 +290,7 @@ def many(i: int) -> int:
 
 
 def beside_slow(i: int) -> Question:
-    slow_us, number = (2000, 500) if i == 0 else (200 * i, 60 + 10 * i)
+    slow_us, number = (2000, 500) if i == 0 else (300 + 100 * i, 400 + 10 * i)
     fair, slow = (
         play("publishers", "rmq4.3", queues=3, service_us=pace).then("publish", count=number)
         for pace in ("50", f"50,50,{slow_us}")
@@ -355,7 +356,7 @@ def best_way(i: int) -> Question:
 
 
 def beside(i: int) -> Question:
-    fast_us, slow_us, number = (1000, 20000, 500) if i == 0 else (500 * i, 3000 * i, 50 + i)
+    fast_us, slow_us, number = (1000, 20000, 500) if i == 0 else (500 * i, 9000 * i, 400 + 5 * i)
     fast, slow = (
         play("two_targets", "rmq4.3", fsync_us=pace).then("publish", count=number)
         for pace in (fast_us, slow_us)

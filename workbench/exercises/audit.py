@@ -211,7 +211,7 @@ def audited_run(
         played.then("grant", link_credit=link_credit)
         .then("grant", link_credit=link_credit)
         .then("hold", direction="c2b")
-        .then("grant", link_credit=link_credit + link_credit)
+        .then("grant", link_credit=2 * link_credit)
         .then("publish", count=1)
         .then("release", direction="c2b")
         .then("drain")

@@ -350,7 +350,7 @@ def rows_per_frame(proxy: Any) -> Question:
             beliefs=(
                 Belief(
                     name="both ends report",
-                    answer=len((CLIENT, BROKER)),
+                    answer=2,
                     because="the ends are programs of somebody else, and they report nothing.",
                 ),
             ),

@@ -21,7 +21,6 @@ from .publish_runs import (
     first_link,
     granted,
     grants,
-    half,
     rate,
     sent,
     stalled,
@@ -63,7 +62,7 @@ def regrant(run: Run, publish: int) -> Question:
                 ),
                 Belief(
                     name="below half",
-                    answer=half(first) - 1,
+                    answer=first // 2 - 1,
                     because=f"at most half is the rule: {left} are enough.",
                 ),
                 Belief(
@@ -411,7 +410,7 @@ def real_regrant(rows: Sequence[Row]) -> Question:
             beliefs=(
                 Belief(
                     name="below half",
-                    answer=first - half(first) + 1,
+                    answer=first - first // 2 + 1,
                     because="the article says below half; the wire says at half.",
                 ),
                 Belief(

@@ -64,11 +64,6 @@ def granted(row: Row) -> int:
     return int((row.frame or {})["link_credit"])
 
 
-def half(credit: int) -> int:
-    """Half of a credit, rounded down."""
-    return credit // 2
-
-
 def counter_before(rows: Sequence[Row], at: int, name: str, link: str = FIRST) -> int:
     """A counter of the broker's end of a publisher's link, as it was before a row."""
     found = 0

@@ -69,10 +69,8 @@ def slower_sync(in_flight: int, fsync_us: int, times: int) -> Question:
 def credit_bound(run: Run, publish: int) -> Question:
     """How fast can a publisher be whose credit and round trip are given?"""
     credit = run.preset.publisher_credit
-    trip_us = int(run.parameters["latency_us"]) * (1 + 1)
-    one, all_, double = (
-        many * measure.MICROSECONDS // trip_us for many in (1, credit, credit + credit)
-    )
+    trip_us = 2 * int(run.parameters["latency_us"])
+    one, all_, double = (many * measure.MICROSECONDS // trip_us for many in (1, credit, 2 * credit))
     choices = tuple(f"about {rate:,} a second" for rate in (one, all_, double))
 
     def solve() -> Solution:

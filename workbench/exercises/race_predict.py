@@ -195,7 +195,7 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Question:
     def solve() -> Solution:
         found = searched(messages=messages, grants=grants, rule=rule)
         part = found.bad / found.states
-        answer = NOT_ONE if not found.bad else FEW if found.bad + found.bad < found.states else MOST
+        answer = NOT_ONE if not found.bad else FEW if 2 * found.bad < found.states else MOST
         nearest = (
             f"the nearest is {count(len(found.shortest), 'move')} from the start"
             if found.shortest is not None

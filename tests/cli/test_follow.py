@@ -1,13 +1,16 @@
 """Following a recorder's folder: all of it, once, however often it is stopped."""
 
+import io
 import json
 import os
 import pickle
 import random
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -15,6 +18,8 @@ import pytest
 from tests.analysis.runs import acted
 from tests.patience import TIMEOUT_S
 from workbench import folds
+from workbench.capture.importer import import_capture
+from workbench.capture.pcap import CaptureReader
 from workbench.cli import following
 from workbench.cli.following import Follower, follow
 from workbench.cli.main import main
@@ -129,6 +134,50 @@ def test_each_row_is_taken_once_from_files_that_grow(rows, tmp_path, monkeypatch
     assert max(sizes) <= 60
     assert followed.poll() == 0
     assert answers(followed) == whole(rows)
+
+
+@pytest.mark.parametrize("kind", ["pcapng", "pcap"])
+def test_a_capture_that_grows_is_followed_and_counts_once(repo, tmp_path, kind):
+    """In pieces that end in mid-packet; after a stop it goes on, and the rows are the same."""
+    whole_file = (repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng").read_bytes()
+    if kind == "pcap":
+        whole_file = as_pcap(whole_file)
+    place = tmp_path / "grows.pcap"
+    place.write_bytes(whole_file)
+    rows = [replace(row, run="grows") for row in import_capture(place).rows]
+    cuts = [10, 24, 300, 1000, *range(1001, 1040), 3000, 6000, len(whole_file)]
+    place.write_bytes(b"")
+    followed, seen = Follower(place, beside(tmp_path), window_us=WINDOW_US), []
+    for cut in cuts:
+        with place.open("r+b") as file:
+            file.write(whole_file[:cut])
+        if cut in (1010, 3000):
+            followed = Follower(place, beside(tmp_path), window_us=WINDOW_US)
+        while followed.poll():
+            pass
+        seen.append(followed.rows)
+        assert answers(followed) == whole(rows[: followed.rows])
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 4
+    assert seen[-1] == len(rows)
+    place.write_bytes(whole_file[:500])
+    with pytest.raises(TraceFileError, match="a capture was begun anew"):
+        followed.poll()
+    place.write_bytes(whole_file[:100] + b"other" + whole_file[105:])
+    with pytest.raises(TraceFileError, match="another capture than the checkpoint knows"):
+        Follower(place, beside(tmp_path))
+
+
+def as_pcap(data):
+    """The packets of a pcapng file in the older format."""
+    reader = CaptureReader(io.BytesIO(data))
+    found = [packet for packet in reader if packet is not None]
+    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, found[0].linktype)]
+    for one in found:
+        seconds, us = divmod(one.t_us, 1_000_000)
+        size = len(one.data)
+        parts += [struct.pack("<IIII", seconds, us, size, size + one.missing), one.data]
+    return b"".join(parts)
 
 
 def test_two_recorders_in_one_folder_are_both_read(rows, tmp_path):

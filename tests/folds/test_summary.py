@@ -43,7 +43,7 @@ def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
 @pytest.mark.parametrize(
     ("longest_us", "brake", "violations", "text"),
     [
-        (0, None, 0, "Nothing that was ready had to wait."),
+        (0, None, 0, "Nothing that is known to have been ready had to wait."),
         (
             5_000, "link-credit", 0,
             "The broker waited for credit, 2 times, 5.0 ms at most; it had no credit for 50% of its"
@@ -119,7 +119,7 @@ def test_credit_lowered_while_messages_fly_accuses_nobody():
     assert not any(one["certain"] for one in beyond)
     link = only(folds.summarise(rows), link_sender="broker")
     assert link.violations == 0
-    assert link.advice == "Nothing that was ready had to wait."
+    assert link.advice == "Nothing that is known to have been ready had to wait."
     # The same with a furthest limit that the messages pass as well.
     less = [
         replace(row, frame={**row.frame, "link_credit": 2})

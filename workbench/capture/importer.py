@@ -58,16 +58,19 @@ class Capture:
         port: the broker's TCP port. Only connections to it are read, and frames on them need no
             proof. Without it every connection is looked at.
         redact: replace SASL responses and message bodies by zeros.
+        run: name of its run; else made of stem and content.
 
     Attributes:
-        run: name of its run, of stem and content: the same wherever the file lies.
+        run: name of its run, the same wherever the file lies.
         report: what was found; whole when all tables were taken.
 
     Raises:
         CaptureError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, *, port: int | None = None, redact: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, port: int | None = None, redact: bool = False, run: str = ""
+    ) -> None:
         self.path = path
         try:
             with path.open("rb") as stream:
@@ -77,7 +80,7 @@ class Capture:
         except OSError as error:
             raise CaptureError(f"{path.name}: {error.strerror or error}") from None
         stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
-        self.run = f"{stem}-{digest[:_HASH_DIGITS]}"
+        self.run = run or f"{stem}-{digest[:_HASH_DIGITS]}"
         self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
         self._port = port
         self._port_octets = (port or 0).to_bytes(2, "big")
@@ -106,6 +109,23 @@ class Capture:
         self.report.rows = self._rows.count
         yield self._rows.take()
 
+    def growing(self) -> Iterator[Any]:
+        """Its rows as tables while a pcap or pcapng file is written, without an end.
+
+        Where the file ends for now, the rest of what there is comes as a table, which may be
+        empty; asked for the next one, it looks whether more has come. Rows and their numbers are
+        those of the whole file, however often one looks.
+
+        Raises:
+            CaptureError: it is no capture.
+        """
+        with self.path.open("rb", buffering=0) as stream:
+            for packet in CaptureReader(stream, self.path.name, grows=True):
+                if packet is not None:
+                    self._packet(packet)
+                if packet is None or self._rows.waiting >= BATCH_ROWS:
+                    yield self._rows.take()
+
     def _lines(self) -> Iterator[int | None]:
         """Reads a log; now and then gives how far it is."""
         log = ProtonLog(self._rows, self.report)
@@ -123,6 +143,7 @@ class Capture:
         with self.path.open("rb", buffering=1 << 20) as stream:
             reader = CaptureReader(stream, self.path.name)
             for packet in reader:
+                assert packet is not None
                 self._packet(packet)
                 yield stream.tell() if report.packets % _PROGRESS_PACKETS == 0 else None
         self._take(self._reassembler.finish())

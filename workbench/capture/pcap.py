@@ -76,6 +76,7 @@ class CaptureReader:
     Args:
         stream: a binary stream at its start that can seek; gzip is recognised.
         name: how messages call the file.
+        grows: the file is still being written: where it ends for now, None stands for a packet.
 
     Attributes:
         problems: one line for each thing that was wrong with the file, filled while reading.
@@ -84,8 +85,9 @@ class CaptureReader:
         CaptureError: the stream is empty or is no pcap or pcapng file.
     """
 
-    def __init__(self, stream: BinaryIO, name: str = "capture") -> None:
+    def __init__(self, stream: BinaryIO, name: str = "capture", *, grows: bool = False) -> None:
         self.name = name
+        self._grows = grows
         self.problems: list[str] = []
         self._number = 0
         self._offset = 0
@@ -107,8 +109,22 @@ class CaptureReader:
                 "pcap begins with d4 c3 b2 a1 (or one of its 3 variants), pcapng with 0a 0d 0d 0a"
             )
 
-    def __iter__(self) -> Iterator[Packet]:
+    def __iter__(self) -> Iterator[Packet | None]:
         return self._packets
+
+    def _is_cut(self, size: int, whole: Callable[[bytes], int]) -> bool:
+        """Whether what comes next is not all there yet, in a file that grows.
+
+        Args:
+            size: of its head.
+            whole: its size in all, told by its head.
+        """
+        if not self._grows:
+            return False
+        head = self._stream.look(size)
+        if len(head) == size:
+            size = min(whole(head), MAX_BLOCK)
+        return len(self._stream.look(size)) < size
 
     def _read(self, size: int) -> bytes:
         """Up to ``size`` octets; fewer only at the end of the file."""
@@ -129,16 +145,18 @@ class CaptureReader:
 
     # -- pcap
 
-    def _start_pcap(self, order: str, divisor: int) -> Iterator[Packet]:
+    def _start_pcap(self, order: str, divisor: int) -> Iterator[Packet | None]:
         rest = self._read(20)
         if len(rest) < 20:
             raise CaptureError(f"{self.name}: not a capture: the pcap header is cut short")
         linktype = struct.unpack(order + "I", rest[16:])[0] & 0xFFFF
         return self._pcap(order, divisor, linktype)
 
-    def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet]:
+    def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet | None]:
         unpack = struct.Struct(order + "IIII").unpack
         while True:
+            while self._is_cut(16, lambda head: 16 + unpack(head)[2]):
+                yield None
             at = self._offset
             head = self._read(16)
             if len(head) < 16:
@@ -165,7 +183,7 @@ class CaptureReader:
 
     # -- pcapng
 
-    def _start_pcapng(self) -> Iterator[Packet]:
+    def _start_pcapng(self) -> Iterator[Packet | None]:
         head = self._read(8)
         order = _BYTE_ORDER.get(head[4:8])
         if order is None:
@@ -174,13 +192,17 @@ class CaptureReader:
             )
         return self._pcapng(order, struct.unpack(order + "I", head[:4])[0])
 
-    def _pcapng(self, order: str, section_size: int) -> Iterator[Packet]:
+    def _pcapng(self, order: str, section_size: int) -> Iterator[Packet | None]:
         self._interfaces = []
+        while self._is_cut(0, lambda _head: section_size - 12):
+            yield None
         if not self._skip(section_size - 12, 0, section_size):
             return
         head_of = struct.Struct(order + "II").unpack
         enhanced = struct.Struct(order + "IIIII").unpack_from
         while True:
+            while self._is_cut(8, lambda head, size_of=head_of: size_of(head)[1]):  # type: ignore[misc]
+                yield None
             at = self._offset
             head = self._read(8)
             if len(head) < 8:
@@ -328,11 +350,15 @@ class _Octets:
 
     def read(self, size: int) -> bytes:
         """The next octets; fewer than `size` only at the end."""
-        if len(self._held) - self._at < size:
-            self._fetch(size)
-        data = self._held[self._at : self._at + size]
+        data = self.look(size)
         self._at += len(data)
         return data
+
+    def look(self, size: int) -> bytes:
+        """The same octets, which come again."""
+        if len(self._held) - self._at < size:
+            self._fetch(size)
+        return self._held[self._at : self._at + size]
 
     def _fetch(self, size: int) -> None:
         parts = [self._held[self._at :]]

@@ -46,7 +46,8 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
-  workbench analyze live stalls --follow
+  workbench analyze live stalls --follow           the folder of `serve --trace live`
+  workbench analyze growing.pcap stalls --follow   a capture that tcpdump -U -w is writing
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
     )
     parser.add_argument(
-        "--follow", action="store_true", help="stalls, throughput: of a recorder that is running"
+        "--follow", action="store_true", help="stalls, throughput: of what is still being written"
     )
     parser.add_argument(
         "--checkpoint",

@@ -1,6 +1,7 @@
 """Following what is still being written: `workbench analyze SOURCE stalls --follow`, and `follow`.
 
-A poll reads the rows that have come since the last one and hands them to a fold, which gives the
+The source is the folder of a recorder that runs, or a capture that grows (`tcpdump -U -w`). A poll
+reads the rows that have come since the last one and hands them to a fold, which gives the
 answers that the whole trace would give so far. Where a checkpoint is named, the fold's state is
 written into it as JSON after each batch, with the place up to which rows were read and answers
 written: a file that is there whole or not at all. So nothing counts twice after a stop or a kill.
@@ -12,6 +13,7 @@ from anybody, and nothing in it but Parquet files is read, and nothing written.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -31,6 +33,7 @@ from workbench.trace.schema import Row
 
 from .asking import PLAIN, SPARK
 from .console import DONE, WRONG_USAGE, CommandError, one_line, say
+from .places import is_capture
 
 __all__ = ["Follower", "follow"]
 
@@ -40,39 +43,48 @@ SHOWN = 20
 POLL_S = 0.3
 """The recorder writes as often."""
 BATCH_ROWS = 20_000
+LEAST_OCTETS = 24
+"""Of a capture's own header; until it is there nothing can be told."""
+KNOWN_OCTETS = 4_096
+"""By so many octets at its beginning a capture is known again."""
 VERSION = 3
 _NUMBERED = re.compile(r"(.*?)-(\d+)")
 _Read = dict[str, list[int]]
 
 
 class Follower:
-    """The answers over what a recorder has written so far; `poll` takes in what is new.
+    """The answers over what has been written so far; `poll` takes in what is new.
 
     Args:
-        folder: where the recorder writes.
-        checkpoint: a folder outside `folder` that keeps how far it is; None keeps that in memory.
+        source: the folder where a recorder writes, or a capture that grows.
+        checkpoint: a folder elsewhere that keeps how far it is; None keeps that in memory.
         window_us: length of the windows in which rates are counted.
 
     Raises:
-        TraceFileError: no such folder, or a checkpoint that cannot be used.
+        TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
     """
 
     def __init__(
         self,
-        folder: str | os.PathLike[str],
+        source: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
         *,
         window_us: int = WINDOW_US,
     ) -> None:
-        self.folder = Path(folder)
-        if not self.folder.is_dir():
-            raise TraceFileError(f"{folder}: no such folder; a recorder that runs has made one")
+        place = Path(source)
+        if is_capture(place) or (place.is_file() and not place.stat().st_size):
+            self._source: _Folder | _Capture = _Capture(place)
+        elif place.is_dir():
+            self._source = _Folder(place)
+        else:
+            raise TraceFileError(
+                f"{source}: no such folder, and no capture; a recorder that runs has made one"
+            )
         self._fold = LiveFold(window_us)
-        self._read: _Read = {}  # by recorder the number of its latest file, and rows read of it
         self._past: dict[str, list[dict[str, Any]]] = {name: [] for name in QUESTIONS.values()}
-        self._kept = None if checkpoint is None else _Kept(Path(checkpoint), self.folder)
+        self._kept = None if checkpoint is None else _Kept(Path(checkpoint), place)
         if self._kept is not None:
-            self._read = self._kept.restored(self._fold)
+            self._source.begin(self._kept.restored(self._fold))
 
     @property
     def rows(self) -> int:
@@ -83,13 +95,13 @@ class Follower:
         """Take in what has come, at most a batch; returns the number of rows, 0 if all are in.
 
         Raises:
-            TraceFileError: a file is no trace, or was begun anew; or the checkpoint takes nothing.
+            TraceFileError: it is no trace or capture, or was begun anew; or the checkpoint takes
+                nothing.
         """
-        rows, read = self._new()
+        rows, read = self._source.new()
         if not rows:
             return 0
         over = self._fold.take(rows)
-        self._read = read
         if self._kept is not None:
             self._kept.keep(over, read, self._fold)
         else:
@@ -108,11 +120,23 @@ class Follower:
         past = self._past[question] if self._kept is None else self._kept.past(question)
         return past + self.now()[question]
 
-    def _new(self) -> tuple[list[Row], _Read]:
-        """Rows that were not read yet, at most a batch, and how far it is with them."""
+
+class _Folder:
+    """A recorder's folder. Read so far: by recorder the number of its latest file, and its rows."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._read: _Read = {}
+
+    def begin(self, read: _Read) -> None:
+        """Go on from there."""
+        self._read = {name: [int(one) for one in at] for name, at in read.items()}
+
+    def new(self) -> tuple[list[Row], _Read]:
+        """Rows that were not given yet, at most a batch, and how far it is with them."""
         read = dict(self._read)
         rows: list[Row] = []
-        for recorder, number, path in _files(self.folder):
+        for recorder, number, path in _files(self.place):
             file, done = read.get(recorder, (-1, 0))
             if number < file:
                 continue
@@ -131,7 +155,65 @@ class Follower:
             read[recorder] = [number, done]
             if len(rows) >= BATCH_ROWS or done < there:
                 break
+        self._read = read
         return rows, read
+
+
+class _Capture:
+    """A capture that grows. Read so far: by its digest the size of the file's beginning.
+
+    After a stop all is read again, which gives the same rows; the fold passes over those it has.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._tables = self._capture().growing()
+        self._last = 0
+
+    def _capture(self) -> Any:
+        from workbench.capture.importer import Capture, CaptureError
+
+        try:
+            return Capture(self.place, run=self.place.stem)
+        except CaptureError as error:
+            raise TraceFileError(str(error)) from None
+
+    def begin(self, read: _Read) -> None:
+        """Go on; the file must begin as it did."""
+        for digest, (size,) in read.items():
+            if self._digest(int(size)) != digest:
+                raise TraceFileError(
+                    f"{self.place}: is another capture than the checkpoint knows; begin with"
+                    " another checkpoint"
+                )
+
+    def new(self) -> tuple[list[Row], _Read]:
+        """Rows that were not given yet, at most a batch."""
+        from workbench.capture.importer import CaptureError
+
+        size = self.place.stat().st_size
+        if size < self._last:
+            raise TraceFileError(
+                f"{self.place}: has {size} octets, and {self._last} were there: a capture was begun"
+                " anew; follow it again, with another checkpoint if one was named"
+            )
+        self._last = size
+        if size < LEAST_OCTETS:
+            return [], {}
+        try:
+            rows = files.from_table(next(self._tables))
+        except CaptureError as error:
+            raise TraceFileError(str(error)) from None
+        except StopIteration:
+            raise TraceFileError(
+                f"{self.place}: is damaged; nothing after that can be read"
+            ) from None
+        known = min(size, KNOWN_OCTETS)
+        return rows, {self._digest(known): [known]} if rows else {}
+
+    def _digest(self, size: int) -> str:
+        with self.place.open("rb") as file:
+            return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class _Kept:
@@ -165,7 +247,7 @@ class _Kept:
                 for name, file in self._answers.items():
                     if self._octets[name] > (file.stat().st_size if file.exists() else 0):
                         raise ValueError("answers are missing")
-                read: _Read = {name: [int(one) for one in at] for name, at in state["read"].items()}
+                read: _Read = dict(state["read"])
         except (ValueError, TypeError, KeyError, AttributeError, OSError):
             raise TraceFileError(
                 f"{self._state}: is damaged; begin with another checkpoint"
@@ -229,21 +311,21 @@ def _count(path: Path) -> int:
 
 
 def follow(
-    folder: str | os.PathLike[str], *, checkpoint: str | os.PathLike[str] | None = None
+    source: str | os.PathLike[str], *, checkpoint: str | os.PathLike[str] | None = None
 ) -> Follower:
-    """Follow the folder of a running recorder (`serve(trace=...)`) in a notebook.
+    """Follow the folder of a running recorder (`serve(trace=...)`), or a capture that grows.
 
     `answer("stalls")` gives the whole answer up to this moment, `now()` what goes on. Made anew it
-    reads the folder from its beginning; with a checkpoint it goes on where it was.
+    reads from the beginning; with a checkpoint it goes on where it was.
 
     Args:
-        folder: where the recorder writes.
-        checkpoint: a folder outside `folder` that keeps how far it is.
+        source: where the recorder writes, or the capture.
+        checkpoint: a folder elsewhere that keeps how far it is.
 
     Raises:
-        TraceFileError: no such folder, or a checkpoint that cannot be used.
+        TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
     """
-    return Follower(folder, checkpoint)
+    return Follower(source, checkpoint)
 
 
 # -- the command ------------------------------------------------------------------------------
@@ -320,11 +402,14 @@ def _name(row: dict[str, Any]) -> str:
 
 
 def _stall(row: dict[str, Any], folder: str) -> str:
-    words = ["workbench", "show", folder, "--run", row["run"], "--at", str(row["seq"])]
+    opened = ""
+    if Path(folder).is_dir():
+        words = ["workbench", "show", folder, "--run", row["run"], "--at", str(row["seq"])]
+        opened = f"  {shlex.join(words)}"
     lasted = (row["end_us"] - row["start_us"]) / 1e6
     return (
         f"{_name(row)}: {row['brake']} for {lasted:.1f} s, {row['messages_waiting']:,} wait"
-        f" ({row['evidence']})  {shlex.join(words)}"
+        f" ({row['evidence']}){opened}"
     )
 
 

@@ -112,13 +112,15 @@ class Look:
 
     def text(self) -> Iterator[str]:
         """All of it, line by line; of the frames round the worst one the nearest."""
+        from workbench.trace.words import count
+
         from .showing import step
 
         story = self.story
         yield from _told("", f"{self.name}: {self.about[0]}", story.headline)
         yield from ("", "Links")
         for link in story.links[:LINKS]:
-            sends = f"the {link.key.link_sender} sends; {link.messages:,} messages"
+            sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
             yield from _told("  ", f"{link.name}: {sends}")
             yield from _told("    ", link.advice, *link.more)
         if len(story.links) > LINKS:
@@ -161,7 +163,7 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
         rows, about = _capture(place, progress)
     if len(rows) > PLAIN_ROWS:
         raise LookError(
-            f"{place.name}: {len(rows):,} rows are more than can be looked at ({PLAIN_ROWS:,});"
+            f"{place.name}: has more rows than can be looked at ({PLAIN_ROWS:,});"
             f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
         )
     return Look(name=place.name, about=tuple(about), rows=rows, story=story(rows))
@@ -181,14 +183,22 @@ def _trace(place: Path) -> tuple[list[Row], list[str]]:
 
 
 def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[str]]:
-    from workbench.capture.importer import CaptureError, import_capture
+    from workbench.capture.importer import Capture, CaptureError
+    from workbench.trace.files import from_table
 
+    rows: list[Row] = []
     try:
-        found = import_capture(place, progress=None if progress is None else progress.at)
-    except CaptureError as error:
+        capture = Capture(place)
+        size = place.stat().st_size
+        tell = None if progress is None else lambda octets: progress.at(octets, size)
+        for table in capture.tables(tell):
+            rows += from_table(table)
+            if len(rows) > PLAIN_ROWS:
+                break
+    except (CaptureError, OSError) as error:
         raise LookError(str(error)) from None
-    first, *others = found.report.text().splitlines()
-    return found.rows, [first.removeprefix(f"{place.name}: "), *others]
+    first, *others = capture.report.lines()
+    return rows, [first.removeprefix(f"{place.name}: "), *others]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

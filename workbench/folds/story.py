@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.trace.schema import Row
+from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
 from .grants import grants, zero_spans
@@ -166,7 +166,7 @@ def story(rows: Sequence[Row]) -> Story:
                 for span in closed.get((key.run, key.connection, key.session, key.link_sender), ())
             ),
         ]
-        more = [*_grants(granted.get(key)), *_closed(could_not), *_at_the_end(could_not)]
+        more = [*_grants(granted.get(key)), *_closed(key, could_not), *_at_the_end(could_not)]
         links.append(
             LinkStory(
                 key=key, messages=link.messages, advice=link.advice, more=tuple(more),
@@ -220,15 +220,15 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
     return [f"{text}."]
 
 
-def _closed(could_not: Sequence[Interval]) -> list[str]:
+def _closed(key: LinkKey, could_not: Sequence[Interval]) -> list[str]:
     times = [one.lasted_us for one in could_not if one.what == CLOSED]
     if not times:
         return []
     often = "once" if len(times) == 1 else f"{len(times):,} times"
-    return [
-        f"Its session window was closed {often}, for {duration(max(times))} at most; RabbitMQ does"
-        " that to a publisher while memory or disk is short."
-    ]
+    text = f"Its session window was closed {often}, for {duration(max(times))} at most"
+    if key.link_sender == CLIENT:
+        text += "; RabbitMQ does that to a publisher while memory or disk is short"
+    return [f"{text}."]
 
 
 def _at_the_end(could_not: Sequence[Interval]) -> list[str]:

@@ -146,7 +146,7 @@ def advice(link: Mapping[str, Any]) -> str:
             " forbids. Correct how it counts its credit."
         )
     if brake is None:
-        return "Nothing that was ready had to wait."
+        return "Nothing that is known to have been ready had to wait."
     what, why, change = _WAITED[brake]
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     without = ""

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.trace.words import duration, visible
+from workbench.trace.words import count, duration, visible
 
 from . import theme
 from .static_html import asset, page
@@ -76,7 +76,7 @@ def _text(value: object) -> str:
 
 
 def _link(link: Any, lasted_us: int) -> str:
-    sends = f"the {link.key.link_sender} sends; {link.messages:,} messages"
+    sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
     return (
         f'<div class="link"><h3>{_text(link.name)} <span>{_text(sends)}</span></h3>'
         f"<p>{_text(link.advice)}</p>"

@@ -69,6 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 FROM_TRACE = {
     "analysis.ingest": None,
     "analysis.parts": None,
+    "analysis.reading": {f"workbench.trace.{name}" for name in ("schema", "checks", "files")},
     "analysis": {"workbench.trace.schema"},
 }
 FROM_CAPTURE = {"analysis.ingest", "analysis.parts"}

@@ -6,12 +6,10 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tests.trace.versions import KEPT, lacking, less, more
 from workbench.analysis.errors import AnalysisError
-from workbench.analysis.reading import count_rows, open_trace, told, trace_files
-from workbench.analysis.rolling import _Reader
+from workbench.analysis.reading import count_rows, open_trace, told
 from workbench.analysis.writing import write_answer
 from workbench.scenarios.run import run
 from workbench.trace import files
@@ -70,7 +68,7 @@ def test_a_missing_column_is_named(spark, written):
 
 
 def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(spark, tmp_path):
-    """In one folder with what is written today; a recorder's stream reads it in the same way."""
+    """Files of an earlier and of a later version in one folder, at a path or at a URL."""
     old, folder = files.read(KEPT), tmp_path / "versions"
     folder.mkdir()
     wanted = []
@@ -87,11 +85,6 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(sp
     found = files.from_table(trace.frame.toArrow())
     assert sorted(found, key=lambda row: by_place.index((row.run, row.seq))) == wanted
     assert open_trace(spark, folder.as_uri()).rows == len(wanted)
-    reader = _Reader({"path": str(folder)})
-    end = reader.latestOffset({}, ReadAllAvailable())
-    stretches = [reader.read(one) for one in reader.partitions({}, end)]
-    streamed = [row for one in stretches for batch in one for row in files.from_table(batch)]
-    assert streamed == [dataclasses.replace(row, raw=None) for row in wanted]
 
 
 def test_a_trace_that_names_no_author_at_all_is_refused(spark, written):
@@ -220,7 +213,7 @@ def test_what_is_no_parquet_is_refused(spark, tmp_path):
     with pytest.raises(AnalysisError, match="no such file"):
         count_rows(tmp_path / "nowhere")
     with pytest.raises(AnalysisError, match="no Parquet file"):
-        trace_files(tmp_path.joinpath("empty").mkdir() or tmp_path / "empty")
+        count_rows(tmp_path.joinpath("empty").mkdir() or tmp_path / "empty")
 
 
 def test_a_file_deleted_while_it_is_read_is_named_and_nothing_is_left(spark, written, tmp_path):

@@ -259,26 +259,55 @@ def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Ite
     files = trace_files(path)
     count = 0
     for file in files:
-        parquet = open_file(file)
-        count += parquet.metadata.num_rows
-        parquet.close()
+        with open_file(file) as parquet:
+            count += parquet.metadata.num_rows
     if not count:
         raise TraceFileError(f"{path}: holds no rows: an empty trace")
     return _rows(files, batch_rows)
 
 
 def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
-    import pyarrow as pa
-
     for file in files:
-        parquet = open_file(file)
-        try:
-            for batch in parquet.iter_batches(batch_size=batch_rows, columns=list(COLUMN_NAMES)):
-                yield from from_table(fitted(batch))
-        except (pa.ArrowException, OSError) as error:
-            raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
-        finally:
-            parquet.close()
+        for batch in batches(file, COLUMN_NAMES, size=batch_rows):
+            yield from from_table(batch)
+
+
+def batches(
+    file: Path,
+    columns: Sequence[str],
+    *,
+    size: int = GROUP_ROWS,
+    groups: Sequence[int] | None = None,
+    words: Sequence[str] = (),
+) -> Iterator[Any]:
+    """Record batches of a checked file, with just these columns.
+
+    Args:
+        file: a file that `open_file` has taken.
+        columns: names of columns, or of a struct's fields (`frame.more`).
+        size: rows of a batch at most.
+        groups: of the file; all of them if None.
+        words: columns in which few texts come again and again: read as numbers of texts.
+
+    Raises:
+        TraceFileError: it is damaged, or gone.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(file)
+        there = metadata.schema.to_arrow_schema().names
+        again = [name for name in words if name in there]
+        with pq.ParquetFile(file, metadata=metadata, read_dictionary=again) as parquet:
+            for batch in parquet.iter_batches(
+                batch_size=size, row_groups=groups, columns=list(columns)
+            ):
+                yield fitted(batch, columns)
+    except FileNotFoundError:
+        raise TraceFileError(f"{file}: was deleted while it was read") from None
+    except (pa.ArrowException, OSError) as error:
+        raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
 
 
 def trace_files(path: str | os.PathLike[str]) -> list[Path]:

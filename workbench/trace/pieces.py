@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .before import COLUMNS, TEXTS
-from .files import TraceFileError, from_table, open_file, reason
-from .schema import COLUMN_NAMES, Row, fitted, words_of
+from .files import TraceFileError, batches, from_table, open_file
+from .schema import COLUMN_NAMES, Row, fitted
 
 __all__ = ["Pieces"]
 
@@ -61,11 +60,8 @@ class Pieces:
         self.path = path
         self.pieces: list[_Piece] = []
         for file in map(Path, files):
-            parquet = open_file(file)
-            try:
+            with open_file(file) as parquet:
                 self.pieces += _pieces(file, parquet.metadata)
-            finally:
-                parquet.close()
         if not self.pieces:
             raise TraceFileError(f"{path}: holds no rows: an empty trace")
         self._bounds: dict[str, tuple[int, int]] = {}
@@ -202,18 +198,4 @@ def _read(pieces: Sequence[_Piece], columns: Sequence[str]) -> Iterator[Any]:
     for piece in pieces:
         by_file.setdefault(piece.file, []).append(piece.group)
     for file, groups in by_file.items():
-        with _told(file), words_of(file, ("run", *TEXTS)) as parquet:
-            for batch in parquet.iter_batches(
-                batch_size=BATCH_ROWS, row_groups=groups, columns=list(columns)
-            ):
-                yield fitted(batch, columns)
-
-
-@contextmanager
-def _told(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise TraceFileError(f"{file}: was deleted while it was read") from None
-    except (pa.ArrowException, OSError) as error:
-        raise TraceFileError(f"{file}: is damaged: {reason(error)}") from error
+        yield from batches(file, columns, size=BATCH_ROWS, groups=groups, words=("run", *TEXTS))

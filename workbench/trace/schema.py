@@ -386,17 +386,6 @@ def fitted(rows: Any, names: Sequence[str] = ()) -> Any:
     return pa.RecordBatch.from_arrays(arrays, names=list(wanted))
 
 
-def words_of(file: Any, names: Sequence[str]) -> Any:
-    """A Parquet file of which these columns, as far as it has them, are read as words' numbers."""
-    import pyarrow.parquet as pq
-
-    metadata = pq.read_metadata(file)
-    there = metadata.schema.to_arrow_schema().names
-    return pq.ParquetFile(
-        file, metadata=metadata, read_dictionary=[name for name in names if name in there]
-    )
-
-
 @cache
 def _chosen(names: tuple[str, ...]) -> dict[str, Any]:
     """The types of columns by name, a struct's with the fields that are named."""

@@ -2,8 +2,7 @@
 
 One task for each file, with the importer that `workbench import` uses for a single capture, so that
 the rows are the same; never more of a capture is in memory than some batches of rows. A task writes
-its part of the trace itself, and only names pass through the driver. Where the trace goes to a URL,
-which only Spark knows how to write, the rows come out of the table instead and Spark writes them.
+its part of the trace itself, and only names pass through the driver.
 
 A capture's run is named by its stem and its content, and its part of the trace by its run: what is
 there already is not decoded again, so an import that was stopped goes on where it was.
@@ -34,7 +33,7 @@ from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 from .errors import UNSEEN, AnalysisError
 from .jobs import watched
 from .parts import Part
-from .places import Target, captures, fetched, is_url, spark_path, target_at
+from .places import Target, captures, fetched, target_at
 from .reading import told
 
 if TYPE_CHECKING:
@@ -47,11 +46,17 @@ UNREADABLE = "unreadable"
 """Kind of the row that stands for a capture that is not good."""
 STEPS = 20
 """An import is done in so many steps at most: what a step has done is safe from a stop."""
-GROUP_OCTETS = 4 << 20
-"""Size of a row group: Spark reads each by a task of its own."""
+STEP_FILES = 16
+"""The least captures in a step."""
 
 BATCH_ROWS = 10_000
 """Rows handed to Java at a time."""
+
+PART = (
+    "number long, run string, rows long, problem string, kept boolean, fatal boolean,"
+    " missing boolean, others string"
+)
+"""Of `Part`, and of which capture it came."""
 
 _SHIPPED = "spark.workbench.shipped"
 
@@ -68,7 +73,7 @@ def register(spark: SparkSession) -> None:
 
 
 def _give_to_workers(spark: SparkSession) -> None:
-    here = spark.sparkContext.master.partition("[")[0] == "local"
+    here = spark.conf.get("spark.master", "").partition("[")[0] == "local"  # type: ignore[union-attr]
     if not here or not _found_by_workers():
         _ship(spark)
 
@@ -100,7 +105,7 @@ def _ship(spark: SparkSession) -> None:
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(package.rglob("*.py")):
             packed.write(file, file.relative_to(package.parent))
-    spark.sparkContext.addPyFile(whole)
+    spark.addArtifacts(whole, pyfile=True)
     spark.conf.set(_SHIPPED, "true")
 
 
@@ -109,8 +114,7 @@ class AmqpSource(DataSource):
 
     Options: `path` (file, folder, pattern or URL, or a JSON list of them), `port`, `redact`
     (`true`), `bad` (`stop`: a capture that is not good ends the job; `skip`: it has no rows; `row`:
-    one row of event `error` and kind `unreadable` tells its name and why), `known` (a JSON list of
-    parts of a trace that are there, whose captures are not read again).
+    one row of event `error` and kind `unreadable` tells its name and why).
     """
 
     @classmethod
@@ -154,7 +158,6 @@ class _Reader(DataSourceReader):
         if port and not (port.isdigit() and 1 <= int(port) <= 65535):
             raise AnalysisError(f"option port is {port!r}; legal: 1 to 65535")
         self.port = int(port) if port else None
-        self.known = frozenset(json.loads(lowered.get("known", "[]")))
 
     def partitions(self) -> Sequence[InputPartition]:
         return [_File(file) for file in self.files]
@@ -167,8 +170,6 @@ class _Reader(DataSourceReader):
         try:
             with fetched(partition.path) as file:
                 capture = Capture(file, port=self.port, redact=self.redact)
-                if part_name(capture.run) in self.known:
-                    return
                 for table in capture.tables():
                     yield from table.to_batches(max_chunksize=BATCH_ROWS)
         except (AnalysisError, CaptureError, OSError) as error:
@@ -232,16 +233,12 @@ def ingest(
         AnalysisError: no capture was good, or the disk is full; parts that are whole stay.
     """
     files = captures(paths)
-    target = target_at(spark, folder)
-    by_tasks = not is_url(folder)
+    target = target_at(folder)
     try:
-        _give_to_workers(spark) if by_tasks else register(spark)
-        job = _Job(
-            spark=spark, target=target, by_tasks=by_tasks, port=port, redact=redact,
-            there=target.names(),
-        )  # fmt: skip
+        _give_to_workers(spark)
+        job = _Job(spark=spark, target=target, port=port, redact=redact, there=target.names())
         total = len(files)
-        step = max(4 * spark.sparkContext.defaultParallelism, -(-total // STEPS))
+        step = max(STEP_FILES, -(-total // STEPS))
         for start in range(0, total, step):
             some = files[start : start + step]
             with _told_of(spark, progress, start, len(some), total):
@@ -280,14 +277,12 @@ class _Job:
     """An import on its way.
 
     Attributes:
-        by_tasks: the tasks write the parts themselves.
         there: names of the parts that were there before.
         waiting: what is decoded and not in its place yet: where it lies aside, and its name.
     """
 
     spark: SparkSession
     target: Target
-    by_tasks: bool
     port: int | None
     redact: bool
     there: set[str]
@@ -298,7 +293,7 @@ class _Job:
 
     def decode(self, files: Sequence[str]) -> None:
         """Decode some captures at once, aside."""
-        for name, part in self._by_tasks(files) if self.by_tasks else self._by_spark(files):
+        for name, part in self._written(files):
             if part.fatal:
                 raise AnalysisError(part.problem)
             goal = part_name(part.run)
@@ -317,44 +312,19 @@ class _Job:
                     self.result.others.append(part.others)
         self.steps += 1
 
-    def _by_tasks(self, files: Sequence[str]) -> list[tuple[str, Part]]:
-        """Each capture is read and written by a task."""
-        place = Path(self.target.aside, str(self.steps))
-        place.mkdir(parents=True)
-        known, port, redact = frozenset(self.there), self.port, self.redact
-
-        def one(given: tuple[int, str]) -> tuple[str, Part]:
-            from workbench.analysis.parts import write_part
-
-            number, capture = given
-            name = f"{number}.parquet"
-            return name, write_part(capture, place / name, known, port, redact)
-
+    def _written(self, files: Sequence[str]) -> list[tuple[str, Part]]:
+        """Each capture is read and written by a task of its own."""
+        place = self.target.make(str(self.steps))
+        work = _task(place, frozenset(self.there), self.port, self.redact)
+        schema = "number long, capture string"
         with told():
-            given = self.spark.sparkContext.parallelize(list(enumerate(files)), len(files))
-            parts = given.map(one).collect()
+            given = self.spark.createDataFrame(list(enumerate(files)), schema)
+            each = given.repartitionById(len(files), F.col("number").cast("int"))
+            done = each.mapInArrow(work, PART).collect()
+        parts = {row["number"]: Part(*row[1:]) for row in done}
         return [
-            (name, part._replace(problem=f"{Path(capture).name}: {UNSEEN}"))
-            if part.missing and Path(capture).exists()
-            else (name, part)
-            for capture, (name, part) in zip(files, parts, strict=True)
-        ]
-
-    def _by_spark(self, files: Sequence[str]) -> list[tuple[str, Part]]:
-        """Each capture is read by a task, and its rows are written by Spark."""
-        options = {
-            "bad": "row",
-            "redact": str(self.redact).lower(),
-            "known": json.dumps(sorted(self.there)),
-        } | ({} if self.port is None else {"port": str(self.port)})
-        place = f"{self.target.aside}/{self.steps}"
-        with told():
-            rows = self.spark.read.format("amqp").options(**options).load(json.dumps(list(files)))
-            rows.write.option("parquet.block.size", str(GROUP_OCTETS)).parquet(place)
-            found = self._written(place)
-        kept = [("", Part("", kept=True))] * (len(files) - len(found))
-        return kept + [
-            (name, Part(run, count, problem or "")) for name, run, count, problem in found
+            (f"{number}.parquet", _seen(capture, parts[number]))
+            for number, capture in enumerate(files)
         ]
 
     def keep(self) -> None:
@@ -364,14 +334,28 @@ class _Job:
             self.target.keep(written, name)
             del self.waiting[written]
 
-    def _written(self, place: str) -> list[tuple[str, str, int, str | None]]:
-        """What Spark wrote: file, run, rows, and what was wrong; one row for each capture."""
-        from .schemas import TRACE
 
-        path = place if is_url(place) else spark_path(place)
-        rows = self.spark.read.schema(TRACE).parquet(path)
-        told_of = F.when(F.col("kind") == UNREADABLE, F.col("details.text"))
-        by_file = rows.groupBy(F.col("_metadata.file_name").alias("name")).agg(
-            F.first("run"), F.count("*"), F.max(told_of)
-        )
-        return [tuple(row) for row in by_file.orderBy("name").collect()]
+def _task(
+    place: str, known: frozenset[str], port: int | None, redact: bool
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What a task does with the captures it is given."""
+
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        from workbench.analysis.parts import write_part
+
+        for batch in batches:
+            for given in batch.to_pylist():
+                number, target = given["number"], f"{place}/{given['number']}.parquet"
+                part = write_part(given["capture"], target, known, port, redact)
+                yield pa.RecordBatch.from_pylist([{"number": number} | part._asdict()])
+
+    return work
+
+
+def _seen(capture: str, part: Part) -> Part:
+    """A capture that is there for this program and not for the task is not said to be missing."""
+    if part.missing and Path(capture).exists():
+        return part._replace(problem=f"{Path(capture).name}: {UNSEEN}")
+    return part

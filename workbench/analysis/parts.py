@@ -6,14 +6,16 @@ times as long as to read them: a row has ninety fields, and Java takes each by i
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.capture.importer import Capture, CaptureError, part_name
 from workbench.trace.files import TraceFileError, write_tables
 
 from .errors import UNSEEN, AnalysisError
-from .places import fetched, is_url
+from .places import fetched, is_url, sent
 
 __all__ = ["Part", "write_part"]
 
@@ -41,19 +43,19 @@ class Part(NamedTuple):
 
 
 def write_part(
-    capture: str, target: Path, known: frozenset[str], port: int | None, redact: bool
+    capture: str, target: str, known: frozenset[str], port: int | None, redact: bool
 ) -> Part:
     """Reads a capture and writes its rows; nothing is raised.
 
     Args:
         capture: a path or URL.
-        target: the file to write.
+        target: the file to write, a path or URL; its folder is there.
         known: names of parts that are there already.
         port: the broker's port, where it is not found by itself.
         redact: replace SASL responses and message bodies by zeros.
     """
     run = ""
-    if not target.parent.is_dir():
+    if not is_url(target) and not Path(target).parent.is_dir():
         return Part(run, problem=UNSEEN, fatal=True)  # whoever asked for it has made it
     missing = not is_url(capture) and not Path(capture).exists()
     try:
@@ -62,7 +64,7 @@ def write_part(
             run = given.run
             if part_name(run) in known:
                 return Part(run, kept=True)
-            rows = write_tables(target, given.tables())
+            rows = _written(target, given.tables())
     except TraceFileError as error:
         # It names the file aside, which nobody but the import knows.
         return Part(run, problem=str(error).removeprefix(f"{target}: "), fatal=True)
@@ -72,3 +74,17 @@ def write_part(
         problem = f"{Path(capture).name}: {error.strerror or error}"
         return Part(run, problem=problem, missing=missing)
     return Part(run, rows, others=given.report.others)
+
+
+def _written(target: str, tables: Iterable[Any]) -> int:
+    """Writes the rows, and sends the file where it is to be."""
+    if not is_url(target):
+        return write_tables(target, tables)
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        file = Path(folder) / "part.parquet"
+        rows = write_tables(file, tables)
+        try:
+            sent(file, target)
+        except AnalysisError as error:
+            raise TraceFileError(str(error)) from None
+    return rows

@@ -1,7 +1,7 @@
 """Where captures lie and traces go: folders here, or URLs that the cluster's Spark knows.
 
-A path is a local one unless it has a scheme (`hdfs://...`, `s3a://...`). Captures at a URL are
-fetched by the task that decodes them; what Spark has written at a URL is renamed there.
+A path is a local one unless it has a scheme (`hdfs://...`, `s3a://...`). What is at a URL is
+reached through Arrow's file systems, by the tasks as by the driver, and not through Spark.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ import platform
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from .errors import AnalysisError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["Target", "captures", "fetched", "is_url", "spark_path", "target_at"]
+__all__ = ["Target", "captures", "fetched", "is_url", "sent", "spark_path", "target_at"]
 
 _CAPTURE = re.compile(r"\.((pcap|pcapng|cap|txt|log)\d*|gz)$", re.IGNORECASE)
 """Names of captures in a folder; a rotating tcpdump leaves `x.pcap1`, `x.pcap2`, ..."""
@@ -164,6 +162,21 @@ def fetched(path: str) -> Iterator[Path]:
         yield copy
 
 
+def sent(file: Path, url: str) -> None:
+    """A local file, copied to a URL.
+
+    Raises:
+        AnalysisError: it cannot be written there.
+    """
+    system, inside = _arrow(url)
+    with (
+        _clear(url),
+        file.open("rb") as stream,
+        system.open_output_stream(inside, compression=None) as there,
+    ):
+        shutil.copyfileobj(stream, there, 1 << 20)
+
+
 class Target(Protocol):
     """A folder that a trace is written into: first aside, then under its name."""
 
@@ -172,20 +185,23 @@ class Target(Protocol):
     def names(self) -> set[str]:
         """Of the files that are there."""
 
+    def make(self, name: str) -> str:
+        """A new folder aside."""
+
     def keep(self, written: str, name: str) -> None:
-        """Put a file that Spark has written aside under its name."""
+        """Put a file that was written aside under its name."""
 
     def clear(self) -> None:
         """Take away what is aside, and the folder if nothing came of it."""
 
 
-def target_at(spark: SparkSession, folder: str | Path) -> Target:
+def target_at(folder: str | Path) -> Target:
     """The folder at a path or URL; made if it is missing.
 
     Raises:
         AnalysisError: nothing can be written there.
     """
-    return _Url(spark, str(folder)) if is_url(folder) else _Folder(Path(folder))
+    return _Url(str(folder)) if is_url(folder) else _Folder(Path(folder))
 
 
 class _Folder:
@@ -207,6 +223,11 @@ class _Folder:
 
     def names(self) -> set[str]:
         return {file.name for file in self.folder.iterdir()}
+
+    def make(self, name: str) -> str:
+        place = self._aside / name
+        place.mkdir(parents=True)
+        return str(place)
 
     def keep(self, written: str, name: str) -> None:
         (self._aside / written).replace(self.folder / name)
@@ -236,42 +257,36 @@ def _lives(process: int) -> bool:
 
 
 class _Url:
-    """A folder of a file system that Spark knows by its configuration."""
+    """A folder of a file system that Arrow knows."""
 
-    def __init__(self, spark: SparkSession, url: str) -> None:
-        hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-        self._path = hadoop.Path
+    def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self.aside = f"{self.url}/.import.{spark.sparkContext.applicationId}"
-        with self._clear():
-            self._system = self._path(self.url).getFileSystem(spark._jsc.hadoopConfiguration())
-            self._system.mkdirs(self._path(self.url))
+        self.aside = f"{self.url}/.import.{uuid.uuid4().hex}"
+        self._system, self._path = _arrow(self.url)
+        self._aside = f"{self._path}/{self.aside.rsplit('/', 1)[-1]}"
+        with _clear(self.url):
+            self._system.create_dir(self._path)
 
     def names(self) -> set[str]:
-        with self._clear():
+        import pyarrow.fs as pafs
+
+        with _clear(self.url):
             return {
-                one.getPath().getName() for one in self._system.listStatus(self._path(self.url))
+                one.base_name for one in self._system.get_file_info(pafs.FileSelector(self._path))
             }
 
+    def make(self, name: str) -> str:
+        with _clear(self.url):
+            self._system.create_dir(f"{self._aside}/{name}")
+        return f"{self.aside}/{name}"
+
     def keep(self, written: str, name: str) -> None:
-        with self._clear():
-            goal = self._path(self.url, name)
-            if not self._system.rename(self._path(f"{self.aside}/{written}"), goal):
-                raise AnalysisError(f"{self.url}/{name}: cannot be put there")
-            # A check sum of the local file system would outlive the file that it is of.
-            self._system.delete(self._path(self.url, f".{name}.crc"), False)
+        with _clear(self.url):
+            self._system.move(f"{self._aside}/{written}", f"{self._path}/{name}")
 
     def clear(self) -> None:
-        with self._clear():
-            self._system.delete(self._path(self.aside), True)
+        import pyarrow.fs as pafs
 
-    @contextmanager
-    def _clear(self) -> Iterator[None]:
-        try:
-            yield
-        except AnalysisError:
-            raise
-        except Exception as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            reason = next((line for line in lines if "Exception:" in line), lines[0])
-            raise AnalysisError(f"{self.url}: {reason.strip(': ')}") from None
+        with _clear(self.url):
+            if self._system.get_file_info(self._aside).type != pafs.FileType.NotFound:
+                self._system.delete_dir(self._aside)

@@ -20,7 +20,7 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 from . import serials
 from .chunks import Chunks, in_cells
 from .roster import LINK, is_frame, logger, present, roster
-from .running import kept
+from .running import persisted
 from .seen import other
 from .sweep import alone, sweep
 
@@ -222,12 +222,12 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         so itself, null if it did not) and `is_edge` (that may have changed with the row).
     """
     rows = _rows(trace)
-    cells = kept(rows) if chunks.whole else in_cells(rows, chunks)
+    cells = persisted(rows) if chunks.whole else in_cells(rows, chunks)
     read = sweep(
         cells, "skey", chunks, count="sends", lasts=("s_grant", "s_start"), marks=("s_base",)
     )
     if chunks.deal:
-        read = kept(read)  # two things are asked of it
+        read = persisted(read)  # two things are asked of it
     base, grant = F.col("s_base"), F.col("s_grant")
     number = serials.add(base["it"]["value"], F.col("n") - base["n"])
     at = F.coalesce(grant["at"], F.col("s_start")["value"])

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .readings import LINK, links_read, receivers, rows_seen
-from .running import kept, running
+from .running import persisted, running
 from .schemas import LATENCY, TRACE
 from .settling import settlements
 
@@ -98,7 +98,7 @@ def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
         *LINK, "key", "seq", "t_us", (flow & user).alias("answers"), measures.alias("measures")
     )
     rows = rows.where(F.col("answers") | (F.size("measures") > 0))
-    read = kept(running(rows, chunks, {}, count=F.col("answers")))
+    read = persisted(running(rows, chunks, {}, count=F.col("answers")))
     # Whoever asks when so many answers were given waits for the next.
     answers = read.where("answers").select(
         "key", (F.col("n") - 1).alias("n"), F.col("t_us").alias("answered_us")

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import Chunks
-from .running import kept, running
+from .running import persisted, running
 from .seen import VIEW, seen
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def rows_seen(trace: DataFrame) -> DataFrame:
     Adds `said`: the end whose view it is has sent the frame.
     """
     said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
-    return kept(seen(trace).withColumn("said", said))
+    return persisted(seen(trace).withColumn("said", said))
 
 
 def senders(rows: DataFrame) -> DataFrame:
@@ -97,7 +97,7 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )  # fmt: skip
     read = _limited(read, heard)
     unspoken = F.lit(0).cast("long")
-    return kept(
+    return persisted(
         read.withColumns(
             {
                 "begins": F.col("sends") & F.coalesce("state_before", F.lit(True)),
@@ -142,7 +142,7 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     }
     read = running(named, chunks, remembered, count=F.col("sends"))
     read = _limited(read, heard)
-    return kept(read.drop("now_grant", "was_grant", "state", "state_before", "n"))
+    return persisted(read.drop("now_grant", "was_grant", "state", "state_before", "n"))
 
 
 def _limited(read: DataFrame, heard: Column) -> DataFrame:

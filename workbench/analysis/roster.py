@@ -1,20 +1,19 @@
 """Who takes part in a trace: its links, the ends that logged, alarms and ends of runs, in one scan.
 
 Each scan of a large trace costs seconds before its first row, for every task of it reads the whole
-index of the file. So what questions ask of the trace as a whole is asked once, and kept for the
-next question of the same trace: a row for each link, and a few.
+index of the file. So what questions ask of the trace as a whole is asked once, and stays in Spark's
+cache for the next question of the same trace: a row for each link, and a few.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import functions as F
 
 from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, SENT
 
-from .running import kept
+from .running import persisted
 from .seen import other
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
-_KNOWN: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
 
 
 def is_frame() -> Column:
@@ -67,11 +65,8 @@ def roster(trace: DataFrame) -> DataFrame:
         (its protocol header is there), `has_client`, `has_broker`, `has_observed` (whose log the
         frames on a connection are from; null if none is), `alarm` (seq of the first) and `last_us`.
     """
-    found = _KNOWN.get(trace)
-    if found is None:
-        # In one piece, for it is small: what is asked of it then needs no shuffle.
-        found = _KNOWN[trace] = kept(_scanned(trace).coalesce(1))
-    return found
+    # In one piece, for it is small: what is asked of it then needs no shuffle.
+    return persisted(_scanned(trace).coalesce(1))
 
 
 def _scanned(trace: DataFrame) -> DataFrame:

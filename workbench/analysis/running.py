@@ -7,19 +7,21 @@ and begins with what the chunks before it add up to, so that no link is one task
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from .chunks import CELL, CHUNK, DEAL, Chunks, cell_of, in_cells
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["kept", "running"]
+__all__ = ["collected", "persisted", "running"]
 
 
 def running(
@@ -82,7 +84,7 @@ def running(
     if chunks.deal:
         local = local.drop(DEAL)
     elif not chunks.whole:
-        local = _joined(kept(local), remembered, peak=peak)
+        local = _joined(persisted(local), remembered, peak=peak)
     return local.withColumns(
         {f"now_{name}": F.coalesce(f"now_{name}", f"was_{name}") for name in remembered}
     )
@@ -114,7 +116,7 @@ def _joined(local: DataFrame, remembered: Mapping[str, Column], *, peak: bool) -
             for name in remembered
         ),
     )  # fmt: skip
-    whole = local.join(F.broadcast(carry), [CELL, "key"])  # exactly one match per row
+    whole = local.join(collected(carry), [CELL, "key"])  # exactly one match per row
     filled = {
         "n": F.col("n") + F.col("from_n"),
         "state": F.coalesce("state", "from_state"),
@@ -142,18 +144,21 @@ def _absolute(name: str) -> Column:
     )
 
 
-def kept(rows: DataFrame) -> DataFrame:
-    """The same rows, worked out once, when they are first asked for, and kept while in use.
+def persisted(rows: DataFrame) -> DataFrame:
+    """The same rows, worked out once, when they are first asked for.
 
-    Without it each use would work them out again, and each use of that again. They stay dealt as
-    they are: what Spark plans step by step forgets, once it is kept, how it was dealt, and the next
-    window would deal all rows anew, to as few tasks as Spark thinks fit.
-    They are kept as octets (PySpark's level means that): objects would be the collector's work.
+    What is lost with an executor is worked out again. The rows stay in Spark's cache, on disk where
+    the heap is full, as long as the session lasts or until `spark.catalog.clearCache()`.
     """
-    conf, name = rows.sparkSession.conf, "spark.sql.adaptive.enabled"
-    before = conf.get(name)
-    conf.set(name, "false")
-    try:
-        return rows.localCheckpoint(eager=False, storageLevel=StorageLevel.MEMORY_AND_DISK)
-    finally:
-        conf.set(name, str(before))
+    return rows.persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def collected(few: DataFrame) -> DataFrame:
+    """The same rows, worked out now and held by the driver.
+
+    What is joined with rows that it was made of would double the plan with each such step; a table
+    of known size ends it there, and Spark knows whether it is small enough for each task.
+    """
+    text = few.schema.json().replace('"nullable":false', '"nullable":true')
+    schema = T.StructType.fromJson(json.loads(text))  # Arrow takes a struct's nulls in no other
+    return few.sparkSession.createDataFrame(few.to(schema).toArrow(), schema)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .readings import LINK, SESSION, senders
-from .running import kept
+from .running import persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
         `LINK`, `seq` of its last frame, and `us`, from that to the first disposition that settles
         it; null if none did.
     """
-    sent = kept(_messages(read))
+    sent = persisted(_messages(read))
     met = sent.select("session_key", "block", "id", "seq", "next_seq").join(
         _touched(rows, sent).select(
             "session_key", "block", "first", "size",

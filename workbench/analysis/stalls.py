@@ -39,7 +39,7 @@ from .holds import (
     watched,
 )
 from .roster import alarms, is_frame, present, run_ends
-from .running import kept, running
+from .running import persisted, running
 from .schemas import STALLS, TRACE
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def stalls(
 
     def transform(trace: DataFrame) -> DataFrame:
         seen = watched(trace, chunks)
-        few = kept(turns(seen, chunks, prompt_us))
+        few = persisted(turns(seen, chunks, prompt_us))
         links = link_keys(trace)
         dealt = _dealt(seen, few, links, trace, chunks)
         # What is left is at most half of the rows, mostly next to none.
@@ -118,7 +118,7 @@ def _dealt(
 def _events(trace: DataFrame) -> DataFrame:
     """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
     place = ("seq", "t_us", "frame_id")
-    rows = kept(_rare(trace))
+    rows = persisted(_rare(trace))
     ends = viewed(rows, present(trace), ("end", "close")).select(
         F.when(F.col("kind") == "end", session_key("view"))
         .otherwise(F.xxhash64("run", "connection", "view")).alias("dkey"),

@@ -14,7 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from .chunks import CELL, CHUNK, Chunks, cell_of
-from .running import kept
+from .running import collected, persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -72,7 +72,7 @@ def sweep(
         | {name: F.last(name, ignorenulls=True).over(upto) for name in lasts if name not in first}
         | ends
     )
-    return rows if chunks.uncut else _carried(kept(rows), key, lasts, marks, state)
+    return rows if chunks.uncut else _carried(persisted(rows), key, lasts, marks, state)
 
 
 def _carried(
@@ -103,7 +103,7 @@ def _carried(
         CELL, key, "from_n", *(f"from_{name}" for name in lasts),
         *(F.last(name, ignorenulls=True).over(before).alias(f"from_{name}") for name in marks),
     )  # fmt: skip
-    whole = local.join(F.broadcast(carry), [CELL, key])  # exactly one match per row
+    whole = local.join(collected(carry), [CELL, key])  # exactly one match per row
     return whole.withColumns(
         {"n": F.col("n") + F.col("from_n")}
         | {name: F.coalesce(name, f"from_{name}") for name in lasts}

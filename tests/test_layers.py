@@ -98,7 +98,6 @@ ONLY_IN: dict[str, set[str]] = {
         "views",
         "trace.before",
         "trace.pieces",
-        "trace.worst",
     },
     # A run is a pure function. Its one generator is made, with the run's seed, in scenarios.run.
     "random": {"scenarios.run"},

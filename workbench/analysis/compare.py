@@ -73,7 +73,7 @@ def _side(trace: DataFrame, chunks: Chunks) -> DataFrame:
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
         *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
         _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
-              "closed_seq"),
+              "worst_seq"),
     )  # fmt: skip
     waited = F.col("end_us") - F.col("start_us")
     zero = at_zero(rows, links, chunks).agg(

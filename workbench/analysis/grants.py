@@ -102,14 +102,16 @@ def _per_link(read: DataFrame) -> DataFrame:
 
 def _sent(rows: DataFrame, read: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """What the sender's rows tell: messages, and time at zero, in all and up to the last."""
+    took = F.col("end_us") - F.col("start_us")
     inside = F.least("end_us", "last_us") - F.col("start_us")
     zero = (
         at_zero(rows, read, chunks)
         .groupBy(*LINK)
         .agg(
             F.count("*").alias("zero_times"),
-            F.sum(F.col("end_us") - F.col("start_us")).alias("zero_us"),
+            F.sum(took).alias("zero_us"),
             F.sum(F.greatest(inside, F.lit(0))).alias("inside_us"),
+            F.min(F.struct(-took, "start_seq")).getField("start_seq").alias("worst_seq"),
         )
     )
     return [_per_link(read), zero]

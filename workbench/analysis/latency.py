@@ -47,13 +47,14 @@ def latency(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         ]
         every = reduce(
             lambda one, more: one.unionByName(more),
-            [each.select(*LINK, "measure", "us") for each in begun],
+            [each.select(*LINK, "measure", "seq", "us") for each in begun],
         )
         return every.groupBy(*LINK, "measure").agg(
             F.count("us").alias("count"),
             *(percentile("us", percent).alias(f"p{percent}_us") for percent in (50, 90, 99)),
             F.max("us").alias("max_us"),
             (F.count("*") - F.count("us")).alias("unanswered"),
+            F.min_by("seq", F.struct(F.col("us").isNull(), -F.col("us"), "seq")).alias("worst_seq"),
         )
 
     return transform
@@ -67,7 +68,7 @@ def answers_to_grants(read: DataFrame, chunks: Chunks) -> DataFrame:
         chunks: how it is cut.
 
     Returns:
-        `LINK` and `us`; null where another grant or nothing came first.
+        `LINK`, `seq` and `us`; null where another grant or nothing came first.
     """
     asks = F.col("raises") & F.coalesce(F.col("left_before") == 0, F.lit(False))
     rows = receivers(read).where(F.col("raises") | F.col("begins"))
@@ -78,10 +79,12 @@ def answers_to_grants(read: DataFrame, chunks: Chunks) -> DataFrame:
     )
     no = F.lit(False)
     rows = rows.unionByName(behind.withColumns({"asks": no, "begins": no}))
-    read = running(rows, chunks, {"event": F.struct("asks", "t_us")})
+    read = running(rows, chunks, {"event": F.struct("asks", "t_us", "seq")})
     was = F.col("was_event.it")
     return read.where(was["asks"]).select(
-        *LINK, F.when(F.col("begins"), F.col("t_us") - was["t_us"]).alias("us")
+        *LINK,
+        was["seq"].alias("seq"),
+        F.when(F.col("begins"), F.col("t_us") - was["t_us"]).alias("us"),
     )
 
 
@@ -103,7 +106,7 @@ def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
     answers = read.where("answers").select(
         "key", (F.col("n") - 1).alias("n"), F.col("t_us").alias("answered_us")
     )
-    asked = read.select(*LINK, "key", "n", "t_us", F.explode("measures").alias("measure"))
+    asked = read.select(*LINK, "key", "n", "seq", "t_us", F.explode("measures").alias("measure"))
     return asked.join(answers, ["key", "n"], "left").select(
-        *LINK, "measure", (F.col("answered_us") - F.col("t_us")).alias("us")
+        *LINK, "measure", "seq", (F.col("answered_us") - F.col("t_us")).alias("us")
     )

@@ -113,6 +113,7 @@ WINDOWS = _answer(
     ("closed_times", _LONG, "intervals in which the window was 0"),
     ("closed_us", _LONG, "all of them together"),
     ("longest_closed_us", _LONG, "the longest of them"),
+    ("worst_seq", _LONG, "the row with which that began; null if there is none"),
     ("known", _BOOL, "the window was known from the session's beginning"),
 )
 GRANTS = _answer(
@@ -126,6 +127,7 @@ GRANTS = _answer(
     ("rule", _TEXT, "how the receiver tops up"),
     ("zero_times", _LONG, "intervals in which credit was 0 after the first grant"),
     ("zero_us", _LONG, "all of them together"),
+    ("worst_seq", _LONG, "the row with which the longest of them began; null if there is none"),
     ("rate", _REAL, "messages per second while there was credit"),
     ("round_trip_us", _LONG, "typical time from a grant at credit 0 to the next message"),
     ("credit_needed", _LONG, "rate times round trip and interval, rounded up"),
@@ -142,6 +144,7 @@ LATENCY = _answer(
     ("p99_us", _LONG, "99 of 100 took no longer"),
     ("max_us", _LONG, "the longest"),
     ("unanswered", _LONG, "begun and never ended"),
+    ("worst_seq", _LONG, "where the slowest began; if none was answered, the first that began"),
 )
 THROUGHPUT = _answer(
     *LINK_KEY,

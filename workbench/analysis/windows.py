@@ -40,8 +40,7 @@ def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     """The answer, from `readings.rows_seen` and `readings.sessions_read`.
 
-    Beside its columns there are `first_seq`, of the first transfer frame, and `closed_seq`, of the
-    row with which the longest time at 0 began.
+    Beside its columns there is `first_seq`, of the first transfer frame.
     """
     begun = F.col("kind") == "begin"
     per_session = read.groupBy(*SESSION).agg(
@@ -62,7 +61,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
             F.count("*").alias("closed_times"),
             F.sum(took).alias("closed_us"),
             F.max(took).alias("longest_closed_us"),
-            F.min(F.struct(-took, "start_seq")).getField("start_seq").alias("closed_seq"),
+            F.min(F.struct(-took, "start_seq")).getField("start_seq").alias("worst_seq"),
         )
     )
     found = merged([per_session, closed, _messages(rows)], SESSION)
@@ -77,7 +76,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
             F.coalesce(name, zero).alias(name)
             for name in ("closed_times", "closed_us", "longest_closed_us")
         ),
-        "first_seq", "closed_seq",
+        "first_seq", "worst_seq",
         (F.coalesce("began", F.lit(False)) & F.col("window_first").isNotNull()).alias("known"),
     )  # fmt: skip
 

@@ -159,6 +159,7 @@ class _Grants:
             "rule": self.rule(),
             "zero_times": self.zero.times,
             "zero_us": self.zero.total_us,
+            "worst_seq": self.zero.worst_seq,
             "rate": rate,
             "round_trip_us": trip,
             "credit_needed": needed,

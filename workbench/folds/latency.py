@@ -9,7 +9,7 @@ from workbench import serial
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .spells import Span, took
+from .spells import Span, longest, took
 from .vantage import End, LinkKey, from_receiver, is_set, link_key, percentile, value
 
 MEASURES = ("settlement", "grant", "drain", "echo")
@@ -32,7 +32,8 @@ def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
                     "p90_us": percentile(times, 90),
                     "p99_us": percentile(times, 99),
                     "max_us": max(times, default=None),
-                    "unanswered": unanswered,
+                    "unanswered": len(unanswered),
+                    "worst_seq": _worst(spans, unanswered),
                 }
             )
     names = (*LinkKey._fields, "measure")
@@ -52,7 +53,14 @@ def settlements(rows: Sequence[Row]) -> list[Span]:
     return [span for spans, _ in _begun(rows, "settlement").values() for span in spans]
 
 
-_Begun = dict[LinkKey, tuple[list[Span], int]]
+_Begun = dict[LinkKey, tuple[list[Span], dict[int, Row]]]
+"""By link: from question to answer, and by `seq` the questions that have none."""
+
+
+def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
+    """Where the slowest began; if none was answered, the first that began."""
+    slowest = longest(spans)
+    return min(unanswered, default=None) if slowest is None else slowest[0].seq
 
 
 def _begun(rows: Sequence[Row], measure: str) -> _Begun:
@@ -81,14 +89,13 @@ def _settlement(end: End) -> _Begun:
             current[key] = number, settled
             if step.ends and not settled and number is not None and not is_set(row, "aborted"):
                 waiting[row.session, number] = key, row
-                spans, unanswered = found.get(key, ([], 0))
-                found[key] = spans, unanswered + 1
+                found.setdefault(key, ([], {}))[1][row.seq] = row
         elif row.kind == "disposition" and is_set(row, "settled") and _speaks(row, end.peer):
             for number in _covered(row, waiting):
                 key, since = waiting.pop((row.session, number))
                 spans, unanswered = found[key]
                 spans.append((since, row))
-                found[key] = spans, unanswered - 1
+                del unanswered[since.seq]
     return found
 
 
@@ -120,7 +127,6 @@ def _asked(end: End, sender: str, measure: str) -> _Begun:
         row, key = step.row, link_key(step.row)
         if step.link is None or key is None:
             continue
-        spans, unanswered = found.get(key, ([], 0))
         asked = open_since.setdefault(key, [])
         if row.from_peer != sender and row.kind == "flow" and value(row, "link_credit") is not None:
             drains = is_set(row, "drain")
@@ -134,11 +140,13 @@ def _asked(end: End, sender: str, measure: str) -> _Begun:
                 asked.clear()  # its answer would be another grant's
             if asks:
                 asked.append(row)
-                found[key] = spans, unanswered + 1
+                found.setdefault(key, ([], {}))[1][row.seq] = row
         elif row.from_peer == sender and asked:
             answers_it = step.begins if measure == "grant" else row.kind == "flow"
             if answers_it:
-                spans += [(since, row) for since in asked]
-                found[key] = spans, unanswered - len(asked)
+                spans, unanswered = found[key]
+                for since in asked:
+                    spans.append((since, row))
+                    del unanswered[since.seq]
                 asked.clear()
     return found

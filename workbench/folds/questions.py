@@ -71,17 +71,18 @@ QUESTIONS: dict[str, Question] = {
         windows,
         ("run", "connection", "session", "sender", "frames", "messages", "frames_per_message",
          "grants", "window_first", "window_least", "closed_times", "closed_us",
-         "longest_closed_us", "known"),
+         "longest_closed_us", "worst_seq", "known"),
     ),
     "grants": Question(
         grants,
         (*_LINK, "grants", "messages", "grants_per_message", "granted", "left", "interval_us",
-         "rule", "zero_times", "zero_us", "rate", "round_trip_us", "credit_needed", "arithmetic",
+         "rule", "zero_times", "zero_us", "worst_seq", "rate", "round_trip_us", "credit_needed", "arithmetic",
          "advice", "known"),
     ),
     "latency": Question(
         latency,
-        (*_LINK, "measure", "count", "p50_us", "p90_us", "p99_us", "max_us", "unanswered"),
+        (*_LINK, "measure", "count", "p50_us", "p90_us", "p99_us", "max_us", "unanswered",
+         "worst_seq"),
     ),
     "throughput": Question(
         throughput,

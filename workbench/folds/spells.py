@@ -63,6 +63,12 @@ class Spells:
         """The longest; 0 if there is none."""
         return max(map(took, self.intervals), default=0)
 
+    @property
+    def worst_seq(self) -> int | None:
+        """The row with which the longest began; None if there is none."""
+        most = longest(self.intervals)
+        return None if most is None else most[0].seq
+
     def within(self, start: int, end: int) -> int:
         """How much of it lies between two times."""
         return sum(

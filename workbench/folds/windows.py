@@ -29,6 +29,7 @@ def windows(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "closed_times": one.closed.times,
             "closed_us": one.closed.total_us,
             "longest_closed_us": one.closed.longest_us,
+            "worst_seq": one.closed.worst_seq,
             "known": one.started and one.first is not None,
         }
         for one in directions(rows)

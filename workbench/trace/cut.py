@@ -175,22 +175,16 @@ def run_of(path: str | os.PathLike[str], run: str | None) -> str:
 
 
 def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) -> int | None:
-    """`seq` of the row that an answer's row means which names none; None if there is no such row.
+    """`seq` of the first row that an answer's row is about which names none; None if there is none.
 
-    Of `windows`, `grants` and `latency` it is where the longest began that the row tells of, of
-    others the first row of the link, session or connection, from `window_start_us` on.
+    It is of the link, session or connection, from `window_start_us` on.
 
     Args:
         path: the trace.
         run: the run.
         values: the row of the answer.
     """
-    from .worst import worst
-
     pieces, _kept = _opened(os.fspath(path), _signature(path))
-    found = worst(pieces, run, values)
-    if found is not None:
-        return found
     about = {name: values[name] for name in ABOUT if values.get(name) is not None}
     return pieces.first(run, about, int(values.get("window_start_us") or 0))
 

@@ -21,7 +21,7 @@ __all__ = ["SIDES", "cut_row", "plain", "side_of"]
 SIDES = ("left", "right")
 """Of `compare`, in the order in which its traces are given."""
 
-_SEQS = ("seq", "longest_seq")
+_SEQS = ("seq", "longest_seq", "worst_seq")
 _BY_TRANSFERS = ("messages", "frames", "gap_us", "settlement_us")
 """Measures of `compare` of which a transfer is the place."""
 _Path = str | os.PathLike[str]
@@ -157,7 +157,7 @@ def _cut_row(values: Mapping[str, Any], path: _Path, around: int) -> Cut:
 
 
 def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:
-    """The row where the worst began that the answer tells of, or the first it is about."""
+    """The first row that the answer is about."""
     about = {name: values[name] for name in ABOUT if values.get(name) is not None}
     if not about and values.get("window_start_us") is None:
         raise TraceFileError(

@@ -162,9 +162,9 @@ class Step:
         grants: the row raises the link's limit.
         opens: the row raises the window's upper end.
         begins, ends: the row's transfer begins, or ends, a message.
-        credit_before, window_before: as they were before the row.
-        over, window_over: by how many the link's limit, or the window, would have been overrun by
-            one more just before the row; None if it was allowed, or nobody knows.
+        credit_before: of a flow that is heard, the link's credit before it.
+        over, window_over: of the end's transfer, by how many it is beyond the link's limit, or the
+            window; None if it was allowed, or nobody knows.
         over_furthest, window_over_furthest: the same for the furthest there ever was.
         id_ahead: of a flow that is heard, how far its next-incoming-id was ahead of N.
     """
@@ -177,7 +177,6 @@ class Step:
     begins: bool = False
     ends: bool = False
     credit_before: int | None = None
-    window_before: int | None = None
     over: int | None = None
     over_furthest: int | None = None
     window_over: int | None = None
@@ -204,21 +203,17 @@ class Counters:
 
     def step(self, row: Row) -> Step:
         """The next of the end's rows, with what it does."""
-        session = None
+        session = link = None
         if row.session is not None:
-            session = self.sessions.setdefault(row.session, Limit())
+            session = self.sessions.get(row.session)
+            if session is None:
+                session = self.sessions[row.session] = Limit()
         key = link_key(row)
-        link = None
         if key is not None and key.link_sender == self.end.peer:
-            link = self.links.setdefault(key, LinkState(key=key))
+            link = self.links.get(key)
+            if link is None:
+                link = self.links[key] = LinkState(key=key)
         step = Step(row=row, link=link, session=session)
-        if link is not None:
-            step.credit_before = link.credit
-            step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
-        if session is not None:
-            step.window_before = session.left
-            step.window_over = session.over
-            step.window_over_furthest = session.over_furthest
         if row.from_peer == self.end.peer:
             self._said(step)
         else:
@@ -241,9 +236,12 @@ class Counters:
                 if link is not None and number is not None:
                     link.limit.state(number)
             case "transfer" if session is not None:
+                step.window_over = session.over
+                step.window_over_furthest = session.over_furthest
                 session.step()
                 if link is None:
                     return
+                step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
                 step.begins = not link.in_message
                 step.ends = not is_set(row, "more") or is_set(row, "aborted")
                 link.in_message = not step.ends
@@ -265,4 +263,5 @@ class Counters:
             link.attached = True
         credit = value(row, "link_credit")
         if row.kind == "flow" and credit is not None:
+            step.credit_before = link.credit
             step.grants = link.limit.allow(value(row, "delivery_count"), credit)

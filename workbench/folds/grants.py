@@ -9,7 +9,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .latency import answers
+from .latency import round_trips
 from .spells import Span, Spells, over
 from .vantage import End, LinkKey, from_receiver, percentile
 
@@ -20,7 +20,7 @@ STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
 def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link, in order of its key."""
     rows = list(rows)
-    trips = answers(rows, "grant")
+    trips = round_trips(rows)
     found = [
         {**key._asdict(), **one.answer(trips.get(key, ()))}
         for links in _links(rows)

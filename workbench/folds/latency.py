@@ -10,18 +10,21 @@ from workbench.trace.schema import Row
 
 from .counters import Counters
 from .spells import Span, longest, took
-from .vantage import End, LinkKey, from_receiver, is_set, link_key, percentile, value
+from .vantage import End, LinkKey, ends, from_receiver, is_set, percentile, value
 
 MEASURES = ("settlement", "grant", "drain", "echo")
 
 
 def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link and measure, in order of the link's key."""
-    rows = list(rows)
+    begun: dict[str, _Begun] = {measure: {} for measure in MEASURES}
+    for end, receivers in from_receiver(list(rows)):
+        begun["settlement"].update(_settlement(end))
+        for measure, its in _asked(receivers, end.peer).items():
+            begun[measure].update(its)
     found = []
     for measure in MEASURES:
-        begun = _begun(rows, measure)
-        for key, (spans, unanswered) in begun.items():
+        for key, (spans, unanswered) in begun[measure].items():
             times = [took(span) for span in spans]
             found.append(
                 {
@@ -40,37 +43,28 @@ def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: tuple(str(row[name]) for name in names))
 
 
-def answers(rows: Iterable[Row], measure: str) -> dict[LinkKey, Sequence[int]]:
-    """The times of one measure by link, in microseconds."""
+def round_trips(rows: Sequence[Row]) -> dict[LinkKey, list[int]]:
+    """By link the times from a grant at credit 0 to the next message, in microseconds."""
     return {
         key: [took(span) for span in spans]
-        for key, (spans, _) in _begun(list(rows), measure).items()
+        for end, receivers in from_receiver(rows)
+        for key, (spans, _) in _asked(receivers, end.peer)["grant"].items()
     }
 
 
 def settlements(rows: Sequence[Row]) -> list[Span]:
     """From the last frame of each message to what settled it."""
-    return [span for spans, _ in _begun(rows, "settlement").values() for span in spans]
+    return [span for end in ends(rows) for spans, _ in _settlement(end).values() for span in spans]
 
 
-_Begun = dict[LinkKey, tuple[list[Span], dict[int, Row]]]
-"""By link: from question to answer, and by `seq` the questions that have none."""
+_Begun = dict[LinkKey, tuple[list[Span], set[int]]]
+"""By link what was answered, from question to answer, and `seq` of each question that was not."""
 
 
 def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
     """Where the slowest began; if none was answered, the first that began."""
     slowest = longest(spans)
     return min(unanswered, default=None) if slowest is None else slowest[0].seq
-
-
-def _begun(rows: Sequence[Row], measure: str) -> _Begun:
-    found: _Begun = {}
-    for end, receivers in from_receiver(rows):
-        if measure == "settlement":
-            found.update(_settlement(end))
-        else:
-            found.update(_asked(receivers, end.peer, measure))
-    return found
 
 
 def _settlement(end: End) -> _Begun:
@@ -89,13 +83,13 @@ def _settlement(end: End) -> _Begun:
             current[key] = number, settled
             if step.ends and not settled and number is not None and not is_set(row, "aborted"):
                 waiting[row.session, number] = key, row
-                found.setdefault(key, ([], {}))[1][row.seq] = row
+                found.setdefault(key, ([], set()))[1].add(row.seq)
         elif row.kind == "disposition" and is_set(row, "settled") and _speaks(row, end.peer):
             for number in _covered(row, waiting):
                 key, since = waiting.pop((row.session, number))
                 spans, unanswered = found[key]
                 spans.append((since, row))
-                del unanswered[since.seq]
+                unanswered.remove(since.seq)
     return found
 
 
@@ -111,6 +105,9 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
     if first is None:
         return []
     size = 0 if last is None else serial.signed(last, first)
+    if size < len(waiting):
+        numbers = (serial.steps(first, -n) for n in range(size + 1))
+        return [number for number in numbers if (row.session, number) in waiting]
     return [
         number
         for session, number in list(waiting)
@@ -118,35 +115,38 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
     ]
 
 
-def _asked(end: End, sender: str, measure: str) -> _Begun:
-    """From a flow of the receiver to what answers it."""
-    found: _Begun = {}
-    open_since: dict[LinkKey, list[Row]] = {}
+def _asked(end: End, sender: str) -> dict[str, _Begun]:
+    """From a flow of the receiver to what answers it, for each measure that asks so."""
+    found: dict[str, _Begun] = {"grant": {}, "drain": {}, "echo": {}}
+    waiting: dict[str, dict[LinkKey, list[Row]]] = {measure: {} for measure in found}
     draining: dict[LinkKey, bool] = {}
     for step in Counters(end).steps():
-        row, key = step.row, link_key(step.row)
-        if step.link is None or key is None:
+        row, link = step.row, step.link
+        if link is None:
             continue
-        asked = open_since.setdefault(key, [])
+        key = link.key
         if row.from_peer != sender and row.kind == "flow" and value(row, "link_credit") is not None:
             drains = is_set(row, "drain")
             asks = {
                 "grant": step.grants and step.credit_before == 0,
                 "drain": drains and not draining.get(key, False),
                 "echo": is_set(row, "echo"),
-            }[measure]
+            }
             draining[key] = drains
-            if measure == "grant" and step.grants:
-                asked.clear()  # its answer would be another grant's
-            if asks:
-                asked.append(row)
-                found.setdefault(key, ([], {}))[1][row.seq] = row
-        elif row.from_peer == sender and asked:
-            answers_it = step.begins if measure == "grant" else row.kind == "flow"
-            if answers_it:
-                spans, unanswered = found[key]
-                for since in asked:
-                    spans.append((since, row))
-                    del unanswered[since.seq]
-                asked.clear()
+            if step.grants:  # what answers another grant does not answer this one
+                waiting["grant"].pop(key, None)
+            for measure, its in found.items():
+                if asks[measure]:
+                    waiting[measure].setdefault(key, []).append(row)
+                    its.setdefault(key, ([], set()))[1].add(row.seq)
+        elif row.from_peer == sender:
+            answered = (["grant"] if step.begins else []) + (
+                ["drain", "echo"] if row.kind == "flow" else []
+            )
+            for measure in answered:
+                asked = waiting[measure].pop(key, None)
+                if asked is not None:
+                    spans, unanswered = found[measure][key]
+                    spans += [(since, row) for since in asked]
+                    unanswered.difference_update(since.seq for since in asked)
     return found

@@ -76,8 +76,8 @@ QUESTIONS: dict[str, Question] = {
     "grants": Question(
         grants,
         (*_LINK, "grants", "messages", "grants_per_message", "granted", "left", "interval_us",
-         "rule", "zero_times", "zero_us", "worst_seq", "rate", "round_trip_us", "credit_needed", "arithmetic",
-         "advice", "known"),
+         "rule", "zero_times", "zero_us", "worst_seq", "rate", "round_trip_us", "credit_needed",
+         "arithmetic", "advice", "known"),
     ),
     "latency": Question(
         latency,

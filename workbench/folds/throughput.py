@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
-from .counters import Counters
+from .counters import Counters, LinkState
 from .spells import Spells, over
 from .vantage import LinkKey, ends, is_set, link_key, once
 
@@ -111,18 +111,30 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
     found: dict[LinkKey, Spells] = {}
     for end in ends(rows):
         counters = Counters(end)
+        shut: dict[int | None, bool] = {}
+        of_session: dict[int | None, dict[LinkKey, LinkState]] = {}
         for step in counters.steps():
-            row = step.row
-            for key, link in counters.links.items():
-                spells = found.setdefault(key, Spells())
-                if row.kind == "close" or (row.kind == "end" and row.session == key.session):
-                    spells.finish(row)
-                elif row.session == key.session:
-                    limit = counters.sessions.get(key.session)
-                    shut = limit is not None and limit.left == 0
-                    spells.note(row, shut and bool(link.credit))
-                    if row.kind == "detach" and link_key(row) == key:
-                        spells.finish(row)
+            row, link = step.row, step.link
+            if row.kind in ("close", "end"):
+                gone = (
+                    of_session.values()
+                    if row.kind == "close"
+                    else [of_session.get(row.session, {})]
+                )
+                over(row, (found[key] for links in gone for key in links))
+                continue
+            turned: dict[LinkKey, LinkState] = {}
+            now = step.session is not None and step.session.left == 0
+            if now != shut.get(row.session, False):
+                turned, shut[row.session] = of_session.get(row.session, {}), now
+            if link is not None:
+                of_session.setdefault(row.session, {})[link.key] = link
+                found.setdefault(link.key, Spells())
+                turned = {**turned, link.key: link}
+            for key, one in turned.items():
+                found[key].note(row, now and bool(one.credit))
+            if link is not None and row.kind == "detach":
+                found[link.key].finish(row)
         if end.rows:
             over(end.rows[-1], (found[key] for key in counters.links))
     return found

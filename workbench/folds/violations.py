@@ -31,8 +31,7 @@ def violations(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row for each frame and each rule that it breaks, in order of run and seq."""
     found: list[dict[str, Any]] = []
     for end in ends(rows):
-        found += _transfers(end)
-        found += _ids(end)
+        found += _counted(end)
         found += _handles(end)
         found += _unanswered(end)
     return sorted(found, key=lambda row: (row["run"], row["seq"], row["what"]))
@@ -56,12 +55,14 @@ def _breach(row: Row, what: str, *, by: int | None = None, certain: bool = True)
     }
 
 
-def _transfers(end: End) -> Iterator[dict[str, Any]]:
-    """What the end's transfers overrun, and how they are numbered."""
+def _counted(end: End) -> Iterator[dict[str, Any]]:
+    """What the end's transfers overrun, how they are numbered, and ids that it has not sent."""
     last_id: dict[int | None, int] = {}
     current: dict[LinkKey, int | None] = {}
     for step in Counters(end).steps():
         row = step.row
+        if row.from_peer != end.peer and step.id_ahead is not None and step.id_ahead > 0:
+            yield _breach(row, "id-never-sent", by=step.id_ahead)
         if row.kind != "transfer" or row.from_peer != end.peer:
             continue
         if step.window_over is not None:
@@ -96,14 +97,6 @@ def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, An
     if before is not None and number != serial.add(before, 1):
         yield _breach(row, "delivery-id-order", by=serial.signed(number, serial.add(before, 1)))
     last_id[row.session] = number
-
-
-def _ids(end: End) -> Iterator[dict[str, Any]]:
-    """Flows of the other end that speak of frames which this one has not sent."""
-    for step in Counters(end).steps():
-        row = step.row
-        if row.from_peer != end.peer and step.id_ahead is not None and step.id_ahead > 0:
-            yield _breach(row, "id-never-sent", by=step.id_ahead)
 
 
 def _handles(end: End) -> Iterator[dict[str, Any]]:

@@ -96,52 +96,6 @@ def test_a69_an_alarm_closes_the_window_of_every_session(preset) -> None:
     assert events == [("alarm-set", "memory")]
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from(["publish", "burst", "set memory", "set disk", "clear memory", "clear disk",
-                         "wait", "step"]),
-        max_size=50,
-    ),
-    st.sampled_from([0, 300]),
-)  # fmt: skip
-def test_invariants_5_and_15_of_windows_and_alarms(acts, latency) -> None:
-    """A publisher that obeys is never ended, and starts nothing once it has seen window 0."""
-    rig = Rig(RMQ43, latency_us=latency)
-    client, session = rig.raw()
-    link = rig.sender(session)
-    sent = 0
-    for act in acts:
-        word, _, resource = act.partition(" ")
-        match word:
-            case "publish" | "burst":
-                for _ in range(1 if word == "publish" else 120):
-                    if link.can_send:
-                        assert session.counters.remote_incoming_window > 0
-                        link.send(data(b"m"))
-                        sent += 1
-            case "set":
-                rig.broker.set_alarm(resource)
-            case "clear":
-                rig.broker.clear_alarm(resource)
-            case "wait":
-                rig.rest()
-            case "step":
-                rig.clock.step()
-        counters = rig.broker.connections["c1"].amqp.sessions[0].counters
-        assert counters.frames_in <= counters.frames_allowed
-        assert 0 <= counters.incoming_window <= 400
-        told = session.counters
-        assert told.remote_incoming_window >= 0
-    rig.rest()
-    assert client.frames(End) == []
-    assert rig.queue().ready == sent
-    if rig.broker.alarms:
-        assert session.counters.remote_incoming_window == 0
-    else:
-        assert session.counters.remote_incoming_window > 200
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 120), st.lists(st.integers(0, 9), max_size=20))
 def test_invariant_6_flows_and_dispositions_are_never_held(credit, settled_at) -> None:

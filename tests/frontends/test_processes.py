@@ -1,4 +1,7 @@
-"""Reader, sessions and writer with a service time: each delays its own, and nobody else."""
+"""Reader, sessions and writer with a service time: each delays its own, and nobody else.
+
+That no invariant depends on service times: `test_rabbit_properties`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.broker.rig import RMQ43, Rig, consuming, data, rabbit
 from workbench import presets
-from workbench.amqp10.performatives import Close, Disposition, End, Flow, Transfer
+from workbench.amqp10.performatives import Close, Disposition, Transfer
 
 
 def depths(rig: Rig, vantage: str, kind: str | None = None) -> list[int]:
@@ -259,111 +260,3 @@ def test_a_lost_connection_leaves_nothing_to_be_done() -> None:
         sum(value for key, value in rig.broker.overview().items() if key.endswith("1.mailbox")) == 0
     )
     assert rig.queue().ready == 50
-
-
-class _Acts:
-    """Random acts of a publisher and a consumer on one session, at any service times."""
-
-    def __init__(self, preset: presets.Preset) -> None:
-        self.rig = Rig(preset)
-        self.rig.fill("q", 600)
-        self.client, self.session = self.rig.raw()
-        self.receiver = self.rig.receiver(self.session)
-        self.sender = self.rig.sender(self.session, "t", "s")
-        self.sent = 0
-
-    def act(self, word: str) -> None:
-        match word:
-            case "grant":
-                self.receiver.grant(300)
-            case "close window":
-                self._window(0)
-            case "open window":
-                self._window(7)
-            case "publish":
-                for _ in range(30):
-                    if self.sender.can_send:
-                        self.sender.send(data(b"m%d" % self.sent))
-                        self.sent += 1
-            case "alarm":
-                self.rig.broker.set_alarm()
-            case "clear":
-                self.rig.broker.clear_alarm()
-            case "steps":
-                for _ in range(40):
-                    self.rig.clock.step()
-            case "rest":
-                self.rig.rest()
-        self.check()
-
-    def _window(self, frames: int) -> None:
-        self.session.set_incoming_window(frames)
-        self.session.flow()
-
-    def check(self) -> None:
-        counters = self.rig.broker.connections["c1"].amqp.sessions[0].counters
-        assert 0 <= counters.incoming_window <= 400
-        assert counters.remote_incoming_window >= 0
-        assert counters.frames_in <= counters.frames_allowed
-        overview = self.rig.broker.overview()
-        assert 0 <= overview["c1.r.buffered"] <= 256
-        assert overview["c1.s.unconfirmed"] <= 339
-        credit = overview["c1.s.link_credit"]
-        assert 0 <= credit <= 170
-
-    def finish(self) -> tuple[object, ...]:
-        """Open everything; what both ends then have."""
-        self.rig.broker.clear_alarm()
-        self.rig.rest()
-        self._window(2000)
-        self.receiver.grant(2000)
-        self.rig.rest()
-        assert self.client.frames(End) == []
-        broker = self.rig.broker.connections["c1"].amqp.sessions[0].counters
-        own = self.session.counters
-        assert broker.next_outgoing_id == own.next_incoming_id
-        assert own.next_outgoing_id == broker.next_incoming_id
-        taken = [self.rig.queue("t").ready, self.rig.queue().ready]
-        got = [frame.delivery_id for frame in self.client.frames(Transfer)]
-        assert got == list(range(600))
-        assert taken == [self.sent, 0]
-        settled = [
-            number
-            for frame in self.client.frames(Disposition)
-            for number in range(
-                frame.first, (frame.first if frame.last is None else frame.last) + 1
-            )
-        ]
-        assert sorted(settled) == list(range(self.sent))
-        assert self.client.frames(Flow)
-        return tuple(taken)
-
-
-SERVICE = st.sampled_from([0, 0, 5, 300])
-WORDS = ["grant", "close window", "open window", "publish", "alarm", "clear", "steps", "rest"]
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(
-    st.lists(st.sampled_from(WORDS), max_size=25),
-    SERVICE,
-    SERVICE,
-    SERVICE,
-    st.sampled_from(["rmq4.0", "rmq4.3"]),
-)
-def test_invariants_5_to_8_and_15_hold_whatever_time_each_process_needs(
-    acts, reader_us, session_us, writer_us, name
-) -> None:
-    """And nothing is lost or told twice: service times move things in time, not in order."""
-    preset = replace(
-        presets.get(name),
-        reader_us=reader_us,
-        session_us=session_us,
-        writer_us=writer_us,
-        queue_deliver_us=3,
-        queue_enqueue_us=3,
-    )
-    run = _Acts(preset)
-    for word in acts:
-        run.act(word)
-    run.finish()

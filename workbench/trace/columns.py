@@ -22,9 +22,9 @@ from . import brakes
 from .braking import peer_of
 from .fields import EXTRA_JSON
 from .flatten import details_of
-from .schema import BROKER, CLIENT, GROUP_OF, RECEIVED, SENT, Row
+from .schema import CLIENT, GROUP_OF, RECEIVED, SENT, Row
 from .shaped import Shape, table_of
-from .taps import BoundNotes, LinkKey, Recorder, frame_row
+from .taps import BoundNotes, LinkKey, Recorder, frame_row, other_peer
 
 BATCH_ROWS = 100_000
 STATEFUL = frozenset({"block", "unblock", "alarm-set", "alarm-clear"})
@@ -193,8 +193,8 @@ class ColumnRecorder(Recorder):
             free = counters.link_credit and counters.available and window and not self._full
             in_message = link.in_message
             if in_message or self._in_message:
-                self._goes_on(self._key(flight, session, link, outgoing), in_message)
-            held = brakes.NONE if free else self._held(flight, session, link, outgoing)
+                self._goes_on(_key(flight, session, link, end.from_peer), in_message)
+            held = brakes.NONE if free else self._held(flight, session, link, end.from_peer)
         else:
             return False
         # A link at one end: transfers go over it one way alone.
@@ -254,14 +254,9 @@ class ColumnRecorder(Recorder):
         self._last[link] = (alike, shape)
         return shape
 
-    def _key(self, flight: Any, session: Any, link: Any, outgoing: bool) -> LinkKey:
-        sender = flight_peer(flight, outgoing)
-        return flight.connection, session.ordinal, link.name, link.attach_no, sender
-
-    def _held(self, flight: Any, session: Any, link: Any, outgoing: bool) -> str:
+    def _held(self, flight: Any, session: Any, link: Any, sender: str) -> str:
         """What holds a link's sender, all of it in one text: part of a row's shape."""
-        place = self._key(flight, session, link, outgoing)
-        sender = flight_peer(flight, outgoing)
+        place = _key(flight, session, link, sender)
         return " ".join(
             brakes.brakes(
                 link_credit=link.counters.link_credit,
@@ -283,7 +278,7 @@ class ColumnRecorder(Recorder):
             vantage=end.vantage,
             event=SENT if outgoing else RECEIVED,
             frame_id=flight.frame_id,
-            from_peer=flight_peer(flight, True),
+            from_peer=end.from_peer if outgoing else other_peer(end.from_peer),
             connection=flight.connection,
             scope=end.scope(flight.item, outgoing),
             ledger_source=end.ledger_source,
@@ -295,54 +290,6 @@ class ColumnRecorder(Recorder):
         return Shape(row, (*TRANSFER_NUMBERS, *more), "frame.delivery_tag")
 
     # -- other rows ---------------------------------------------------------------------------
-
-    def internal(
-        self,
-        *,
-        t_us: int,
-        event: str,
-        vantage: str,
-        kind: str | None = None,
-        connection: str | None = None,
-        session: int | None = None,
-        link: str | None = None,
-        link_sender: str | None = None,
-        attach_no: int | None = None,
-        queue: str | None = None,
-        ledger: Mapping[str, int | bool] | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Something that is no frame; see `Recorder.internal`."""
-        names = tuple(ledger) if ledger else ()
-        details = details_of(extra) if extra else {}
-        text = details.pop(EXTRA_JSON, None)
-        key = (
-            event, vantage, kind, connection, session, link, link_sender, attach_no, queue, names,
-            tuple(details), text is not None, ledger is not None and ledger.get("drain"),
-        )  # fmt: skip
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shape_of(key, ledger or {}, details, text)
-        if (
-            shape is None
-            or (ledger and None in ledger.values())
-            or any(type(one) is not int for one in details.values())
-        ):
-            super().internal(
-                t_us=t_us, event=event, vantage=vantage, kind=kind, connection=connection,
-                session=session, link=link, link_sender=link_sender, attach_no=attach_no,
-                queue=queue, ledger=ledger, extra=extra,
-            )  # fmt: skip
-            return
-        if t_us > self._t_us:
-            self._t_us = t_us
-        counters = ledger.values() if ledger else ()
-        shape.numbers.fromlist([self._seq, self._t_us, *counters, *details.values()])
-        if text is not None:
-            shape.texts.append(text)
-        self._seq += 1
-        if self._seq >= self._next_flush:
-            self.flush()
 
     def bind(
         self,
@@ -372,55 +319,26 @@ class ColumnRecorder(Recorder):
         ledger: Mapping[str, Any],
         extra: Mapping[str, int],
     ) -> Shape | None:
-        """The shape of internal rows that differ in whole numbers alone, if they have one."""
+        """The shape of internal rows that differ in whole numbers alone; None if they have none."""
+        sender = columns.get("link_sender")
         details = details_of(extra)
-        if EXTRA_JSON in details:
-            return None
-        place = tuple(
-            columns.get(name)
-            for name in ("connection", "session", "link", "link_sender", "attach_no", "queue")
-        )
-        key = (event, columns["vantage"], kind, *place, tuple(ledger), tuple(details))
-        return self._shapes.get(key) or self._shape_of(key, ledger, details, None)
-
-    def _shape_of(
-        self,
-        key: tuple[Any, ...],
-        ledger: Mapping[str, int | bool],
-        details: Mapping[str, Any],
-        text: str | None,
-    ) -> Shape | None:
-        """The shape of internal rows with this key; None for those made one by one.
-
-        Args:
-            key: what they have in common, and names.
-            ledger: of one of them.
-            details: of one of them, as far as they have a field of their own.
-            text: of one of them, the rest of its details; None if there is none.
-        """
-        event, vantage, kind, connection, session, link, sender, attach_no, queue, names, *_ = key
         if (
             event in STATEFUL
-            or (sender is not None and peer_of(vantage) == sender)  # such a row names a brake
-            or any(name not in GROUP_OF or ledger[name] is None for name in names)
-            or any(type(one) is not int for one in details.values())
+            or (sender is not None and peer_of(columns["vantage"]) == sender)  # it names a brake
+            or any(name not in GROUP_OF for name in ledger)
+            or EXTRA_JSON in details
         ):
             return None
-        made: list[Row] = []
-        maker = Recorder(self.run, sink=made.append, keep=False)
-        maker.internal(
-            t_us=0, event=event, vantage=vantage, kind=kind, connection=connection, session=session,
-            link=link, link_sender=sender, attach_no=attach_no, queue=queue, ledger=ledger,
-            extra=details,
-        )  # fmt: skip
-        if maker.problems:
-            return None
-        row = made[0]
-        if text is not None:
-            row.details = {**(row.details or {}), EXTRA_JSON: text}
-        named = [*(f"ledger.{name}" for name in names), *(f"details.{name}" for name in details)]
-        where = None if text is None else f"details.{EXTRA_JSON}"
-        shape = self._shapes[key] = Shape(row, ("seq", "t_us", *named), where)
+        key = (event, kind, tuple(columns.items()), tuple(ledger), tuple(details))
+        shape = self._shapes.get(key)
+        if shape is None:
+            made: list[Row] = []
+            maker = Recorder(self.run, sink=made.append, keep=False)
+            maker.internal(t_us=0, event=event, kind=kind, ledger=ledger, extra=extra, **columns)
+            if maker.problems:
+                return None
+            named = (*(f"ledger.{name}" for name in ledger), *(f"details.{name}" for name in extra))
+            shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), None)
         return shape
 
     def _add(self, row: Row) -> None:
@@ -434,7 +352,5 @@ class ColumnRecorder(Recorder):
             self.flush()
 
 
-def flight_peer(flight: Any, outgoing: bool) -> str:
-    """Who sent a frame, or, of one that came in, who takes it."""
-    by_client = (flight.direction.value == "c2b") is outgoing
-    return CLIENT if by_client else BROKER
+def _key(flight: Any, session: Any, link: Any, sender: str) -> LinkKey:
+    return flight.connection, session.ordinal, link.name, link.attach_no, sender

@@ -15,8 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from grown import tile
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.grown import tile
 from workbench.scenarios.run import run
 from workbench.trace.cut import cut
 from workbench.trace.files import to_table

@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from workbench.capture.importer import import_capture
 from workbench.capture.packet import segment_of
 from workbench.capture.pcap import CaptureReader
-from workbench.trace.packet_out import PcapngWriter
+from workbench.trace.packet_out import ACK, SYN, PcapngWriter
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.pcapng"))
-FIRST_PORT, LAST_PORT = 1_024, 65_535
+FIRST_PORT, LAST_PORT = 10_000, 50_000
 
 
 class Replay:
@@ -40,11 +40,12 @@ class Replay:
                 segment = segment_of(packet)
                 if isinstance(segment, tuple):
                     tcp = packet.data.index(segment.source[-2:] + segment.destination[-2:], 34)
-                    # The end with the higher port is the client.
-                    ends = segment.source, segment.destination
-                    client = max(ends, key=lambda end: end[-2:])
-                    key = clients.setdefault((number, client), len(clients))
-                    place = tcp if client == segment.source else tcp + 2
+                    if segment.flags & (SYN | ACK) == SYN:
+                        clients.setdefault((number, segment.source), len(clients))
+                    sends = (number, segment.source) in clients
+                    client = segment.source if sends else segment.destination
+                    place = tcp if sends else tcp + 2
+                    key = clients[number, client]
                     found.append((packet.t_us - packets[0].t_us, packet.data, place, key))
         found.sort(key=lambda one: one[0])
         self._packets, self._clients = found, len(clients)

@@ -25,10 +25,11 @@ report of connections, links and losses goes to stdout.
   workbench import rabbit.pcapng -o rabbit.parquet
   workbench import monday.pcap tuesday.pcap -o week.parquet
   workbench import rabbit.pcapng --redact -o to-share.parquet
-  workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture
+  workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture;
+                                                    what is there already stays
   workbench import captures/ -o traces              all of a folder, or of a pattern ('*.pcapng'),
-                                                    at once with Spark; what is there already stays
-                                                    (and so with more than 16 captures by name)
+                                                    at once with Spark (and so with more than 16
+                                                    captures by name)
 
 Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
 0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message

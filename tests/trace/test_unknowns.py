@@ -12,8 +12,7 @@ from tests.capture.capture_builder import Burst, Script, bursts, record
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.scenarios.run import run
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, SENT
-from workbench.trace.unknown_words import WHAT
-from workbench.trace.unknowns import unknowns, unknowns_report
+from workbench.trace.unknowns import WHAT, unknowns, unknowns_report
 
 CAPTURES = (
     "rmq43_a_publisher_grants", "rmq43_b_consumer_credit", "rmq43_c_drain",

@@ -12,14 +12,60 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from math import gcd
 from typing import Any
 
-from workbench.trace.schema import Row
-from workbench.trace.unknown_links import Connection, Key, Link
-from workbench.trace.unknown_words import SCOPES, Finding, Time, about_link, about_place, about_time
+from workbench.trace.schema import (
+    BROKER,
+    CLIENT,
+    LEDGER_GROUPS,
+    LINK,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    Row,
+)
 
-__all__ = ["Unknown", "UnknownReport", "unknowns", "unknowns_report"]
+__all__ = ["COARSE_US", "WHAT", "Unknown", "UnknownReport", "unknowns", "unknowns_report"]
+
+WHAT = {
+    "rows": "rows before the first one of the trace",
+    "clock": "times that the clock does not tell",
+    "others": "connections of which nothing is in the trace",
+    "vantage": "when the ends sent and took what was seen between them, or at one end",
+    "inside": "what the peers did inside",
+    "reckoned": "counters that the end itself did not tell",
+    "beginning": "what was said before the trace began",
+    "gap": "octets that are missing",
+    "unreadable": "octets that are there and cannot be read",
+    "encrypted": "what came after the change to TLS",
+    "payload": "payload that the capture did not keep",
+    "counter": "a counter, for some time",
+    "waiting": "whether the sender had something to send",
+    "confirmed": "whether a queue has taken the messages",
+    "ending": "what came after the trace",
+}
+"""The words of the column `what`."""
+
+COARSE_US = 1_000
+"""A clock that counts in steps of this or more is coarse: frames follow each other faster."""
+
+_PEERS = (CLIENT, BROKER)
+_OTHER = {CLIENT: BROKER, BROKER: CLIENT}
+
+
+Finding = dict[str, Any]
+"""The fields of an `Unknown` that do not say where it is."""
+
+_SCOPES = ("connection", "session", "link", "link_sender", "attach_no")
+_TLS = 2
+"""Protocol id of a header that changes to TLS [5.2.1]."""
+# Rows about octets, or acts of a person: they tell nothing of what a peer does inside.
+_NOT_INSIDE = frozenset(
+    {"gap", "error", "action", "hold", "release", "latency", "note", "connect", "disconnect"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +77,7 @@ class Unknown:
         connection: of which connection; None where it is about the whole run.
         session, link, link_sender, attach_no: of which link; None where it is about the whole
             connection. A link whose attach is not in the trace has no name.
-        what: one of the words in `unknown_words.WHAT`.
+        what: one of the words in `WHAT`.
         unknown: what cannot be known, in words.
         why: why not, in words, with the trace's numbers.
         rows: how many rows it concerns; None where that means nothing.
@@ -67,51 +113,6 @@ class Unknown:
         return f"{self.connection}/{self.session} {name} from {self.link_sender or '?'}{again}"
 
 
-class _Run:
-    """What has been seen of one run."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.time = Time()
-        self.connections: dict[str | None, Connection] = {}
-        self.links: dict[Key, Link] = {}
-
-    def see(self, row: Row) -> None:
-        self.time.see(row)
-        connection = self.connections.get(row.connection)
-        if connection is None:
-            connection = self.connections[row.connection] = Connection(row.connection)
-        connection.see(row)
-        # A frame that names a handle is about a link, whether its name is known or not.
-        if not row.is_frame or row.connection is None:
-            return
-        handle = (row.frame or {}).get("handle")
-        if row.link is None and (handle is None or row.session is None):
-            return
-        key = (row.connection, row.session, row.link, row.link_sender, row.attach_no)
-        link = self.links.get(key)
-        if link is None:
-            link = self.links[key] = Link(key)
-        link.see(row)
-
-    def findings(self) -> Iterator[Unknown]:
-        yield from (self._made(None, each) for each in about_time(self.time, self.connections))
-        for name, connection in self.connections.items():
-            if name is None:
-                continue
-            yield from (self._made(name, each) for each in about_place(connection))
-            for link in self.links.values():
-                if link.key[0] == name:
-                    yield from (self._of(link, each) for each in about_link(link, connection))
-
-    def _made(self, connection: str | None, found: Finding) -> Unknown:
-        return Unknown(run=self.name, connection=connection, **found)
-
-    def _of(self, link: Link, found: Finding) -> Unknown:
-        values: dict[str, Any] = dict(zip(SCOPES, link.key, strict=True))
-        return Unknown(run=self.name, **values, **found)
-
-
 def unknowns(rows: Iterable[Row]) -> list[Unknown]:
     """What the trace cannot tell: of each run the whole first, then connections and links.
 
@@ -143,18 +144,16 @@ class UnknownReport:
     def __len__(self) -> int:
         return len(self.found)
 
+    def _by_place(self) -> Iterator[tuple[str, Iterator[Unknown]]]:
+        several = len({one.run for one in self.found}) > 1
+        return groupby(self.found, lambda one: (f"{one.run}: " if several else "") + one.place)
+
     def __str__(self) -> str:
         if not self.found:
             return "Everything that these questions need is in the trace."
         lines: list[str] = []
-        several = len({one.run for one in self.found}) > 1
-        place = None
-        for one in self.found:
-            here = (f"{one.run}: " if several else "") + one.place
-            if here != place:
-                lines.append(here)
-                place = here
-            lines.append(f"  {one.unknown}: {one.why}")
+        for place, found in self._by_place():
+            lines += [place, *(f"  {one.unknown}: {one.why}" for one in found)]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -162,20 +161,14 @@ class UnknownReport:
     def _repr_html_(self) -> str:
         if not self.found:
             return f"<p>{html.escape(str(self))}</p>"
-        several = len({one.run for one in self.found}) > 1
-        parts: list[str] = []
-        place = None
-        for one in self.found:
-            here = (f"{one.run}: " if several else "") + one.place
-            if here != place:
-                parts.append("</ul>" if place is not None else "")
-                parts.append(f"<p style='margin:8px 0 0'><strong>{html.escape(here)}</strong></p>")
-                parts.append("<ul style='margin:0'>")
-                place = here
-            parts.append(
+        body = ""
+        for place, found in self._by_place():
+            lines = (
                 f"<li><strong>{html.escape(one.unknown)}</strong>: {html.escape(one.why)}</li>"
+                for one in found
             )
-        body = "".join(parts) + "</ul>"
+            body += f"<p style='margin:8px 0 0'><strong>{html.escape(place)}</strong></p>"
+            body += f"<ul style='margin:0'>{''.join(lines)}</ul>"
         return f'<div style="max-width:62em;line-height:1.5" role="note">{body}</div>'
 
 
@@ -186,3 +179,451 @@ def unknowns_report(rows: Iterable[Row]) -> UnknownReport:
         rows: a whole trace in order.
     """
     return UnknownReport(unknowns(rows))
+
+
+# -- what was seen --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Places:
+    """How many rows, and the first and last of them."""
+
+    first: int
+    rows: int = 0
+    last: int = 0
+
+
+class _Seen(dict[Any, _Places]):
+    """Where each thing was seen; a thing is a word, or a word and of whom."""
+
+    def add(self, thing: Any, seq: int) -> None:
+        places = self.get(thing)
+        if places is None:
+            places = self[thing] = _Places(seq)
+        places.rows += 1
+        places.last = seq
+
+    def rows(self, thing: Any) -> int:
+        places = self.get(thing)
+        return 0 if places is None else places.rows
+
+    def of(self, word: str) -> list[Any]:
+        """Of whom the word was seen, in order."""
+        return [thing[1] for thing in self if type(thing) is tuple and thing[0] == word]
+
+
+class _Connection(_Seen):
+    """What was seen of one connection; rows that are about none are seen under None.
+
+    Attributes:
+        lost: octets of its gaps, by the peer that sent them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost: dict[str, int] = {}
+
+    def see(self, row: Row) -> None:
+        """Takes one row of this connection."""
+        if not row.is_frame:
+            self._internal(row)
+            return
+        self.add(("logged by", "wire" if row.event == OBSERVED else _logger(row)), row.seq)
+        peer = row.from_peer or "?"
+        if row.session is not None:
+            self.add(("session", row.session), row.seq)
+        if row.kind == "begin":
+            self.add(("begin", (row.session, peer)), row.seq)
+        elif row.kind == "end":
+            self.add(("end", row.session), row.seq)
+        elif row.kind == "open":
+            self.add(("open", peer), row.seq)
+        elif row.kind == "close":
+            self.add("close", row.seq)
+        elif row.kind == "protocol-header" and (row.frame or {}).get("protocol_id") == _TLS:
+            self.add(("tls", peer), row.seq)
+        if row.ledger_source == "shadow":
+            self.add(("shadow", row.vantage), row.seq)
+        if row.raw is not None:
+            self.add("octets", row.seq)
+        elif row.kind == "transfer" and row.t_raw_us is not None:
+            self.add("cut", row.seq)
+
+    def _internal(self, row: Row) -> None:
+        if row.event not in ("gap", "error"):
+            if row.event not in _NOT_INSIDE:
+                self.add("inside", row.seq)
+            return
+        about = row.extra
+        peer = str(about.get("from_peer") or row.from_peer or "?")
+        self.add((row.event, peer), row.seq)
+        octets = about.get("octets")
+        if row.event == "gap" and isinstance(octets, int):
+            self.lost[peer] = self.lost.get(peer, 0) + octets
+
+
+def _logger(row: Row) -> str:
+    """The peer that logged a row of its own."""
+    return CLIENT if (row.event == SENT) == (row.from_peer == CLIENT) else BROKER
+
+
+class _Link(_Seen):
+    """What was seen of one link: connection, session, link, link_sender, attach_no."""
+
+    def see(self, row: Row, sender: str | None) -> None:
+        """Takes one frame row of this link."""
+        seq, frame, ledger = row.seq, row.frame or {}, row.ledger or {}
+        self.add("frame", seq)
+        if row.kind == "attach":
+            self.add(("attach", row.from_peer or "?"), seq)
+        elif row.kind == "detach":
+            self.add("detach", seq)
+        for name in row.unknown:
+            self.add(("unknown", name), seq)
+        for name in ledger:
+            if ("known", name) not in self:
+                self.add(("known", name), seq)
+        once = row.event != RECEIVED  # each frame in one vantage only
+        if once and row.kind == "transfer":
+            self.add("transfer", seq)
+            if frame.get("settled") is True:
+                self.add("settled", seq)
+        told = frame.get("available") is not None and sender == (row.from_peer or "?")
+        if once and row.kind == "flow" and told:
+            self.add("stated", seq)
+        own = row.ledger_source == "own" and row.event != OBSERVED and sender == _logger(row)
+        if own and "available" in ledger:
+            self.add("own", seq)
+
+
+@dataclass(slots=True)
+class _Time:
+    """What has been seen of a run's clock.
+
+    Attributes:
+        first_seq: the run's first row.
+        observed: rows of a capture.
+        raw: of these, the ones with a packet clock.
+        shared: frames with the very packet time of the frame before.
+        back: rows at which the packet clock went back.
+        step: greatest common divisor of all distances of packet times.
+    """
+
+    first_seq: int | None = None
+    observed: int = 0
+    raw: int = 0
+    shared: int = 0
+    back: _Seen = field(default_factory=_Seen)
+    step: int = 0
+    _last: int | None = None
+
+    def see(self, row: Row) -> None:
+        """Takes one row of the run."""
+        if self.first_seq is None:
+            self.first_seq = row.seq
+        if row.event != OBSERVED:
+            return
+        self.observed += 1
+        now = row.t_raw_us
+        if now is None:
+            return
+        self.raw += 1
+        if self._last is not None:
+            self.shared += now == self._last
+            self.step = gcd(self.step, abs(now - self._last))
+            if now < self._last:
+                self.back.add("back", row.seq)
+        self._last = now
+
+
+class _Run:
+    """What was seen of one run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.time = _Time()
+        self.connections: dict[str | None, _Connection] = {}
+        self.links: dict[tuple[Any, ...], _Link] = {}
+
+    def see(self, row: Row) -> None:
+        self.time.see(row)
+        connection = self.connections.get(row.connection)
+        if connection is None:
+            connection = self.connections[row.connection] = _Connection()
+        connection.see(row)
+        # A frame that names a handle is about a link, whether its name is known or not.
+        if not row.is_frame or row.connection is None:
+            return
+        if row.link is None and (row.session is None or (row.frame or {}).get("handle") is None):
+            return
+        key = (row.connection, row.session, row.link, row.link_sender, row.attach_no)
+        link = self.links.get(key)
+        if link is None:
+            link = self.links[key] = _Link()
+        link.see(row, row.link_sender)
+
+    def findings(self) -> Iterator[Unknown]:
+        names = [name for name in self.connections if name is not None]
+        for found in _about_time(self.time, names):
+            yield Unknown(run=self.name, **found)
+        for name in names:
+            connection = self.connections[name]
+            for found in _about_place(connection):
+                yield Unknown(run=self.name, connection=name, **found)
+            for key, link in self.links.items():
+                if key[0] == name:
+                    place: dict[str, Any] = dict(zip(_SCOPES, key, strict=True))
+                    for found in _about_link(link, key, connection):
+                        yield Unknown(run=self.name, **place, **found)
+
+
+# -- in words -------------------------------------------------------------------------------------
+
+
+def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
+    """What a whole run does not tell."""
+    if time.first_seq:
+        yield _found(
+            "rows",
+            f"the {time.first_seq:,} rows before row {time.first_seq:,}",
+            "the trace was cut: a run begins with row 0",
+        )
+    if time.observed and not time.raw:
+        yield _found(
+            "clock",
+            "every time",
+            "the log carries none; t_us counts its rows, and only their order is true",
+        )
+    elif time.step >= COARSE_US:
+        yield _found(
+            "clock",
+            f"what lasts less than {time.step:,} µs",
+            f"all times of the capture's clock are multiples of {time.step:,} µs apart",
+        )
+    if time.shared:
+        yield _found(
+            "clock",
+            "how long it took from frame to frame within a packet",
+            f"{time.shared:,} of {time.raw:,} frames have the time of the one before: a packet"
+            " carries several frames and has one time",
+        )
+    back = time.back.get("back")
+    if back is not None:
+        yield _found(
+            "clock",
+            f"the true time of {back.rows:,} rows",
+            "the capture's clock went back there; t_us stands still instead",
+            back,
+        )
+    numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}
+    missing = sorted(set(range(1, max(numbers, default=0) + 1)) - numbers)
+    if missing and time.observed:
+        listed = ", ".join(f"c{number}" for number in missing)
+        yield _found(
+            "others",
+            f"everything on connection {listed}" if len(missing) == 1 else f"what {listed} carried",
+            "the capture has it, the trace has not: no AMQP 1.0 that can be read (TLS, another"
+            " protocol); it shares broker and queues all the same",
+        )
+
+
+def _about_place(seen: _Connection) -> Iterator[Finding]:
+    """What one connection does not tell."""
+    yield from _vantage(seen)
+    if "inside" not in seen:
+        yield _found(
+            "inside",
+            "queue depth, the broker's own credit, its disks; what applications do",
+            "the trace holds frames and no internal events, and none of this travels on the wire",
+        )
+    for vantage in seen.of("shadow"):
+        yield _found(
+            "reckoned",
+            f"the counters that {vantage} really has",
+            "it shows none; an endpoint of ours that got the same frames has worked them out",
+            seen["shadow", vantage],
+        )
+    yield from _beginning(seen)
+    for peer in _PEERS:
+        yield from _octets(seen, peer)
+    # Where no row has octets, they were left out on purpose.
+    if "cut" in seen and "octets" in seen:
+        yield _found(
+            "payload",
+            f"octets of {seen.rows('cut'):,} transfers",
+            "the capture kept only the beginning of their packets (its snapshot length)",
+            seen["cut"],
+        )
+
+
+def _vantage(seen: _Connection) -> Iterator[Finding]:
+    loggers = seen.of("logged by")
+    if "wire" in loggers:
+        yield _found(
+            "vantage",
+            "when an end sent a frame, and when it took one in",
+            "one place has logged them: t_us is when a frame passed there, so an end that seems to"
+            " ignore a flow may not have it yet",
+        )
+        return
+    if len(loggers) == 1:
+        (end,) = loggers
+        other = _OTHER.get(end, "the other end")
+        yield _found(
+            "vantage",
+            f"when {other} sent and took its frames",
+            f"{end} alone has logged them: what it sent may still be on its way",
+        )
+
+
+def _beginning(seen: _Connection) -> Iterator[Finding]:
+    missing = [peer for peer in _PEERS if ("open", peer) not in seen]
+    if missing:
+        yield _found(
+            "beginning",
+            "largest frame, idle time-out and highest channel of " + _both(missing),
+            f"no open of {_both(missing)} is in the trace",
+        )
+    for session in sorted(seen.of("session")):
+        lacking = [peer for peer in _PEERS if ("begin", (session, peer)) not in seen]
+        if lacking:
+            yield _found(
+                "beginning",
+                f"how session {session} began: first ids and windows of {_both(lacking)}",
+                f"no begin of {_both(lacking)} is in the trace, and a window is not known before"
+                " a flow tells it",
+            )
+
+
+def _octets(seen: _Connection, peer: str) -> Iterator[Finding]:
+    gaps, errors = seen.get(("gap", peer)), seen.get(("error", peer))
+    if gaps is not None:
+        octets = seen.lost.get(peer, 0)
+        yield _found(
+            "gap",
+            f"what the {peer} said in {octets:,} octets",
+            f"they are missing in {gaps.rows:,} places: not captured, or cut off at an end",
+            gaps,
+        )
+    if errors is not None:
+        yield _found(
+            "unreadable",
+            f"what the {peer} said in {errors.rows:,} places",
+            "the octets are there and no frame can be read from them",
+            errors,
+        )
+    if ("tls", peer) in seen:
+        yield _found(
+            "encrypted",
+            f"all that the {peer} said after its protocol header",
+            "it changes to TLS there; capture before encryption, or on the broker's plain port",
+        )
+
+
+def _about_link(link: _Link, key: tuple[Any, ...], connection: _Connection) -> Iterator[Finding]:
+    """What one link does not tell."""
+    _, session, name, sender, _ = key
+    yield from _attach(link, name, sender)
+    yield from _counters(link)
+    if "transfer" in link and "own" not in link:
+        yield _waiting(link, sender)
+    settled = link.rows("settled")
+    if settled and "inside" not in connection:
+        yield _found(
+            "confirmed",
+            f"whether a queue has taken {settled:,} of {link.rows('transfer'):,} messages"
+            if sender == CLIENT
+            else f"whether the client is done with {settled:,} messages",
+            "they were sent settled, so no disposition tells, and without internal events nothing"
+            " else does: a sender held for want of confirms looks like one held for credit",
+        )
+    if not ("detach" in link or "close" in connection or ("end", session) in connection):
+        yield _found(
+            "ending",
+            "how it went on, and how long what lasts at the end has lasted",
+            "neither a detach of it nor an end or close is in the trace; its last row is"
+            f" {link['frame'].last:,}",
+        )
+
+
+def _attach(link: _Link, name: str | None, sender: str | None) -> Iterator[Finding]:
+    if name is None:
+        yield _found(
+            "beginning",
+            "the link's name, its addresses, how it settles",
+            "its attach is not in the trace; a frame names a link by a handle only",
+        )
+        return
+    lacking = [peer for peer in _PEERS if ("attach", peer) not in link]
+    if not lacking:
+        return
+    ends = {peer: "sender" if peer == sender else "receiver" for peer in lacking}
+    what = "settlement modes and addresses as the other end has them"
+    if sender in lacking:
+        what = "initial-delivery-count, settlement modes, addresses"
+    yield _found(
+        "beginning",
+        what,
+        "no attach of the " + " and of the ".join(f"{ends[peer]} ({peer})" for peer in lacking)
+        + " is in the trace",
+    )  # fmt: skip
+
+
+# What a session's rows leave open is the same on each of its links; said once, with the session.
+_UNTIL = {
+    "delivery_count": "its sender states it in a flow or an attach",
+    "link_credit": "a flow tells it while the delivery-count is known",
+    "drain": "a flow of its receiver tells it",
+    "unsettled": "all from before is known to be settled",
+}
+
+
+def _counters(link: _Link) -> Iterator[Finding]:
+    for name in LEDGER_GROUPS[LINK]:
+        places = link.get(("unknown", name))
+        if places is None:
+            continue
+        word = name.replace("_", "-")
+        known = link.get(("known", name))
+        if known is None:
+            until = "never known in this trace"
+        elif known.first > places.last:
+            until = f"known from row {known.first:,} on"
+        else:
+            until = "known at its other rows"
+        because = _UNTIL.get(name, "a frame tells it")
+        yield _found(
+            "counter",
+            f"{word} at {places.rows:,} of {link.rows('frame'):,} rows",
+            f"it cannot be known until {because}; {until}",
+            places,
+        )
+
+
+def _waiting(link: _Link, sender: str | None) -> Finding:
+    stated = link.rows("stated")
+    if stated:
+        times = "once" if stated == 1 else f"{stated:,} times"
+        return _found(
+            "waiting",
+            f"whether messages waited at the {sender or 'sender'} at any one moment",
+            f"the sender has told `available` {times}, which is true only when it is sent;"
+            " between, a transfer that follows a grant at once is the only sign",
+        )
+    return _found(
+        "waiting",
+        f"whether messages waited at the {sender or 'sender'}",
+        "the sender never tells `available`, and the trace has no counter of its own; a transfer"
+        " that follows a grant at once is the only sign",
+    )
+
+
+def _both(peers: list[str]) -> str:
+    return " and ".join(peers)
+
+
+def _found(what: str, unknown: str, why: str, places: _Places | None = None) -> Finding:
+    found: Finding = {"what": what, "unknown": unknown, "why": why}
+    if places is not None:
+        found |= {"rows": places.rows, "first_seq": places.first, "last_seq": places.last}
+    return found

@@ -9,10 +9,12 @@ import pytest
 
 from tests.trace.versions import KEPT, lacking, less, more
 from workbench.analysis.errors import AnalysisError
-from workbench.analysis.reading import count_rows, open_trace, told
+from workbench.analysis.reading import open_trace, told
 from workbench.analysis.writing import write_answer
 from workbench.scenarios.run import run
 from workbench.trace import files
+from workbench.trace.checks import checked
+from workbench.trace.files import TraceFileError
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +183,8 @@ def test_a_frame_without_an_author_is_refused(spark, unsigned, rows, event, opti
     path, seq = unsigned(event, **options)
     text = refused(spark, path)
     assert f"run {rows[0].run}: column from_peer is null at seq {seq}," in text
-    with pytest.raises(AnalysisError) as caught:
-        count_rows(path, check=True)
+    with pytest.raises(TraceFileError) as caught:
+        checked(path)
     assert str(caught.value) == text
 
 
@@ -211,9 +213,9 @@ def test_what_is_no_parquet_is_refused(spark, tmp_path):
         path.write_bytes(content)
         refused(spark, path)
     with pytest.raises(AnalysisError, match="no such file"):
-        count_rows(tmp_path / "nowhere")
+        open_trace(spark, tmp_path / "nowhere")
     with pytest.raises(AnalysisError, match="no Parquet file"):
-        count_rows(tmp_path.joinpath("empty").mkdir() or tmp_path / "empty")
+        open_trace(spark, tmp_path.joinpath("empty").mkdir() or tmp_path / "empty")
 
 
 def test_a_file_deleted_while_it_is_read_is_named_and_nothing_is_left(spark, written, tmp_path):

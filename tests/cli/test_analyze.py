@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -35,6 +37,16 @@ def test_a_summary_needs_no_java(trace, capsys, monkeypatch):
     assert link["messages"] == 5
     assert (link["stalls"], link["longest_brake"], link["violations"]) == (3, "link-credit", 0)
     assert "the receiver grants too little" in link["advice"]
+
+
+def test_small_answers_load_no_spark(trace):
+    """Half a second and more of every question."""
+    code = (
+        "import sys; from workbench.cli import main;"
+        f"main(['analyze', {str(trace)!r}, 'stalls']); print('pyspark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 def test_a_faulty_trace_is_refused_without_java_too(trace, capsys):
@@ -208,7 +220,7 @@ def test_the_engine_fits_the_size_and_a_named_master_means_spark(
     """What is asked for wins."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("workbench.analysis.reading.count_rows", lambda *_, **__: rows)
+    monkeypatch.setattr("workbench.cli.asking._rows", lambda _traces: rows)
     assert engine_for("t.parquet", asked=asked) == engine
 
 

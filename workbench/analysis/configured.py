@@ -6,6 +6,7 @@ It is needed before Java starts, for what is then handed to Java weighs more tha
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import re
 import shlex
@@ -71,10 +72,11 @@ def _of_java() -> dict[str, str]:
 
 
 def _folder(variables: Mapping[str, str]) -> Path:
-    from pyspark.find_spark_home import _find_spark_home
-
+    # To import it takes most of a second, and what asks may need no Spark.
+    package = importlib.util.find_spec("pyspark")
+    home = Path(package.origin).parent if package is not None and package.origin else Path()
     named = variables.get("SPARK_CONF_DIR")
-    return Path(named) if named else Path(variables.get("SPARK_HOME") or _find_spark_home(), "conf")
+    return Path(named) if named else Path(variables.get("SPARK_HOME") or home, "conf")
 
 
 def _in_file(file: Path) -> dict[str, str]:

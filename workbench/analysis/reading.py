@@ -29,7 +29,7 @@ from .places import is_url, spark_path
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Trace", "count_rows", "open_trace", "told"]
+__all__ = ["Trace", "open_trace", "told"]
 
 _CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
@@ -119,20 +119,6 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     if told_of["twice"] is not None:
         raise AnalysisError(f"{url}: run {told_of['twice']}: column seq has a number twice")
     return Trace(frame=frame, rows=told_of["rows"], chunks=Chunks.of(told_of["rows"]))
-
-
-def count_rows(path: str | Path, *, check: bool = False) -> int:
-    """How many rows a trace has, from the footers alone.
-
-    Args:
-        path: a file or a folder.
-        check: as in `open_trace`.
-
-    Raises:
-        AnalysisError: it is no trace, or a faulty one.
-    """
-    with told():
-        return checked(path, rows=check).count
 
 
 @contextmanager

@@ -65,7 +65,7 @@ QUESTIONS: tuple[str, ...] = (
 )  # fmt: skip
 RUNS = ("run", "left_run", "right_run")
 """Columns that a table leaves out where they say the same in every row."""
-OPENED = ("stalls", "violations", "compare")
+OPENED = ("stalls", "violations", "windows", "grants", "latency", "compare")
 """Questions whose rows name a row of the trace, and end with the command that opens it."""
 TABLE_ROWS = 50
 """Rows of an answer that a table shows; json and csv give all."""
@@ -108,6 +108,7 @@ def command(arguments: argparse.Namespace) -> int:
 
         return follow_command(arguments)
     from workbench.analysis.errors import AnalysisError
+    from workbench.trace.files import TraceFileError
 
     _check_usage(arguments)
     traces = [one for one in (arguments.trace, arguments.other) if one]
@@ -123,7 +124,7 @@ def command(arguments: argparse.Namespace) -> int:
                 asked=arguments.engine, window_us=window_us, say=say,
             )  # fmt: skip
         _print(answer, arguments)
-    except AnalysisError as error:
+    except (AnalysisError, TraceFileError) as error:
         raise CommandError(str(error)) from None
     return DONE
 
@@ -240,7 +241,8 @@ def _opened(row: dict[str, Any], arguments: argparse.Namespace) -> str | None:
         side = _larger(row)
         trace = arguments.other if side == "right" else arguments.trace
         return _show(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else None
-    return _show(arguments.trace, row["run"], row["seq"]) if "seq" in row else None
+    seq = row.get("seq", row.get("worst_seq"))
+    return None if seq is None else _show(arguments.trace, row["run"], seq)
 
 
 def _show(trace: str, run: str, seq: int) -> str:

@@ -52,7 +52,7 @@ def engine_for(*traces: Path_, asked: str | None = None) -> str:
         asked: an engine, or None.
 
     Raises:
-        AnalysisError: one is no trace.
+        TraceFileError: one is no trace.
     """
     return _chosen(_rows(traces), asked)
 
@@ -66,11 +66,11 @@ def _chosen(count: int | None, asked: str | None) -> str:
 def _rows(traces: Sequence[Path_], *, check: bool = False) -> int | None:
     """How many rows traces have together; None where only Spark can tell."""
     from workbench.analysis.places import is_url
-    from workbench.analysis.reading import count_rows
+    from workbench.trace.checks import checked
 
     if any(is_url(str(trace)) for trace in traces):
         return None
-    return sum(count_rows(Path(trace), check=check) for trace in traces)
+    return sum(checked(Path(trace), rows=check).count for trace in traces)
 
 
 def _master_is_named() -> bool:
@@ -165,7 +165,8 @@ def ask_trace(
         window_us: of `throughput`, the length of a window in microseconds.
 
     Raises:
-        AnalysisError: it is no trace, or Spark cannot work.
+        TraceFileError: it is no trace.
+        AnalysisError: Spark cannot work, or its trace is none.
         ValueError: there is no such question or engine.
     """
     from workbench.folds.questions import QUESTIONS
@@ -204,7 +205,8 @@ def answered(
         say: told how long the start of Spark takes.
 
     Raises:
-        AnalysisError: one is no trace, or Spark cannot work.
+        TraceFileError: one is no trace.
+        AnalysisError: Spark cannot work, or its trace is none.
     """
     from workbench.folds.questions import QUESTIONS
 
@@ -223,16 +225,12 @@ def answered(
 def _folded(
     question: str, traces: Sequence[Path_], progress: Progress, arguments: dict[str, int]
 ) -> list[dict[str, Any]]:
-    from workbench.analysis.errors import AnalysisError
     from workbench.folds.questions import QUESTIONS
     from workbench.trace import files
 
     if _rows(traces, check=True) is None:
-        raise AnalysisError("a trace at a URL is Spark's: leave --engine plain out")
-    try:
-        rows = [list(progress.over(files.iter_rows(trace))) for trace in traces]
-    except files.TraceFileError as error:
-        raise AnalysisError(str(error)) from None
+        raise files.TraceFileError("a trace at a URL is Spark's: leave --engine plain out")
+    rows = [list(progress.over(files.iter_rows(trace))) for trace in traces]
     return QUESTIONS[question].answer(*rows, **arguments)
 
 

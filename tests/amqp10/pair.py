@@ -117,6 +117,14 @@ class Pair:
 class LinkPair(Pair):
     """A pair with a session and one link over which the server sends, or the client.
 
+    Args:
+        server_sends: which of them.
+        credit: that the receiver has granted.
+        sender_terms: of the sending link.
+        receiver_terms: of the receiving one.
+        answers: each event is answered, once the link is attached.
+        **options: of the pair.
+
     Attributes:
         sender: the sending link, on the side `sending`.
         receiver: the receiving link, on the side `receiving`.
@@ -126,6 +134,7 @@ class LinkPair(Pair):
         self,
         *,
         server_sends=True,
+        credit=None,
         sender_terms=None,
         receiver_terms=None,
         answers=True,
@@ -153,6 +162,9 @@ class LinkPair(Pair):
             link.accept(**receiver_terms)
         self.pump()
         self.answers = answers
+        if credit is not None:
+            self.receiver.grant(credit)
+            self.pump()
 
     @property
     def sender_session(self):

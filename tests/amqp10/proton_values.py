@@ -94,28 +94,14 @@ def write(value: object) -> bytes:
     return data.encode()
 
 
-_PUT = {
-    type(None): "null",
-    bool: "boolean",
-    v.UByte: "ubyte",
-    v.UShort: "ushort",
-    v.UInt: "uint",
-    v.ULong: "ulong",
-    v.Byte: "byte",
-    v.Short: "short",
-    v.Int: "int",
-    v.Long: "long",
-    v.Float32: "float",
-    float: "double",
-    v.Decimal32: "decimal32",
-    v.Decimal64: "decimal64",
-    v.Decimal128: "decimal128",
-    v.Char: "char",
-    v.Timestamp: "timestamp",
-    bytes: "binary",
-    str: "string",
-    v.Symbol: "symbol",
-}
+_PUT = {type(None): "null", bool: "boolean", float: "double", bytes: "binary", str: "string"} | {
+    getattr(v, name): name.lower()
+    for name in (
+        "UByte", "UShort", "UInt", "ULong", "Byte", "Short", "Int", "Long", "Decimal32",
+        "Decimal64", "Decimal128", "Char", "Timestamp", "Symbol",
+    )
+}  # fmt: skip
+_PUT[v.Float32] = "float"
 
 
 def _put(data: Data, value: object) -> None:

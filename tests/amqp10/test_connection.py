@@ -96,9 +96,7 @@ def test_after_an_erroring_close_everything_is_dropped():
 
 def test_a_close_takes_sessions_and_links_with_it():
     """The owner gets them, with what they had unsettled."""
-    pair = LinkPair()
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(credit=5)
     pair.sender.send(b"x")
     pair.pump()
     pair.client.connection.close(ERROR)
@@ -277,9 +275,7 @@ def test_endings_are_still_in_scope():
 
 def test_each_frame_is_emitted_after_its_state():
     """At the third frame of a message the window already counts three."""
-    pair = LinkPair(client=ConnectionSettings(max_frame_size=512))
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(client=ConnectionSettings(max_frame_size=512), credit=5)
     before = pair.sender_session.counters.next_outgoing_id
     first = len(pair.server.scopes)
     pair.sender.send(bytes(1200))

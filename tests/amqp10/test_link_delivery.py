@@ -24,20 +24,13 @@ SMALL = ConnectionSettings(max_frame_size=512)
 BODY = bytes(range(256)) * 8
 
 
-def granted(credit=100, **options):
-    pair = LinkPair(**options)
-    pair.receiver.grant(credit)
-    pair.pump()
-    return pair
-
-
 def received(pair):
     return [event.delivery for event in pair.receiving.heard(DeliveryReceived)]
 
 
 def test_a_message_is_split_by_the_peers_max_frame_size():
     """No frame is larger; one credit for all of them, one of the window for each [2.6.14]."""
-    pair = granted(client=SMALL)
+    pair = LinkPair(credit=100, client=SMALL)
     window = pair.sender_session.counters.remote_incoming_window
     delivery = pair.sender.send(BODY)
     frames = list(pair.sending.flying)
@@ -57,8 +50,8 @@ def test_a_message_is_split_by_the_peers_max_frame_size():
 
 def test_a_message_that_just_fits_is_one_frame():
     """Splitting begins one octet later."""
-    pair = granted(client=SMALL)
-    overhead = item_size(_single_frame(granted(client=SMALL), b""))
+    pair = LinkPair(credit=100, client=SMALL)
+    overhead = item_size(_single_frame(LinkPair(credit=100, client=SMALL), b""))
     room = 512 - overhead
     assert item_size(_single_frame(pair, b"x" * room)) == 512
     pair.sender.send(b"x" * (room + 1))
@@ -74,7 +67,7 @@ def _single_frame(pair, payload):
 
 def test_a_delivery_stops_at_a_closed_window_and_goes_on():
     """It stops in its middle, and the peer's flow lets it go on [2.5.6]."""
-    pair = granted(client=SMALL, client_session=SessionSettings(incoming_window=2))
+    pair = LinkPair(credit=100, client=SMALL, client_session=SessionSettings(incoming_window=2))
     delivery = pair.sender.send(BODY)
     assert not delivery.complete
     assert (delivery.frames, len(pair.sending.flying)) == (2, 2)
@@ -96,7 +89,7 @@ def test_a_delivery_stops_at_a_closed_window_and_goes_on():
 
 def test_with_the_window_closed_nothing_may_start():
     """At remote-incoming-window 0 no transfer goes out; flows and dispositions do [2.5.6]."""
-    pair = granted(client_session=SessionSettings(incoming_window=1))
+    pair = LinkPair(credit=100, client_session=SessionSettings(incoming_window=1))
     pair.sender.send(b"a")
     before = pair.sending.connection.overview()
     with pytest.raises(LocalProtocolError, match="remote-incoming-window is 0"):
@@ -110,7 +103,7 @@ def test_with_the_window_closed_nothing_may_start():
 
 def test_an_aborted_delivery_counts_as_settled():
     """The receiver drops it; its credit stays used [2.7.5]."""
-    pair = granted(client=SMALL, client_session=SessionSettings(incoming_window=2))
+    pair = LinkPair(credit=100, client=SMALL, client_session=SessionSettings(incoming_window=2))
     delivery = pair.sender.send(BODY)
     pair.sender.abort()
     pair.pump()
@@ -132,7 +125,7 @@ def test_an_aborted_delivery_counts_as_settled():
 
 def test_abort_is_only_legal_in_the_middle():
     """A complete delivery cannot be taken back."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     pair.sender.send(b"x")
     with pytest.raises(LocalProtocolError, match="no delivery is under way"):
         pair.sender.abort()
@@ -176,7 +169,7 @@ def test_deliveries_and_their_settlement(script, start):
 
 def test_a_presettled_delivery_is_forgotten_at_once():
     """Nobody hears of it again [2.6.12]."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     pair.sender.send(b"x", settled=True)
     pair.pump()
     assert pair.sender.unsettled == pair.receiver.unsettled == {}
@@ -186,7 +179,7 @@ def test_a_presettled_delivery_is_forgotten_at_once():
 
 def test_mode_second_lets_the_sender_settle_first():
     """disposition(settled false), then the sender settles, then the receiver [2.6.12]."""
-    pair = granted(receiver_terms={"rcv_settle_mode": ReceiverSettleMode.SECOND})
+    pair = LinkPair(credit=100, receiver_terms={"rcv_settle_mode": ReceiverSettleMode.SECOND})
     delivery = pair.sender.send(b"x")
     pair.pump()
     pair.receiver.settle(0)
@@ -204,7 +197,7 @@ def test_mode_second_lets_the_sender_settle_first():
 
 def test_a_state_that_is_no_outcome_settles_nothing():
     """received is not terminal: the sender waits [3.4.1]."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     delivery = pair.sender.send(b"x")
     pair.pump()
     pair.receiver.settle(0, state=Received(section_number=0, section_offset=0), settled=False)
@@ -216,7 +209,7 @@ def test_a_state_that_is_no_outcome_settles_nothing():
 
 def test_a_range_may_not_speak_for_another_links_delivery():
     """delivery-ids belong to the session: a range over two links would settle both [2.7.6]."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     other = pair.client_session.attach_receiver("other", "q")
     other.grant(5)
     pair.pump()
@@ -246,7 +239,7 @@ def test_a_range_may_not_speak_for_another_links_delivery():
 )
 def test_snd_settle_mode_decides_how_deliveries_are_sent(mode, settled, sent_settled):
     """settled only settled, unsettled only unsettled, mixed either [2.8.2]; None is refused."""
-    pair = granted(sender_terms={"snd_settle_mode": mode})
+    pair = LinkPair(credit=100, sender_terms={"snd_settle_mode": mode})
     if sent_settled is None:
         with pytest.raises(LocalProtocolError, match=f"legal now: settled={not settled}"):
             pair.sender.send(b"x", settled=settled)
@@ -257,7 +250,7 @@ def test_snd_settle_mode_decides_how_deliveries_are_sent(mode, settled, sent_set
 
 def test_settled_on_a_later_frame_settles_the_whole_delivery():
     """True on any frame counts for all [2.7.5]."""
-    pair = granted(answers=False)
+    pair = LinkPair(credit=100, answers=False)
     pair.inject(pair.sending, Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True), b"a")
     assert list(pair.receiver.unsettled) == [0]
     (event,) = pair.inject(pair.sending, Transfer(handle=0, settled=True), b"b")
@@ -271,7 +264,7 @@ def test_settled_on_a_later_frame_settles_the_whole_delivery():
 
 def test_delivery_tags_are_unique_among_the_unsettled():
     """A tag is free again once its delivery is settled [2.6.12]."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     pair.sender.send(b"x", delivery_tag=b"mine")
     before = pair.sending.connection.overview()
     with pytest.raises(LocalProtocolError, match="in use on link l"):
@@ -287,7 +280,7 @@ def test_delivery_tags_are_unique_among_the_unsettled():
 
 def test_delivery_ids_count_on_over_all_links_of_a_session():
     """One sequence per session and direction [2.6.12]."""
-    pair = granted()
+    pair = LinkPair(credit=100)
     other = pair.client_session.attach_receiver("other", "q")
     other.grant(5)
     pair.pump()
@@ -301,7 +294,7 @@ MORE = Transfer(handle=0, delivery_id=0, delivery_tag=b"t", more=True)
 
 def test_a_message_above_max_message_size_ends_the_link():
     """At the sender it is refused; from the wire it detaches the link [2.7.3, 2.8.18]."""
-    pair = granted(receiver_terms={"max_message_size": 10})
+    pair = LinkPair(credit=100, receiver_terms={"max_message_size": 10})
     with pytest.raises(LocalProtocolError, match="legal now: up to 10"):
         pair.sender.send(b"x" * 11)
     pair.sender.send(b"x" * 10)
@@ -317,7 +310,7 @@ def test_a_message_above_max_message_size_ends_the_link():
 
 def test_links_may_interleave_where_one_link_may_not():
     """Frames of deliveries on different links mix freely [2.6.14]."""
-    pair = granted(answers=False)
+    pair = LinkPair(credit=100, answers=False)
     other = pair.client_session.attach_receiver("other", "q")
     other.grant(5)
     pair.pump()

@@ -74,9 +74,7 @@ def test_nothing_moves_until_the_receiver_speaks():
 
 def test_giving_credit_back_unasked_is_refused():
     """Only drain takes credit away from the sender."""
-    pair = LinkPair()
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(credit=5)
     with pytest.raises(LocalProtocolError, match="not asked link l to drain"):
         pair.sender.drained()
     assert pair.link_credit() == (5, 5)
@@ -129,9 +127,7 @@ def test_a_flow_sent_before_the_senders_attach_has_no_delivery_count():
 
 def test_repeating_the_last_flow_changes_nothing():
     """Two equal flows are one [2.6.7]."""
-    pair = LinkPair()
-    pair.receiver.grant(9)
-    pair.pump()
+    pair = LinkPair(credit=9)
     pair.sender.send(b"x", settled=True)
     before = pair.sender.ledger()
     flow = pair.receiving.frames(Flow)[-1]

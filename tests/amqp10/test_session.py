@@ -68,9 +68,7 @@ def test_before_the_peers_begin_its_side_is_unknown():
 
 def test_a_flow_that_crosses_transfers_counts_from_its_own_id():
     """10 + 4 - 11 = 3: the window is what the peer told less what is in flight [2.5.6]."""
-    pair = LinkPair(server_session=SessionSettings(next_outgoing_id=10))
-    pair.receiver.grant(20)
-    pair.pump()
+    pair = LinkPair(server_session=SessionSettings(next_outgoing_id=10), credit=20)
     pair.receiver_session.set_incoming_window(4)
     pair.receiver_session.flow()
     pair.sender.send(b"x", settled=True)
@@ -80,9 +78,7 @@ def test_a_flow_that_crosses_transfers_counts_from_its_own_id():
 
 def test_frames_sent_before_a_smaller_window_was_seen_are_no_violation():
     """What an earlier word allowed may still come; what none allowed may not [2.5.6]."""
-    pair = LinkPair(client_session=SessionSettings(incoming_window=2))
-    pair.receiver.grant(9)
-    pair.pump()
+    pair = LinkPair(client_session=SessionSettings(incoming_window=2), credit=9)
     pair.receiver_session.set_incoming_window(0)
     pair.receiver_session.flow()
     for _ in range(2):
@@ -304,9 +300,7 @@ def test_attach_and_detach_may_be_pipelined():
 
 def test_a_detached_links_deliveries_stay_for_whoever_requeues_them():
     """They are no longer the session's, but the link still lists them."""
-    pair = LinkPair()
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(credit=5)
     pair.sender.send(b"x")
     pair.sender.send(b"y")
     pair.pump()
@@ -417,9 +411,9 @@ def test_after_an_erroring_end_everything_is_dropped():
 @pytest.mark.parametrize("strict", [True, False])
 def test_input_for_a_link_detached_with_an_error(strict):
     """Only a detach may come; else the session ends, or by setting the input is dropped [2.6.5]."""
-    pair = LinkPair(client_session=SessionSettings(errant_link_ends_session=strict), answers=False)
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(
+        client_session=SessionSettings(errant_link_ends_session=strict), answers=False, credit=5
+    )
     pair.sender.send(b"x")
     pair.receiver.close(NOT_FOUND)
     pair.deliver(pair.server)
@@ -434,9 +428,7 @@ def test_input_for_a_link_detached_with_an_error(strict):
 
 def test_input_for_a_link_detached_without_an_error_is_dropped():
     """It may have been under way when the detach was sent."""
-    pair = LinkPair()
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(credit=5)
     pair.sender.send(b"x")
     pair.receiver.close()
     pair.pump()

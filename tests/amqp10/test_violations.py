@@ -144,9 +144,8 @@ def test_what_a_peer_may_not_send_ends_what_it_belongs_to(by, frames, scope, con
         client=ConnectionSettings(max_frame_size=512),
         server=ConnectionSettings(channel_max=6),
         server_session=SessionSettings(handle_max=4),
+        credit=100,
     )
-    pair.receiver.grant(100)
-    pair.pump()
     side = pair.server if by == "server" else pair.client
     for frame in frames:
         performative, more = frame if isinstance(frame, tuple) else (frame, None)
@@ -185,9 +184,7 @@ def test_what_a_peer_may_not_send_ends_what_it_belongs_to(by, frames, scope, con
 )
 def test_a_delivery_is_settled_as_snd_settle_mode_promises(mode, frames, words):
     """Unsettled: no frame is settled; settled: at least one is; mixed allows both [2.7.5]."""
-    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode})
-    pair.receiver.grant(5)
-    pair.pump()
+    pair = LinkPair(server_sends=False, sender_terms={"snd_settle_mode": mode}, credit=5)
     for place, fields in enumerate(frames):
         first = {"delivery_id": 0, "delivery_tag": b"t"} if place == 0 else {}
         pair.inject(pair.client, Transfer(handle=pair.sender.handle, **first, **fields), b"x")

@@ -102,24 +102,6 @@ def test_credit_of_a_consumer_costs_an_fsync() -> None:
     assert sent - asked == rig.latency_us + RMQ43.fsync_us + 2 * RMQ43.node_latency_us
 
 
-def test_nothing_confirmed_is_lost_when_the_leader_crashes_with_40_pending() -> None:
-    """The session sends the 40 again to the next leader; each message is there once, in order."""
-    rig = quorum_rig(replicas=5)
-    client, session = rig.raw()
-    sender = rig.sender(session)
-    for number in range(40):
-        sender.send(data(b"m%02d" % number))
-    rig.clock.call_later(rig.latency_us + 1_000, rig.broker.cluster.crash, "n1")
-    rig.rest()
-    group = rig.broker.cluster.groups["q"]
-    assert group.leader not in (None, "n1")
-    assert rig.broker.queues["q"].client.resent == 40
-    assert len(client.frames(Disposition)) >= 1
-    ready = [message.payload[-3:] for message in rig.queue().ready_messages()]
-    assert ready == [b"m%02d" % number for number in range(40)]
-    assert sender.unsettled == {}
-
-
 def test_without_a_majority_publishers_are_held_and_the_run_rests() -> None:
     """A stall with a name: unconfirmed. With a second node back everything is confirmed."""
     rig = quorum_rig()
@@ -143,19 +125,6 @@ def test_without_a_majority_publishers_are_held_and_the_run_rests() -> None:
     assert cluster.stall("q") is None
     assert rig.queue().ready == 255
     assert sender.credit > 0
-
-
-def test_deliveries_survive_a_change_of_leader_without_doubles() -> None:
-    """What the old leader handed out and lost on the way is handed again, by its number."""
-    rig = quorum_rig()
-    rig.fill("q", 50)
-    client, session = rig.raw()
-    receiver = rig.receiver(session)
-    receiver.grant(30)
-    rig.clock.call_later(rig.latency_us + RMQ43.fsync_us, rig.broker.cluster.crash, "n1")
-    rig.rest()
-    numbers = [int(body[body.rindex(b"m") + 1 :]) for body in bodies(client)]
-    assert numbers == list(range(30))
 
 
 def message(body: bytes, ttl_ms: int | None = None) -> bytes:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.broker.rig import RMQ40, RMQ43, Rig
 from workbench.amqp10.messaging import (
-    Accepted,
     Data,
     DeliveryAnnotations,
     Header,
@@ -210,13 +209,3 @@ def test_a_live_clock_counts_from_1970() -> None:
 
     before, epoch_us, after = asyncio.run(moment())
     assert before <= epoch_us <= after
-
-
-def test_settling_an_accepted_message_leaves_nothing_to_tell() -> None:
-    """The queue is empty, whatever it counted."""
-    rig = rig_of(RMQ43, "classic")
-    publish(rig)
-    link = consumer(rig, "c2")
-    link.settle(next(iter(link.unsettled)), state=Accepted())
-    rig.rest()
-    assert rig.queue().terminal == 1

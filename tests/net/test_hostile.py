@@ -1,7 +1,6 @@
 """Clients that break rules or waste resources: each pays for itself, and nobody else notices."""
 
 import contextlib
-import dataclasses
 import random
 import socket
 import struct
@@ -11,7 +10,6 @@ import pytest
 
 from tests.net.still import StillServer, dial, gone
 from tests.patience import TIMEOUT_S, until
-from workbench import presets
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.messaging import Source, Target
 from workbench.amqp10.performatives import (
@@ -205,39 +203,6 @@ def test_valid_frames_in_any_order_are_answered_or_refused_in_their_scope(
     patience_s = TIMEOUT_S if illegal else 0.05
     client.pump(lambda: client.closed or client.errors() != [], patience_s, strict=illegal)
     assert broker.listener.failures == []
-
-
-def test_a_grant_of_all_there_is_gets_all_there_is(broker, raw_client, served):
-    """link-credit 4294967295 is legal: it is the absolute number, and no counter breaks."""
-    client = raw_client(broker).open()
-    session = client.session()
-    sender = client.sender(session)
-    for _ in range(50):
-        sender.send(BODY, settled=True)
-    receiver = client.receiver(session)
-    receiver.grant(UINT_MAX)
-    client.pump(lambda: client.kinds().count("transfer") == 50)
-    served()
-
-
-def test_a_publisher_that_ignores_credit_loses_its_link(raw_client):
-    """More transfers than credit: detach with transfer-limit-exceeded [2.6.7, 2.8.17]."""
-    preset = dataclasses.replace(
-        presets.get("spec"), publisher_credit=5, publisher_credit_regrant_at=-1
-    )
-    with StillServer(preset) as broker:
-        client = raw_client(broker).open()
-        client.sender(client.session())
-        for number in range(7):
-            transfer = Transfer(
-                handle=0, delivery_id=number, delivery_tag=bytes([number]), settled=True
-            )
-            client.socket.sendall(encode_item(Frame(0, transfer, BODY)))
-        # The seventh comes for a link that is gone with an error: that ends the session [2.8.16].
-        client.pump(lambda: len(client.errors()) == 2)
-        assert client.errors() == ["amqp:link:transfer-limit-exceeded", "amqp:session:errant-link"]
-        assert broker.overview()["queue:q.ready"] == 5
-        assert broker.connections() == ["c1"]
 
 
 @pytest.mark.parametrize("server_class", [LiveBroker])

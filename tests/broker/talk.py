@@ -176,6 +176,9 @@ class Talk(Conversation):
     def do_configure(self, **changes: Any) -> None:
         self.rig.broker.configure(**changes)
 
+    def do_purge(self, queue: str = "q") -> None:
+        self.rig.broker.vhost.purge(queue)
+
     def do_delete(self, queue: str = "q") -> None:
         self.deleted = self.rig.broker.delete(queue)
 
@@ -450,6 +453,31 @@ class Talk(Conversation):
 
     def see_connections(self, _: Any) -> int:
         return len(self.rig.broker.connections)
+
+    def _last(self, link: Any, kind: type) -> Any:
+        """A section of the message that came last, or None."""
+        sections = decode_message(list(link.unsettled.values())[-1].payload)
+        return next((one for one in sections if isinstance(one, kind)), None)
+
+    def see_ttl(self, link: Any) -> int | None:
+        """Of the message that came last."""
+        header = self._last(link, Header)
+        return None if header is None else header.ttl
+
+    def see_deaths(self, link: Any) -> list[str]:
+        """Queue, reason and count of the deaths of the message that came last."""
+        told = self._last(link, MessageAnnotations).value
+        deaths = told["x-opt-deaths"].items
+        first = (told["x-first-death-queue"], told["x-first-death-reason"])
+        assert first == (deaths[-1]["queue"], deaths[-1]["reason"])
+        assert told["x-first-death-exchange"] == deaths[-1]["exchange"]
+        assert told["x-last-death-queue"] == deaths[0]["queue"]
+        return [f"{one['queue']}:{one['reason']}*{one['count']}" for one in deaths]
+
+    def see_drops(self, _: Any) -> list[str]:
+        """Dead letters that went nowhere: their queue, and why."""
+        rows = [row for row in self.rig.recorder.rows if row.vantage == "broker"]
+        return [f"{row.queue}:{row.extra['reason']}" for row in rows if row.event == "drop"]
 
     def see_stock(self, _: Any) -> dict[str, int]:
         """Messages ready, by queue."""

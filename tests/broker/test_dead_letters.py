@@ -1,166 +1,71 @@
-"""Dead letters: where they go, what they tell of themselves, and that none travels for ever."""
+"""Dead letters: where they go, what they tell of themselves, and that none travels for ever.
+
+How a conversation is written: `tests.broker.talk`.
+"""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.amqp10.messaging import (
-    Accepted,
-    AmqpValue,
-    Header,
-    MessageAnnotations,
-    Modified,
-    Rejected,
-    decode_message,
-    encode_message,
-)
 from workbench.broker.dead_letters import is_cycle, recorded
-from workbench.frontends import message_of
-from workbench.queues import Death, QueueArguments
+from workbench.queues import Death
 
-from .rig import RMQ43, Rig
-
-BODY = encode_message([Header(ttl=60_000), AmqpValue("x")])
+from .rig import RMQ43
+from .talk import Talk
 
 
-def rig_of(**queues: QueueArguments) -> Rig:
-    rig = Rig(RMQ43, plain_names=False)
-    for name, arguments in queues.items():
-        rig.broker.declare(name, arguments)
-    return rig
+def dead_to(key: str, exchange: str = "''") -> str:
+    """Arguments of a queue whose dead letters go there."""
+    return f"dead_letter_exchange={exchange} dead_letter_routing_key={key}"
 
 
-def to(key: str | None, exchange: str = "", **more) -> QueueArguments:
-    """A queue whose dead letters go there."""
-    return QueueArguments(dead_letter_exchange=exchange, dead_letter_routing_key=key, **more)
+TALKS = {
+    "a rejected message goes to the dead-letter exchange with its history": f"""
+        queue work {dead_to("dead")}; queue dead; attach to=/queues/work; send x
+        receive of=/queues/work; grant 1; settle rejected -> stock work=0 dead=1
+        receive d of=/queues/dead; grant 1 -> holds x | deaths work:rejected*1""",
+    # It would expire again at once; without a key of the queue's it goes on as it came.
+    "a dead letter loses its own ttl and keeps its key if no other is given": """
+        queue work dead_letter_exchange=amq.direct; queue dead; bind amq.direct dead work
+        attach to=/queues/work; send x ttl=60000; receive of=/queues/work; grant 1 -> ttl 60000
+        settle rejected; receive d of=/queues/dead; grant 1 -> holds x | ttl None""",
+    # The latest death comes first.
+    "an expired message may die again elsewhere and both are told": f"""
+        queue a message_ttl_ms=10 {dead_to("b")}; queue b message_ttl_ms=10 {dead_to("c")}; queue c
+        attach to=/queues/a; send x; wait 100 -> stock a=0 b=0 c=1
+        receive of=/queues/c; grant 1 -> deaths b:expired*1 a:expired*1""",
+    # a to b to a: nobody rejected it, so it would go on for ever.
+    "a message that expires in a circle is dropped when it comes round": f"""
+        queue a message_ttl_ms=10 {dead_to("b")}; queue b message_ttl_ms=10 {dead_to("a")}
+        attach to=/queues/a; send 3; wait 1000 -> stock a=0 b=0 | drops b:cycle b:cycle b:cycle""",
+    # The usual retry: rejected into a waiting queue, expired back into the first.
+    "a message that somebody rejects may go round": f"""
+        queue work {dead_to("wait")}; queue wait message_ttl_ms=10 {dead_to("work")}
+        attach to=/queues/work; send x; receive of=/queues/work
+        {"grant 1; settle rejected; wait 100;" * 3} wait 1 -> stock work=1 wait=0
+        grant 1 -> work.enqueued 4 | deaths wait:expired*3 work:rejected*3""",
+    # The exchange may come later, or never: at most once.
+    "a dead letter that no exchange or queue takes is gone": f"""
+        queue work {dead_to("k", "none")}; attach to=/queues/work; send x
+        receive of=/queues/work; grant 1; settle rejected
+        exchange none; s: send x; r: grant 1; settle rejected
+        -> drops work:no-exchange work:unroutable""",
+    # What is purged goes nowhere.
+    "a quorum queue sends on what was rejected and what failed too often": f"""
+        queue work type=quorum delivery_limit=0 {dead_to("dead")}; queue dead
+        attach to=/queues/work; send 3; receive of=/queues/work; grant 1; settle rejected
+        grant 1; settle failed; purge work -> dead.ready 2
+        receive d of=/queues/dead; grant 1 -> deaths work:rejected*1
+        grant 1 -> deaths work:delivery_limit*1""",
+}
 
 
-def publish(rig: Rig, queue: str, count: int = 1) -> None:
-    _, session = rig.raw()
-    sender = rig.sender(session, f"/queues/{queue}")
-    for _ in range(count):
-        sender.send(BODY, settled=True)
-    rig.rest()
-
-
-def wait(rig: Rig, us: int) -> None:
-    """Let so much time pass."""
-    passed: list[bool] = []
-    rig.clock.call_later(us, passed.append, True)
-    while not passed:
-        rig.clock.step()
-
-
-def ready(rig: Rig) -> dict[str, int]:
-    return {name: queue.queue.ready for name, queue in rig.broker.queues.items()}
-
-
-def taken(rig: Rig, queue: str, connection: str = "c9", state=None, credit: int = 1):
-    """One message of a queue, as its consumer gets it; settled with a state if one is given."""
-    client, session = rig.raw(connection)
-    receiver = rig.receiver(session, f"/queues/{queue}")
-    receiver.grant(credit)
-    rig.rest()
-    if state is not None:
-        receiver.settle(0, state=state)
-        rig.rest()
-    frames = [item for item in client.received if getattr(item, "payload", b"")]
-    return decode_message(frames[0].payload) if frames else None
-
-
-def annotations(sections) -> dict:
-    (found,) = [one.value for one in sections if isinstance(one, MessageAnnotations)]
-    return found
-
-
-def test_a_rejected_message_goes_to_the_dead_letter_exchange_with_its_history() -> None:
-    """x-opt-deaths tells queue, reason and count; x-first-death and x-last-death the ends."""
-    rig = rig_of(work=to("dead"), dead=QueueArguments())
-    publish(rig, "work")
-    taken(rig, "work", state=Rejected())
-    assert ready(rig) == {"work": 0, "dead": 1}
-    sections = taken(rig, "dead", "c8")
-    told = annotations(sections)
-    assert told["x-first-death-queue"] == told["x-last-death-queue"] == "work"
-    assert told["x-first-death-reason"] == "rejected"
-    assert told["x-first-death-exchange"] == ""
-    (death,) = told["x-opt-deaths"].items
-    assert (death["queue"], death["reason"], death["count"]) == ("work", "rejected", 1)
-    assert death["routing-keys"].items == ("work",)
-
-
-def test_a_dead_letter_loses_its_own_ttl_and_keeps_its_key_if_no_other_is_given() -> None:
-    """It would expire again at once; without x-dead-letter-routing-key it goes on as it came."""
-    rig = rig_of(work=to(None, "amq.direct"), dead=QueueArguments())
-    rig.broker.vhost.bind("amq.direct", "dead", "work")
-    publish(rig, "work")
-    taken(rig, "work", state=Rejected())
-    sections = taken(rig, "dead", "c8")
-    assert not [one for one in sections if isinstance(one, Header) and one.ttl is not None]
-
-
-def test_an_expired_message_may_die_again_elsewhere_and_both_are_told() -> None:
-    """The latest death comes first."""
-    rig = rig_of(a=to("b", message_ttl_ms=10), b=to("c", message_ttl_ms=10), c=QueueArguments())
-    publish(rig, "a")
-    wait(rig, 100_000)
-    assert ready(rig) == {"a": 0, "b": 0, "c": 1}
-    deaths = annotations(taken(rig, "c"))["x-opt-deaths"].items
-    assert [death["queue"] for death in deaths] == ["b", "a"]
-
-
-def test_a_message_that_expires_in_a_circle_is_dropped_when_it_comes_round() -> None:
-    """a to b to a: nobody rejected it, so it would go on for ever."""
-    rig = rig_of(a=to("b", message_ttl_ms=10), b=to("a", message_ttl_ms=10))
-    publish(rig, "a", 3)
-    wait(rig, 1_000_000)
-    assert ready(rig) == {"a": 0, "b": 0}
-    dropped = [row for row in rig.recorder.rows if row.event == "drop" and row.vantage == "broker"]
-    assert [row.queue for row in dropped] == ["b"] * 3
-
-
-def test_a_message_that_somebody_rejects_may_go_round() -> None:
-    """The usual retry: rejected into a waiting queue, expired back into the first."""
-    rig = rig_of(work=to("wait"), wait=to("work", message_ttl_ms=10))
-    publish(rig, "work")
-    for number in range(3):
-        told = taken(rig, "work", f"c{number + 2}", state=Rejected())
-        assert told is not None
-        wait(rig, 100_000)
-        assert ready(rig)["wait"] == 0
-    assert rig.broker.queues["work"].queue.enqueued == 4
-
-
-def test_a_dead_letter_that_no_exchange_or_queue_takes_is_gone() -> None:
-    """The exchange may come later, or never: at most once."""
-    rig = rig_of(work=to("k", "none"))
-    publish(rig, "work")
-    taken(rig, "work", state=Rejected())
-    rig.broker.vhost.routing.declare("none")
-    publish_again = rig.broker.queues["work"].publish
-    publish_again(message_of(BODY))
-    rig.rest()
-    taken(rig, "work", "c8", state=Rejected())
-    reasons = [
-        row.extra["reason"]
-        for row in rig.recorder.rows
-        if row.event == "drop" and row.vantage == "broker"
-    ]
-    assert reasons == ["no-exchange", "unroutable"]
-
-
-def test_a_quorum_queue_sends_on_what_was_rejected_and_what_failed_too_often() -> None:
-    """Reasons rejected and delivery_limit; what is purged goes nowhere."""
-    rig = rig_of(work=to("dead", queue_type="quorum", delivery_limit=0), dead=QueueArguments())
-    publish(rig, "work", 3)
-    taken(rig, "work", "c2", state=Rejected())
-    taken(rig, "work", "c3", state=Modified(delivery_failed=True))
-    rig.broker.vhost.purge("work")
-    rig.rest()
-    assert ready(rig)["dead"] == 2
-    told = [annotations(taken(rig, "dead", name, state=Accepted())) for name in ("c4", "c5")]
-    assert [one["x-first-death-reason"] for one in told] == ["rejected", "delivery_limit"]
+@pytest.mark.parametrize("script", TALKS.values(), ids=TALKS)
+def test_where_dead_letters_go(script) -> None:
+    """In RabbitMQ 4.3."""
+    Talk(RMQ43).play(script)
 
 
 DEATHS = st.lists(
@@ -197,13 +102,11 @@ def test_deaths_are_counted_by_queue_and_reason_the_latest_first(history) -> Non
 def test_no_dead_letter_travels_for_ever(edges) -> None:
     """Queues that hand each other what expires, in any pattern: in the end all rests."""
     targets = dict(edges)
-    rig = rig_of(
-        **{
-            name: to(targets[name], message_ttl_ms=1) if name in targets else QueueArguments()
-            for name in "abcd"
-        }
-    )
-    publish(rig, "a", 2)
-    wait(rig, 100_000)
-    assert not any(ready(rig)[name] for name in targets)
-    assert sum(queue.queue.enqueued for queue in rig.broker.queues.values()) <= 2 * len("abcd")
+    talk = Talk(RMQ43)
+    for name in "abcd":
+        to = targets.get(name)
+        talk.do(f"queue {name}" + f" message_ttl_ms=1 {dead_to(to)}" * (to is not None))
+    talk.play("attach to=/queues/a; send 2; wait 100")
+    queues = talk.rig.broker.queues
+    assert not any(queues[name].queue.ready for name in targets)
+    assert sum(queue.queue.enqueued for queue in queues.values()) <= 2 * len("abcd")

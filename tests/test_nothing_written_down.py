@@ -12,8 +12,6 @@ from workbench import presets, serial
 from workbench.amqp10 import flow
 from workbench.exercises import (
     count_predict,
-    credit_check,
-    credit_predict,
     drain_predict,
     drain_runs,
     race_check,
@@ -27,6 +25,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.race_runs import CROSSING, orders, searched
 from workbench.exercises.scheduler import Game
 from workbench.exercises.wrap import wrap_verdicts
+from workbench.lessons import lesson_01
 from workbench.scenarios import link_model, rules, run
 from workbench.trace.explain import explain
 from workbench.views.stepper_doc import build
@@ -81,10 +80,10 @@ def test_the_first_delivery_count_reaches_ledger_formula_and_words(count):
 def test_the_number_of_messages_reaches_ledger_sentence_prediction_and_check(messages):
     """messages of the preset: what is left of the credit, the question, its answer, the verdict."""
     queue = run("credit", preset(messages=messages))
-    asked = credit_predict.after_grant.question(queue, 12)
+    asked = lesson_01.predict.after_grant.question(queue, 12)
     assert asked.solve().answer == messages
     assert f"link-credit {12 - messages}" in asked.solve().reason
-    silent = credit_predict.before_any_flow.question(queue)
+    silent = lesson_01.predict.before_any_flow.question(queue)
     assert silent.text.startswith(f"{messages} messages are ready")
     assert silent.solve().beliefs[0].answer == messages
 
@@ -93,7 +92,7 @@ def test_the_number_of_messages_reaches_ledger_sentence_prediction_and_check(mes
     assert re.search(rf"link-credit +{12 - messages} +{12 - messages}\n", shown(granted, last))
     sentences = " ".join(each.sentence for each in explain(granted.rows))
     assert f"{12 - messages} left" in sentences
-    verdict = credit_check.never_more_than(granted, 12, log=Progress())
+    verdict = lesson_01.check.never_more_than(granted, 12, log=Progress())
     assert f"All {messages} messages arrived with 1 flow," in verdict.text
 
 
@@ -121,19 +120,21 @@ def test_the_queue_s_pace_reaches_the_table_the_prediction_and_the_check():
         tries = (
             n
             for n in range(1, 80)
-            if credit_check.smallest_n(n, preset=numbers, log=Progress(), **given).right
+            if lesson_01.check.smallest_n(n, preset=numbers, log=Progress(), **given).right
         )
         smallest[pace] = next(tries)
     assert smallest[400] < smallest[100]
     answer, slow = smallest[100], preset(queue_deliver_us=400)
-    verdict = credit_check.smallest_n(answer, preset=slow, log=Progress(), **given)
+    verdict = lesson_01.check.smallest_n(answer, preset=slow, log=Progress(), **given)
     assert verdict.right is False
     assert "there is a smaller one" in verdict.text
 
     fast, slower = (compare_rules(**given, n=200, preset=each) for each in ("spec", slow))
     assert slower.rates["top-up-at-half"] < fast.rates["top-up-at-half"] / 3
     assert str(fast) != str(slower)
-    reasons = [credit_predict.fastest_rule.question(each).solve().reason for each in (fast, slower)]
+    reasons = [
+        lesson_01.predict.fastest_rule.question(each).solve().reason for each in (fast, slower)
+    ]
     assert reasons[0] != reasons[1]
 
 

@@ -12,7 +12,7 @@ CELLS = {
     "imports": (
         "from workbench import open_code, panel, progress_log, recall, reset_lesson, run\n"
         "from workbench import stepper\n"
-        "from workbench.exercises import credit_predict as predict"
+        "from workbench.lessons.lesson_01 import predict"
     ),
     "ask": 'queue = run("credit", seed=1)\npredict.after_grant(queue, link_credit=3)',
     # Moved to its end, so that what is asked can be compared at once.

@@ -7,11 +7,11 @@ import pytest
 
 from workbench import presets
 from workbench.capture.importer import import_capture
-from workbench.exercises import credit_check, credit_predict, measure
+from workbench.exercises import measure
 from workbench.exercises.compare import RULES, compare_rules
-from workbench.exercises.lesson_01 import arrival, real_receiver
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
+from workbench.lessons.lesson_01 import arrival, check, predict, real_receiver
 from workbench.scenarios import run
 from workbench.scenarios.declare import ParameterError
 
@@ -59,7 +59,7 @@ def told(solution, answer) -> str:
 
 def test_nothing_comes_before_the_first_flow(queue):
     """0 transfers until the first flow [2.6.7], and the run is at rest."""
-    solution = solved(credit_predict.before_any_flow, queue)
+    solution = solved(predict.before_any_flow, queue)
     assert solution.answer == 0
     assert "The run is at rest" in solution.reason
     assert told(solution, 10).startswith("the queue pushes: You said 10, the run shows 0.")
@@ -69,12 +69,12 @@ def test_nothing_comes_before_the_first_flow(queue):
 @pytest.mark.parametrize(("link_credit", "come"), [(3, 3), (10, 10), (25, 10), (0, 0)])
 def test_one_credit_is_one_message(queue, link_credit, come):
     """As many transfers as credit, or as messages there are."""
-    assert solved(credit_predict.after_grant, queue, link_credit).answer == come
+    assert solved(predict.after_grant, queue, link_credit).answer == come
 
 
 def test_a_flow_is_not_a_switch(queue):
     """Who expects the whole queue hears how many stay in it."""
-    solution = solved(credit_predict.after_grant, queue, 3)
+    solution = solved(predict.after_grant, queue, 3)
     assert told(solution, 10).startswith("a flow opens the tap")
     assert "7 messages stay in the queue" in solution.reason
     assert told(solution, 1).startswith("one flow, one message")
@@ -83,7 +83,7 @@ def test_a_flow_is_not_a_switch(queue):
 def test_the_same_grant_twice_is_not_a_sum():
     """flow(50) and flow(50) with no transfer between leave 50, not 100 [2.6.7]."""
     empty = run("credit", parameters={"messages": 0})
-    solution = solved(credit_predict.granted_twice, empty, 50, publish=120)
+    solution = solved(predict.granted_twice, empty, 50, publish=120)
     assert solution.answer == 50
     assert "link-credit was 50, then 50" in solution.reason
     assert "70 wait" in solution.reason
@@ -94,7 +94,7 @@ def test_the_same_grant_twice_is_not_a_sum():
 def test_what_is_in_flight_cannot_be_called_back(busy):
     """After flow(0) there come those on the wire and those sent before the flow arrived."""
     second = arrival(busy, 2)
-    solution = solved(credit_predict.after_stop, busy, second)
+    solution = solved(predict.after_stop, busy, second)
     flying = measure.in_flight(busy.rows, "transfer", second)
     # Both directions take equally long, so as many are sent meanwhile as were on the wire.
     assert solution.answer == pytest.approx(2 * flying, abs=1)
@@ -106,7 +106,7 @@ def test_what_is_in_flight_cannot_be_called_back(busy):
 
 def test_an_acknowledgement_grants_nothing(granted):
     """After credit is used up, dispositions bring no transfer."""
-    solution = solved(credit_predict.after_acknowledging, granted)
+    solution = solved(predict.after_acknowledging, granted)
     assert solution.answer == 0
     assert "was 0 before and 0 after" in solution.reason
     assert told(solution, 3).startswith("acknowledging grants")
@@ -122,7 +122,7 @@ def test_the_rules_rank_as_the_article_says(rules):
     assert [one.messages for one in rules.results] == [100] * 3
     held = [one.held for one in rules.results]
     assert held == sorted(held, reverse=True)
-    solution = solved(credit_predict.fastest_rule, rules)
+    solution = solved(predict.fastest_rule, rules)
     assert solution.answer == RULES[-1]
     assert told(solution, RULES[1]).startswith("waiting costs nothing")
 
@@ -140,7 +140,7 @@ def test_proton_adds_in_its_library_and_sets_on_the_wire():
     proton = real_receiver({"messages": 30})
     if proton is None:
         pytest.skip("python-qpid-proton is not installed")
-    solution = solved(credit_predict.proton_again, proton, 10)
+    solution = solved(predict.proton_again, proton, 10)
     assert solution.answer == 20
     assert "link-credit 10 and 20" in solution.reason
     assert told(solution, 10).startswith("sets")
@@ -161,7 +161,7 @@ def test_without_proton_one_line_is_said(monkeypatch, capsys):
 def test_rabbitmq_sets_credit_as_well():
     """Two equal flows in the capture are followed by as many transfers as one of them says."""
     rows = import_capture(CAPTURE).rows
-    solution = solved(credit_predict.rabbit_flows, rows)
+    solution = solved(predict.rabbit_flows, rows)
     assert solution.answer == 4
     assert told(solution, 8).startswith("adds")
 
@@ -171,14 +171,14 @@ def test_every_question_has_a_name_of_its_own(queue, granted, busy, rules):
     rows = import_capture(CAPTURE).rows
     empty = run("credit", parameters={"messages": 0})
     asked = [
-        credit_predict.before_any_flow.question(queue),
-        credit_predict.after_grant.question(queue, 3),
-        credit_predict.granted_twice.question(empty, 50, publish=120),
-        credit_predict.after_stop.question(busy, arrival(busy, 2)),
-        credit_predict.fastest_rule.question(rules),
-        credit_predict.after_acknowledging.question(granted),
-        credit_predict.proton_again.question(queue, 10),
-        credit_predict.rabbit_flows.question(rows),
+        predict.before_any_flow.question(queue),
+        predict.after_grant.question(queue, 3),
+        predict.granted_twice.question(empty, 50, publish=120),
+        predict.after_stop.question(busy, arrival(busy, 2)),
+        predict.fastest_rule.question(rules),
+        predict.after_acknowledging.question(granted),
+        predict.proton_again.question(queue, 10),
+        predict.rabbit_flows.question(rows),
     ]
     names = [question.name for question in asked]
     assert len(set(names)) == len(names)
@@ -192,7 +192,7 @@ def test_late_arrivals_are_recognised(busy):
     """A run in which messages arrive although the receiver's credit is 0."""
     log = Progress()
     stopped = busy.act(arrival(busy, 2), "grant", link_credit=0)
-    verdict = credit_check.late_arrivals(stopped, log=log)
+    verdict = check.late_arrivals(stopped, log=log)
     assert verdict.right
     assert "arrive after it" in verdict.text
     assert log.entries["01/late-arrivals"].right
@@ -201,7 +201,7 @@ def test_late_arrivals_are_recognised(busy):
 def test_stopping_too_late_is_told(granted):
     """Nothing was in flight any more: the check says so, and what to try."""
     stopped = granted.then("grant", link_credit=0)
-    verdict = credit_check.late_arrivals(stopped, log=Progress())
+    verdict = check.late_arrivals(stopped, log=Progress())
     assert verdict.right is False
     assert "nothing arrives after it" in verdict.text
 
@@ -209,9 +209,9 @@ def test_stopping_too_late_is_told(granted):
 def test_a_run_as_it_began_is_not_judged(queue):
     """Who runs all cells at once is told what to do, not that they were wrong."""
     log = Progress()
-    assert credit_check.late_arrivals(queue, log=log).right is None
-    assert credit_check.never_more_than(queue, 3, log=log).right is None
-    assert credit_check.smallest_n(..., latency_us=1000, messages=100, log=log).right is None
+    assert check.late_arrivals(queue, log=log).right is None
+    assert check.never_more_than(queue, 3, log=log).right is None
+    assert check.smallest_n(..., latency_us=1000, messages=100, log=log).right is None
     assert log.entries == {}
 
 
@@ -224,10 +224,10 @@ def test_a_panel_is_judged_by_the_branch_that_it_shows(busy):
     desk.model.act("grant", link_credit=40)
     desk.model.cursor = arrival(desk.model.run, 2) + 1
     desk.model.act("grant", link_credit=0)
-    assert credit_check.late_arrivals(desk, log=Progress()).right
+    assert check.late_arrivals(desk, log=Progress()).right
     desk.model.undo()
     desk.model.cursor = start
-    assert credit_check.late_arrivals(desk, log=Progress()).right is False
+    assert check.late_arrivals(desk, log=Progress()).right is False
 
 
 def test_fetching_all_in_small_grants_is_recognised(queue):
@@ -235,7 +235,7 @@ def test_fetching_all_in_small_grants_is_recognised(queue):
     fetched = queue
     for _ in range(4):
         fetched = fetched.then("grant", link_credit=3)
-    verdict = credit_check.never_more_than(fetched, 3, log=Progress())
+    verdict = check.never_more_than(fetched, 3, log=Progress())
     assert verdict.right, verdict
     assert "All 10 messages arrived with 4 flows" in verdict.text
 
@@ -243,8 +243,8 @@ def test_fetching_all_in_small_grants_is_recognised(queue):
 def test_granting_too_much_or_too_little_is_told(queue, granted):
     """With the row at which it was too much, or with how many still wait."""
     greedy = queue.act(queue.start_seq, "grant", link_credit=10)
-    assert "link-credit 10" in credit_check.never_more_than(greedy, 3, log=Progress()).text
-    left = credit_check.never_more_than(granted, 3, log=Progress())
+    assert "link-credit 10" in check.never_more_than(greedy, 3, log=Progress()).text
+    left = check.never_more_than(granted, 3, log=Progress())
     assert left.right is False
     assert "3 messages arrived and 7 messages wait" in left.text
 
@@ -252,17 +252,17 @@ def test_granting_too_much_or_too_little_is_told(queue, granted):
 def test_the_smallest_n_is_found_by_running_the_model():
     """Too small starves, too large has a smaller neighbour, and one number is right."""
     given = {"latency_us": 1000, "messages": 150, "log": Progress()}
-    right = [n for n in range(1, 80) if credit_check.smallest_n(n, **given).right]
+    right = [n for n in range(1, 80) if check.smallest_n(n, **given).right]
     assert len(right) == 1
-    assert "with" in credit_check.smallest_n(right[0], **given).text
-    assert "runs out of credit" in credit_check.smallest_n(right[0] - 1, **given).text
-    assert "there is a smaller one" in credit_check.smallest_n(right[0] + 5, **given).text
+    assert "with" in check.smallest_n(right[0], **given).text
+    assert "runs out of credit" in check.smallest_n(right[0] - 1, **given).text
+    assert "there is a smaller one" in check.smallest_n(right[0] + 5, **given).text
 
 
 @pytest.mark.parametrize("answer", [0, -3, "ten", 2.5, 2**40])
 def test_an_answer_that_is_no_n_is_told_and_not_judged(answer):
     """The scenario's own words about what is legal."""
-    verdict = credit_check.smallest_n(answer, latency_us=1000, messages=10, log=Progress())
+    verdict = check.smallest_n(answer, latency_us=1000, messages=10, log=Progress())
     assert verdict.right is None
     assert "legal: 1 to 4294967295" in verdict.text
 
@@ -270,7 +270,7 @@ def test_an_answer_that_is_no_n_is_told_and_not_judged(answer):
 def test_what_is_no_run_is_a_mistake_in_the_cell():
     """A number instead of the desk is answered with what is wanted."""
     with pytest.raises(TypeError, match="a panel or a run"):
-        credit_check.late_arrivals(3)
+        check.late_arrivals(3)
 
 
 def test_comparing_refuses_absurd_parameters():

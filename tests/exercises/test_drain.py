@@ -9,13 +9,13 @@ from workbench.capture.importer import import_capture
 from workbench.exercises import drain_check, drain_predict, measure
 from workbench.exercises.drain_runs import (
     DrainCases,
-    arrival,
     drain_cases,
     drained,
     outdated,
     rabbit_drain,
     stopped,
 )
+from workbench.exercises.measure import arrival
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.frontends.outgoing_link import OutgoingLink

@@ -11,12 +11,12 @@ import pytest
 from workbench import transcript
 from workbench.exercises import drain_check, drain_predict
 from workbench.exercises.drain_runs import (
-    arrival,
     drain_cases,
     drained,
     outdated,
     stopped,
 )
+from workbench.exercises.measure import arrival
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction
 from workbench.scenarios import run

@@ -2,11 +2,11 @@
 
 import pytest
 
-from workbench.exercises import credit_check
 from workbench.exercises.checks import checks, not_yet, run_of, told
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progress
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution
+from workbench.lessons import lesson_01
 from workbench.scenarios import run
 
 SOLUTION = Solution(answer=7, reason="Seven came.")
@@ -202,16 +202,16 @@ def test_the_hints_of_lesson_01_are_worked_out_from_the_run():
     """They name steps and times of the learner's own run, and never the answer."""
     queue = run("credit", parameters={"messages": 60})
     granted = queue.act(queue.start_seq, "grant", link_credit=40)
-    verdict = credit_check.late_arrivals(granted, log=Progress(), hints=2)
+    verdict = lesson_01.check.late_arrivals(granted, log=Progress(), hints=2)
     leaves = next(row.seq for row in granted.rows if row.kind == "transfer")
     assert f"leaves at step {leaves + 1}" in verdict.hints[1]
-    assert "grant something first" in credit_check.late_arrivals(
+    assert "grant something first" in lesson_01.check.late_arrivals(
         queue.act(queue.start_seq, "publish"), log=Progress(), hints=2
     ).hints[1]  # fmt: skip
     given = {"latency_us": 1000, "messages": 400}
-    low = credit_check.smallest_n(1, **given, log=Progress(), hints=2)
-    slow = credit_check.smallest_n(1, latency_us=3000, messages=400, log=Progress(), hints=2)
+    low = lesson_01.check.smallest_n(1, **given, log=Progress(), hints=2)
+    slow = lesson_01.check.smallest_n(1, latency_us=3000, messages=400, log=Progress(), hints=2)
     assert "ms pass" in low.hints[1]
     assert low.hints[1] != slow.hints[1]
-    few = credit_check.never_more_than(granted, 3, log=Progress(), hints=2)
+    few = lesson_01.check.never_more_than(granted, 3, log=Progress(), hints=2)
     assert "60 messages with at most 3 at a time" in few.hints[1]

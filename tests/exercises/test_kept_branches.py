@@ -8,8 +8,8 @@ from workbench import run
 from workbench.exercises import kept_branches
 from workbench.exercises.kept_branches import BranchFile, Keeper
 from workbench.exercises.lesson_pages import ResetView
-from workbench.exercises.lessons import lesson_numbered
 from workbench.exercises.progress import Progress
+from workbench.lessons.table import lesson_numbered
 from workbench.scenarios.branches import grown
 from workbench.views.panel_model import PanelModel
 

@@ -10,9 +10,9 @@ import pytest
 from tests.patience import TIMEOUT_S, until
 from workbench.exercises import client_check, client_predict
 from workbench.exercises.client_runs import fill, heartbeats
-from workbench.exercises.lessons import lesson_numbered
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
+from workbench.lessons.table import lesson_numbered
 from workbench.net.background import background
 from workbench.net.serve import serve
 from workbench.sim import WireError

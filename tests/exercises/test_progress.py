@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from workbench.exercises.lesson_pages import lesson_card, lesson_map, reset_lesson
-from workbench.exercises.lessons import LESSONS
 from workbench.exercises.progress import GUESS, SURE, THINK, Progress, ProgressError, progress
 from workbench.exercises.progress_view import ProgressView
+from workbench.lessons.table import LESSONS
 
 
 @pytest.fixture

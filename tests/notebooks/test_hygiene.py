@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 import workbench
-from workbench.exercises.lessons import lesson_numbered
+from workbench.lessons.table import lesson_numbered
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))

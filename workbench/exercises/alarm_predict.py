@@ -7,8 +7,7 @@ from workbench.scenarios.windows import EXPRESS
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 from workbench.trace.words import count
 
-from .credit_predict import many
-from .measure import step
+from .measure import many, step
 from .predict import asks
 from .question import Belief, Question, Solution
 from .windows_runs import (

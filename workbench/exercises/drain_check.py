@@ -12,9 +12,9 @@ from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
 from . import measure
 from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
-from .credit_predict import many
 from .drain_predict import LESSON
 from .drain_runs import message_numbers
+from .measure import many
 from .question import Verdict
 from .timeout import CROSSED, IN_TIME, TimedGet, ending_of, explained
 

@@ -13,9 +13,9 @@ from workbench.trace.schema import BROKER, OBSERVED, Row
 from workbench.trace.words import count
 
 from . import measure
-from .credit_predict import many
 from .drain_runs import drained, number_in, rabbit_drain
 from .hand_predict import crossing, first_of_next
+from .measure import many
 from .predict import asks
 from .question import Belief, Question, Solution
 from .show_me import asks_and_shows

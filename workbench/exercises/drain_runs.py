@@ -16,15 +16,6 @@ from . import measure
 from .table import Table, Tabled
 
 
-def arrival(played: Run, number: int) -> int:
-    """`seq` of the row at which the first, second, ... message arrives at the receiver.
-
-    Raises:
-        ValueError: if not so many arrive.
-    """
-    return measure.seq_of(played.rows, "transfer", number)
-
-
 def drained(played: Run, link_credit: int) -> Run:
     """The run in which the receiver grants so much and sets drain at the same moment."""
     granted = played.act(played.start_seq, "grant", link_credit=link_credit)

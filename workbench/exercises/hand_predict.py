@@ -6,8 +6,8 @@ from workbench.scenarios.run import Run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure
-from .credit_predict import many
 from .hand_runs import Handover
+from .measure import many
 from .predict import asks
 from .question import Belief, Question, Solution
 from .timeout import TimedGet, explained

@@ -5,7 +5,6 @@ from __future__ import annotations
 from . import drain_check as check
 from . import drain_predict as predict
 from .drain_runs import (
-    arrival,
     drain_cases,
     drained,
     outdated,
@@ -14,6 +13,7 @@ from .drain_runs import (
     stopped,
 )
 from .hand_runs import handovers
+from .measure import arrival
 from .timeout import timed_get
 
 __all__ = [

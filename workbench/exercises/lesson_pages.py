@@ -11,11 +11,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
 from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from . import kept_branches
-from .lessons import LESSONS, Lesson, is_ready, lesson_numbered
 from .progress import Progress, ProgressError, Record, progress
 from .working_copies import (
     FOLDER,

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.scenarios.run import Run
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count
 
 MICROSECONDS = 1_000_000
+
+
+def many(number: int) -> str:
+    """`1 message`, `no messages`, and so on."""
+    return count(number, "message")
 
 
 def step(seq: int) -> int:
@@ -107,6 +114,15 @@ def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECE
     if not 1 <= number <= len(found):
         raise ValueError(f"there are {len(found)} rows of a {event} {kind}; row {number} is none")
     return found[number - 1].seq
+
+
+def arrival(played: Run, number: int) -> int:
+    """`seq` of the row at which the first, second, ... message arrives at the receiver.
+
+    Raises:
+        ValueError: if not so many arrive.
+    """
+    return seq_of(played.rows, "transfer", number)
 
 
 def in_flight(rows: Sequence[Row], kind: str, upto: int, *, from_peer: str = BROKER) -> int:

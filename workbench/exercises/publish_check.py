@@ -12,7 +12,7 @@ from workbench.trace.schema import CLIENT
 
 from . import measure
 from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
-from .credit_predict import many
+from .measure import many
 from .publish_predict import LESSON
 from .publish_runs import PRESET, sent, stalled, stalls_us
 from .question import Verdict

@@ -9,7 +9,7 @@ from workbench.trace.schema import Row
 from workbench.trace.words import count
 
 from . import measure
-from .credit_predict import many
+from .measure import many
 from .predict import asks
 from .publish_runs import (
     FIRST,

@@ -10,7 +10,7 @@ from workbench.trace.replicas import CONFIRMED, DOWN, LEADER, Replicas
 
 from . import measure
 from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
-from .credit_predict import many
+from .measure import many
 from .question import Verdict
 from .quorum_predict import LESSON
 from .quorum_runs import arrivals, deciders, newest, on_disk_when, pipelined

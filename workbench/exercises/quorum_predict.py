@@ -11,7 +11,7 @@ from workbench.scenarios.run import Run
 from workbench.trace.replicas import COMMITTED, CONFIRMED, REPLICATED, Replicas
 
 from . import measure
-from .credit_predict import many
+from .measure import many
 from .predict import asks
 from .publish_runs import about, rate
 from .question import Belief, Question, Solution

@@ -8,7 +8,7 @@ from workbench.scenarios.confirming import BATCHES, ONE_AT_A_TIME, PIPELINED, Co
 from workbench.scenarios.run import Run
 
 from . import measure
-from .credit_predict import many
+from .measure import many
 from .predict import asks
 from .publish_runs import about
 from .question import Belief, Question, Solution

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from .lessons import ground_of
+from workbench.lessons.table import ground_of
+
 from .progress import Progress, Record, progress
 from .question import Question
 
@@ -19,13 +20,13 @@ QUESTIONS = 3
 
 # The module of each lesson that registers its questions; one that is not there yet asks nothing.
 MODULES = {
-    "01": "credit_recall",
-    "02": "race_recall",
-    "03": "drain_recall",
-    "04": "windows_recall",
-    "05": "publish_recall",
-    "07": "quorum_recall",
-    "10": "spark_recall",
+    "01": "workbench.lessons.lesson_01",
+    "02": "workbench.exercises.race_recall",
+    "03": "workbench.exercises.drain_recall",
+    "04": "workbench.exercises.windows_recall",
+    "05": "workbench.exercises.publish_recall",
+    "07": "workbench.exercises.quorum_recall",
+    "10": "workbench.exercises.spark_recall",
 }
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.
@@ -78,8 +79,8 @@ def known(lessons: Collection[str]) -> list[Recallable]:
     for lesson, module in MODULES.items():
         if lesson not in lessons:
             continue
-        if find_spec(f"{__package__}.{module}") is not None:
-            import_module(f".{module}", __package__)
+        if find_spec(module) is not None:
+            import_module(module)
         found += [one for one in _REGISTERED.values() if one.lesson == lesson]
     return found
 

@@ -7,8 +7,8 @@ from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 from workbench.trace.words import count
 
 from . import measure
-from .credit_predict import many
 from .drain_runs import number_in, stopped
+from .measure import many
 from .predict import asks
 from .question import Belief, Question, Solution
 from .show_me import asks_and_shows

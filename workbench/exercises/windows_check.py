@@ -14,7 +14,7 @@ from workbench.trace.words import count
 
 from . import measure
 from .checks import UNANSWERED, UNTOUCHED, checks, not_yet, run_of, told
-from .credit_predict import many
+from .measure import many
 from .question import Verdict
 from .windows_predict import LESSON
 from .windows_runs import (

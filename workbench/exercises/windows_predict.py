@@ -12,8 +12,7 @@ from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, Row
 from workbench.trace.words import count
 
 from .alarm_predict import WINDOW_STOPS_ALL, consumers, express, obeys, tolerated
-from .credit_predict import many
-from .measure import step
+from .measure import many, step
 from .predict import asks
 from .question import Belief, Question, Solution
 from .windows_runs import (

@@ -1,0 +1,260 @@
+"""Questions of words and facts: the words stand in a lesson's TOML file, the facts a run gives.
+
+A question is a table of the file and a function of the lesson's module with the same name:
+
+    [granted-twice]
+    ask = "The receiver sends flow(link-credit={link_credit}) twice. How many of {publish} come?"
+    right = "{answer:message} came and {left} wait."
+    wrong.adds = "The same flow twice says the same thing twice."
+
+    @lesson.asks
+    def granted_twice(run, link_credit, publish):
+        ...
+        return facts(sent, left=publish - sent, wrong={"adds": 2 * link_credit})
+
+`ask` and the hints may name the function's arguments and what it yields first; `right` and `wrong`
+also what it returns: it goes on after its `yield`, if it has one, when the learner has committed.
+`{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
+capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Formatter
+from types import SimpleNamespace
+from typing import Any
+
+from workbench.exercises import recall
+from workbench.exercises.checks import CheckHint, Judge, checks
+from workbench.exercises.predict import PredictionView
+from workbench.exercises.question import Answer, Belief, Prediction, Question, Solution
+from workbench.exercises.show_me import ShowMe
+from workbench.presets import UINT_MAX
+from workbench.trace.schema import Row
+from workbench.trace.words import count
+
+from .table import words_of
+
+FORMS = 20  # in how many forms a question is asked again before they begin anew
+
+
+class FactError(LookupError):
+    """The words of a question name a fact that its function does not give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a run says about a question, or about one wrong answer to it.
+
+    Attributes:
+        answer: the right one (of a wrong answer: what is answered); a key of `choices`, if the
+            question has those.
+        wrong: what is answered by whoever has a misconception, by its name; `Facts` where its words
+            name facts of their own, and several if it leads to several answers.
+        seen: the row at which the answer can be seen in a stepper of the lesson.
+        case: which of several `right` texts holds.
+        named: everything else that the words name.
+    """
+
+    answer: Answer
+    wrong: Mapping[str, Answer | Facts | Sequence[Facts]] = field(default_factory=dict)
+    seen: Row | None = None
+    case: str | None = None
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+
+def facts(
+    answer: Answer,
+    *,
+    wrong: Mapping[str, Answer | Facts | Sequence[Facts]] | None = None,
+    seen: Row | None = None,
+    case: str | None = None,
+    **named: Any,
+) -> Facts:
+    """What a run says; the words may name each of `named`, and `answer`."""
+    return Facts(answer=answer, wrong=wrong or {}, seen=seen, case=case, named=named)
+
+
+class _Words(Formatter):
+    """Python's format strings, and numbers with nouns."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A fact by its name."""
+        if key not in kwargs:
+            given = ", ".join(sorted(kwargs))
+            raise FactError(f"no fact {key!r}; there are: {given}")
+        return kwargs[str(key)]
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """A number with its noun, or whatever Python makes of it."""
+        noun, _, plural = format_spec.partition("/")
+        if len(noun) < 2 or not noun.isalpha():
+            return str(super().format_field(value, format_spec))
+        told = count(value, noun.lower(), plural.lower() or None)
+        return told[0].upper() + told[1:] if noun[0].isupper() else told
+
+
+def told(template: str, named: Mapping[str, Any]) -> str:
+    """A template with its facts.
+
+    Raises:
+        FactError: if it names one that is not there.
+    """
+    return _Words().vformat(template, (), named)
+
+
+# What a question's function gives when it yields first what its text names.
+Found = Generator[Mapping[str, Any], None, Facts]
+Find = Callable[..., Facts | Found]
+
+
+class Asked:
+    """A question of a lesson; to call it is to ask it, in a widget.
+
+    Args:
+        lesson: two digits.
+        name: of the question, as the TOML file has it.
+        words: its table in that file.
+        find: gives its facts.
+    """
+
+    def __init__(self, lesson: str, name: str, words: Mapping[str, Any], find: Find) -> None:
+        self.lesson = lesson
+        self.name = name
+        self.words = words
+        self.find = find
+        self.__doc__ = find.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ShowMe | PredictionView:
+        """The widget that asks, and shows what contradicts a wrong answer."""
+        view = PredictionView(Prediction(self.question(*args, **kwargs)))
+        # Some misconceptions have the name of one about a link's rule and are not about that rule.
+        return ShowMe(view) if self.words.get("search", True) else view
+
+    def again(self, inputs: Callable[[int], Mapping[str, Any]]) -> None:
+        """Let later lessons ask again: `inputs` gives the arguments of the n-th of twenty forms."""
+        kept_as = self.words.get("again_of", self.name)
+
+        def make(form: int) -> Question:
+            return self._question(inputs(form % FORMS), self.words.get("again", self.words["ask"]))
+
+        recall.register(self.lesson, kept_as)(make)
+
+    def question(self, *args: Any, **kwargs: Any) -> Question:
+        """The question with its numbers."""
+        bound = inspect.signature(self.find).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return self._question(bound.arguments, self.words["ask"])
+
+    def _question(self, inputs: Mapping[str, Any], ask: str) -> Question:
+        given = {**inputs, **self._first(inputs)}
+        shown = given.get("choices") or self.words.get("choices") or {}
+        choices = shown if isinstance(shown, Mapping) else {one: one for one in shown}
+        return Question(
+            name=f"{self.lesson}/{self.words.get('again_of', self.name)}",
+            text=told(ask, given),
+            solve=lambda: self._solution(inputs, given, choices),
+            choices=tuple(choices.values()),
+            unit=self.words.get("unit", "messages"),
+            minimum=given.get("minimum", 0),
+            maximum=given.get("maximum", UINT_MAX),
+            hints=tuple(told(hint, given) for hint in self.words.get("hints", ())),
+        )
+
+    def _first(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the function yields before anything is answered."""
+        if not inspect.isgeneratorfunction(self.find):
+            return {}
+        first: Mapping[str, Any] = next(self.find(**inputs))
+        return first
+
+    def _facts(self, inputs: Mapping[str, Any]) -> Facts:
+        found = self.find(**inputs)
+        if isinstance(found, Facts):
+            return found
+        next(found)
+        try:
+            next(found)
+        except StopIteration as end:
+            result: Facts = end.value
+            return result
+        raise TypeError(f"{self.name}: a question yields once, and returns its facts")
+
+    def _solution(
+        self, inputs: Mapping[str, Any], given: Mapping[str, Any], choices: Mapping[Answer, str]
+    ) -> Solution:
+        found = self._facts(inputs)
+
+        def shown(answer: Answer) -> Answer:
+            return choices[answer] if choices else answer
+
+        named = {**given, **found.named, "answer": shown(found.answer)}
+        right = self.words["right"]
+        return Solution(
+            answer=shown(found.answer),
+            reason=told(right if found.case is None else right[found.case], named),
+            beliefs=tuple(
+                Belief(
+                    name=name,
+                    answer=shown(one.answer),
+                    because=told(self.words["wrong"][name], {**named, **one.named}),
+                )
+                for name, answered in found.wrong.items()
+                for one in _each(answered)
+            ),
+            seen=found.seen,
+        )
+
+
+def _each(answered: Answer | Facts | Sequence[Facts]) -> Sequence[Facts]:
+    if isinstance(answered, Facts):
+        return (answered,)
+    return (facts(answered),) if isinstance(answered, int | str) else answered
+
+
+class Declared:
+    """What a lesson asks and checks, by the names that its notebook uses.
+
+    Args:
+        number: of the lesson, two digits.
+
+    Attributes:
+        words: what its TOML file holds.
+        predict: its questions.
+        check: its checks.
+    """
+
+    def __init__(self, number: str) -> None:
+        self.number = number
+        self.words = words_of(number)
+        self.predict = SimpleNamespace()
+        self.check = SimpleNamespace()
+
+    def asks(self, find: Find) -> Asked:
+        """Make a question of a function that gives its facts. A decorator."""
+        name = find.__name__.replace("_", "-")
+        asked = Asked(self.number, name, self.words[name], find)
+        setattr(self.predict, find.__name__, asked)
+        return asked
+
+    def checks(
+        self, *, scenarios: tuple[str, ...] = (), hints: tuple[CheckHint, ...] = ()
+    ) -> Callable[[Judge], Judge]:
+        """Make a check of a function that judges, as `exercises.checks`. A decorator.
+
+        Args:
+            scenarios: whose panel or run the first argument must be; none if that is not one.
+            hints: that are worked out; they come after those of the TOML file.
+        """
+
+        def make(judge: Judge) -> Judge:
+            name = judge.__name__.replace("_", "-")
+            texts = self.words["check"][name]["hints"]
+            check = checks(self.number, name, scenarios=scenarios, hints=(*texts, *hints))(judge)
+            setattr(self.check, judge.__name__, check)
+            return check
+
+        return make

@@ -65,13 +65,13 @@ def from_capture(folder, memory, frames):
     from workbench.cli.asking import QUICK_ROWS
 
     spark, clock = started(memory, quick=int(frames) <= QUICK_ROWS)
-    begun = clock()
+    clock(since := {})
     trace = Path(folder).with_name("imported")
     shutil.rmtree(trace, ignore_errors=True)
     found = {"ingest": timed(lambda: ingest(spark, [str(folder)], str(trace)))}
+    used = clock(since)
     found["credit"] = timed(lambda: answered("credit", open_trace(spark, trace), trace))
-    used = {"processor at start": begun, "processor": clock()}
-    return found | used | {"memory": java_peak(spark)}
+    return found | {"processor": used + clock(since), "memory": java_peak(spark)}
 
 
 def started(memory, *, quick=False):
@@ -81,18 +81,25 @@ def started(memory, *, quick=False):
     return spark, processor_seconds
 
 
-def processor_seconds():
-    """Of this process and all below it: Java's Python workers are not ended while it runs."""
+def processor_seconds(since=None):
+    """Of this process and all below it: Java's Python workers are not ended while it runs.
+
+    Args:
+        since: a dict that this function has filled; seconds since then are given, and it is filled
+            anew. What a process used that has ended meanwhile is not seen.
+    """
     stats = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = place.read_text().rsplit(")", 1)[1].split()
-            stats[int(place.parent.name)] = int(fields[1]), sum(map(int, fields[11:15]))
-    below, used = {os.getpid()}, 0
+            stats[int(place.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+    below, used, found = {os.getpid()}, since if since is not None else {}, 0
     while below:
-        used += sum(stats[one][1] for one in below if one in stats)
+        found += sum(stats[one][1] - used.get(one, 0) for one in below if one in stats)
         below = {one for one, (parent, _) in stats.items() if parent in below}
-    return used / os.sysconf("SC_CLK_TCK")
+    used.clear()
+    used.update({one: ticks for one, (_, ticks) in stats.items()})
+    return found / os.sysconf("SC_CLK_TCK")
 
 
 def java_peak(spark):
@@ -470,7 +477,7 @@ def capture(traces, given):
     if not shutil.which("tshark"):
         print("   no tshark on this machine")
         return
-    used = found.get("processor", 0) - found.get("processor at start", 0)
+    used = found.get("processor", 0)
     path = next(traces.captures(given.tshark, 1).glob("*.pcapng"))
     for name, words in (
         ("by_tshark", "tshark -T ek | pandas, all fields"),

@@ -12,15 +12,16 @@ One capture or ten thousand, a batch of rows at a time is in memory.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from workbench.capture.columns import RowColumns
 from workbench.capture.connection import DECODERS, AmqpConnection
@@ -29,7 +30,7 @@ from workbench.capture.pcap import CaptureError, CaptureReader, Packet
 from workbench.capture.proton_log import ProtonLog, is_proton_log
 from workbench.capture.report import CaptureReport, ImportReport, protocol_name
 from workbench.capture.tcp import Reassembler, StreamSegment
-from workbench.trace.files import from_table, write_tables
+from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
 
 __all__ = [
@@ -72,13 +73,10 @@ class Capture:
         self, path: Path, *, port: int | None = None, redact: bool = False, run: str = ""
     ) -> None:
         self.path = path
-        try:
-            with path.open("rb") as stream:
-                head = stream.read(_SNIFFED)
-                stream.seek(0)
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            raise CaptureError(f"{path.name}: {error.strerror or error}") from None
+        with self._opened() as stream:
+            head = stream.read(_SNIFFED)
+            stream.seek(0)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
         stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
         self.run = run or f"{stem}-{digest[:_HASH_DIGITS]}"
         self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
@@ -126,21 +124,28 @@ class Capture:
                 if packet is None or self._rows.waiting >= BATCH_ROWS:
                     yield self._rows.take()
 
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        try:
+            with self.path.open("rb", buffering=1 << 20) as stream:
+                yield stream
+        except OSError as error:
+            raise CaptureError(f"{self.path.name}: {error.strerror or error}") from None
+
     def _lines(self) -> Iterator[int | None]:
-        """Reads a log; now and then gives how far it is."""
+        """Reads a log; now and then gives how far it is in the file."""
         log = ProtonLog(self._rows, self.report)
-        with self.path.open(encoding="utf-8", errors="surrogateescape") as stream:
-            done = 0
-            for number, text in enumerate(stream, 1):
+        with self._opened() as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
+            for number, text in enumerate(lines, 1):
                 log.line(number, text)
-                done += len(text)
-                yield done if number % _PROGRESS_LINES == 0 else None
+                yield stream.tell() if number % _PROGRESS_LINES == 0 else None
         log.finish()
 
     def _packets(self) -> Iterator[int | None]:
         """Reads packets; now and then gives how far it is in the file."""
         report = self.report
-        with self.path.open("rb", buffering=1 << 20) as stream:
+        with self._opened() as stream:
             reader = CaptureReader(stream, self.path.name)
             for packet in reader:
                 assert packet is not None
@@ -275,16 +280,19 @@ def import_files(
     if strict:
         flow = _all_good(flow, report)
     with suppress(_NotAllGoodError):
-        if folder is None:
-            write_tables(target, (table for _, table in flow))
-        elif strict:
-            aside = tempfile.TemporaryDirectory(".part", f".{target.name}.", target.parent)
-            with aside as name:
-                _into_folder(flow, Path(name))
-                for part in sorted(Path(name).iterdir()):
-                    part.replace(folder / part.name)
-        else:
-            _into_folder(flow, folder)
+        try:
+            if folder is None:
+                write_tables(target, (table for _, table in flow))
+            elif strict:
+                aside = tempfile.TemporaryDirectory(".part", f".{target.name}.", target.parent)
+                with aside as name:
+                    _into_folder(flow, Path(name))
+                    for part in sorted(Path(name).iterdir()):
+                        part.replace(folder / part.name)
+            else:
+                _into_folder(flow, folder)
+        except OSError as error:
+            raise TraceFileError(f"{target}: cannot write there: {reason(error)}") from error
     return report
 
 

@@ -104,8 +104,9 @@ ONLY_IN: dict[str, set[str]] = {
     # A run is a pure function. Its one generator is made, with the run's seed, in scenarios.run.
     "random": {"scenarios.run"},
     "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole
+    "threading": {"net", "analysis"},
     # In a trace: the way of its tables to the disk, beside the run that makes them.
-    "threading": {"net", "analysis", "trace.aside"},
+    "concurrent": {"net", "trace.columns", "scenarios.streaming"},
     "time": {"net", "peers", "analysis", "exercises", "cli", "doctor"},
 }
 

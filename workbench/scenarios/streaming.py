@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import Tap, VirtualClock
-from workbench.trace.aside import Aside
 from workbench.trace.columns import ColumnRecorder
 
 from .declare import Scenario
@@ -81,15 +81,15 @@ def stream(
     values = scenario.values(preset, parameters or {})
     name = name_of(scenario, preset, values, (), seed)
     clock = VirtualClock()
-    recorder = None
-    aside = None if take is None else Aside()
-    if take is not None and aside is not None:
-        recorder = ColumnRecorder(name, now=lambda: clock.now_us, sink=take, do=aside.do)
-    tap: Tap | None = recorder
     effective = scenario.effective(preset, values)
-    world = World(preset=effective, parameters=values, seed=seed, tap=tap, clock=clock)
     events = 0
-    with aside or nullcontext(), _seldom_collected() as collect:
+    beside = nullcontext() if take is None else ThreadPoolExecutor(1, "trace")
+    with beside as pool, _seldom_collected() as collect:
+        recorder = None
+        if take is not None:
+            recorder = ColumnRecorder(name, now=lambda: clock.now_us, sink=take, pool=pool)
+        tap: Tap | None = recorder
+        world = World(preset=effective, parameters=values, seed=seed, tap=tap, clock=clock)
         scenario.build(world)
         while clock.due:
             events += clock.run_until_rest(EVENTS_AT_A_TIME)
@@ -98,6 +98,7 @@ def stream(
                 told(clock.now_us)
         if recorder is not None:
             recorder.flush()
+            recorder.wait()
     if recorder is None:
         return Streamed(name=name, world=world, rows=0, events=events)
     problems = tuple(recorder.problems)

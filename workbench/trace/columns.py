@@ -9,6 +9,7 @@ only the numbers are kept, as numbers. A batch is put together by Arrow, in orde
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future
 from typing import Any
 
 from workbench.amqp10.connection import Connection
@@ -19,11 +20,11 @@ from workbench.amqp10.receiver import ReceiverLink
 from workbench.amqp10.sender import SenderLink
 
 from . import brakes
+from .batch_builder import Shape, Taken, table_of
 from .braking import peer_of
 from .fields import EXTRA_JSON
 from .flatten import details_of
 from .schema import CLIENT, GROUP_OF, RECEIVED, SENT, Row
-from .shaped import Shape, table_of
 from .taps import BoundNotes, LinkKey, Recorder, frame_row, other_peer
 
 BATCH_ROWS = 100_000
@@ -46,10 +47,6 @@ SESSION_NUMBERS = (
 TRANSFER_NUMBERS = (
     "seq", "t_us", *FRAME_NUMBERS, *LINK_NUMBERS, "ledger.delivery_count", *SESSION_NUMBERS,
 )  # fmt: skip
-
-
-def _now(job: Callable[[], None]) -> None:
-    job()
 
 
 class ColumnNotes(BoundNotes):
@@ -108,7 +105,8 @@ class ColumnRecorder(Recorder):
         sink: called with an Arrow table of some 100,000 rows, again and again, without octets; and
             by `flush` with the rest.
         batch_rows: rows in a table.
-        do: has a table made and handed on, now or a little later, in order; see `Aside`.
+        pool: where the table is made and handed on while the run goes on, one at a time; None: at
+            once. Arrow compresses and writes without Python's lock.
 
     Attributes:
         count: rows made so far.
@@ -121,12 +119,13 @@ class ColumnRecorder(Recorder):
         now: Callable[[], int],
         sink: Callable[[Any], None],
         batch_rows: int = BATCH_ROWS,
-        do: Callable[[Callable[[], None]], None] = _now,
+        pool: Executor | None = None,
     ) -> None:
         super().__init__(run, now=now, keep=False)
         self._clock_us = now
         self._take = sink
-        self._do = do
+        self._pool = pool
+        self._writing: Future[None] | None = None
         self._batch_rows = batch_rows
         self._next_flush = batch_rows
         self._others: list[Row] = []
@@ -140,12 +139,29 @@ class ColumnRecorder(Recorder):
         return self._seq
 
     def flush(self) -> None:
-        """Hand on what is kept."""
+        """Hand on what is kept, once what was handed on before is taken.
+
+        Raises:
+            BaseException: whatever `sink` raised.
+        """
         kept = [shape.taken() for shape in self._shapes.values() if shape.rows]
         if self._others or kept:
             others, self._others = self._others, []
-            self._do(lambda: self._take(table_of(others, kept)))
+            self.wait()
+            if self._pool is None:
+                self._hand_on(others, kept)
+            else:
+                self._writing = self._pool.submit(self._hand_on, others, kept)
         self._next_flush = self._seq + self._batch_rows
+
+    def wait(self) -> None:
+        """Wait until all that was handed on is taken; raises as `flush`."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            writing.result()
+
+    def _hand_on(self, others: list[Row], kept: list[Taken]) -> None:
+        self._take(table_of(others, kept))
 
     # -- frames -------------------------------------------------------------------------------
 

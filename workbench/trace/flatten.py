@@ -54,11 +54,13 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
         value = getattr(performative, name)
         if value is None:
             continue
-        scalar = _role(value) if name == "role" else _scalar(_TYPES.get(name), value)
-        if scalar is None:
-            extra[name] = plain(value)
-        else:
+        scalar = _scalar(_TYPES.get(name), value)
+        if scalar is not None:
             fields[name] = scalar
+        elif name == "role":
+            fields[name] = "receiver" if bool(getattr(value, "value", value)) else "sender"
+        else:
+            extra[name] = plain(value)
     if extra:
         fields[EXTRA_JSON] = json_text(extra)
     return kind, fields
@@ -92,23 +94,17 @@ def _names(composite: Any) -> tuple[str, ...]:
     return names
 
 
-def _role(value: Any) -> str:
-    return "receiver" if bool(getattr(value, "value", value)) else "sender"
-
-
 def _scalar(type_: str | None, value: Any) -> Any:
     """The value as a column of this type takes it, or None if the column does not."""
-    if type_ is None or isinstance(value, bool) is not (type_ == "bool"):
-        return None
-    if type_ == "bool":
-        return value
-    if type_ == "string":
-        return str.__str__(value) if isinstance(value, str) else None
-    if type_ == "binary":
-        return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
+    if value is True or value is False:
+        return value if type_ == "bool" else None
     if isinstance(value, int):
-        number = int(value)
-        return number if -_LIMITS[type_] <= number < _LIMITS[type_] else None
+        limit = _LIMITS.get(type_ or "", 0)
+        return int(value) if -limit <= value < limit else None
+    if isinstance(value, str):
+        return str.__str__(value) if type_ == "string" else None
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value) if type_ == "binary" else None
     return None
 
 

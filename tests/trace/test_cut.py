@@ -205,7 +205,7 @@ def test_columns_fold_to_what_rows_fold_to(seed: int, size: int) -> None:
     assert list(folding.state().ledgers) == list(want.ledgers)
     assert list(folding.state().in_flight) == list(want.in_flight)
     assert list(folding.state().brakes) == list(want.brakes)
-    assert folding.memory() == story.memory()
+    assert folding.memory() == story.memory
 
 
 def test_a_later_row_goes_on_from_a_kept_fold(

@@ -10,6 +10,7 @@ flight it is noted that they are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Before:
 
     def memory(self) -> Memory:
         """What the words of later rows need to know of these."""
-        return self._story.memory()
+        return deepcopy(self._story.memory)
 
 
 def _telling(batch: Any) -> Any:

@@ -105,9 +105,7 @@ class Explainer:
     _differs: dict[Scope, bool] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._story = Story(Fold(self.start))
-        if self.memory is not None:
-            self._story.recall(self.memory)
+        self._story = Story(Fold(self.start), self.memory or Memory())
         self._differs = self._story.differing()
 
     def explain(self, row: Row) -> Explanation:

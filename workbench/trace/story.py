@@ -93,7 +93,7 @@ class Moment:
 CONTROL_KINDS = ("open", "close", "begin", "end", "attach", "detach", "protocol-header")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Memory:
     """What the words about later rows need to know of earlier ones, beside the counters.
 
@@ -106,12 +106,12 @@ class Memory:
         links: links seen, and the ends that logged rows of them.
     """
 
-    opened: set[tuple[Any, ...]]
-    initial: dict[Scope, int]
-    initial_out: dict[tuple[Scope | None, str | None], int]
-    more: dict[tuple[str, str | None, Scope | None], bool]
-    echo: set[tuple[str | None, Scope | None]]
-    links: dict[Scope, list[str]]
+    opened: set[tuple[Any, ...]] = field(default_factory=set)
+    initial: dict[Scope, int] = field(default_factory=dict)
+    initial_out: dict[tuple[Scope | None, str | None], int] = field(default_factory=dict)
+    more: dict[tuple[str, str | None, Scope | None], bool] = field(default_factory=dict)
+    echo: set[tuple[str | None, Scope | None]] = field(default_factory=set)
+    links: dict[Scope, list[str]] = field(default_factory=dict)
 
 
 # A difference in `available` is no disagreement: the receiver hears of it only now and then.
@@ -130,17 +130,17 @@ def agree(one: Counters, other: Counters | None) -> bool | None:
 
 @dataclass(slots=True)
 class Story:
-    """Walks over rows and makes the `Moment` of each."""
+    """Walks over rows and makes the `Moment` of each.
+
+    Attributes:
+        folding: the state just before the first row.
+        memory: what is remembered of the rows before; it goes on with those that are told.
+    """
 
     folding: Fold
-    _opened: set[tuple[Any, ...]] = field(default_factory=set)
-    _initial: dict[Scope, int] = field(default_factory=dict)
-    _initial_out: dict[tuple[Scope | None, str | None], int] = field(default_factory=dict)
-    _more: dict[tuple[str, str | None, Scope | None], bool] = field(default_factory=dict)
-    _echo: set[tuple[str | None, Scope | None]] = field(default_factory=set)
+    memory: Memory = field(default_factory=Memory)
     _words: dict[int, FlowWord] = field(default_factory=dict)
     _answers: set[int] = field(default_factory=set)
-    _ends: dict[Scope, list[str]] = field(default_factory=dict)
     _flying: Counter[tuple[Scope | None, str | None]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -148,26 +148,6 @@ class Story:
             self._meet(vantage, about)
         for flying in self.folding.in_flight.values():
             self._flying[flying.link, flying.kind] += 1
-
-    def memory(self) -> Memory:
-        """What is remembered of the rows so far, for a story that goes on from here."""
-        return Memory(
-            opened=set(self._opened),
-            initial=dict(self._initial),
-            initial_out=dict(self._initial_out),
-            more=dict(self._more),
-            echo=set(self._echo),
-            links={link: list(ends) for link, ends in self._ends.items()},
-        )
-
-    def recall(self, memory: Memory) -> None:
-        """Go on from what was remembered; called before the first row."""
-        self._opened |= memory.opened
-        self._initial |= memory.initial
-        self._initial_out |= memory.initial_out
-        self._more |= memory.more
-        self._echo |= memory.echo
-        self._ends = {link: list(ends) for link, ends in memory.links.items()}
 
     def tell(self, row: Row) -> Moment:
         """Take in one row; rows come in order of `seq`."""
@@ -187,7 +167,7 @@ class Story:
         word = self._word(row, frame, before, after, answer, new) if row.kind == "flow" else None
         if row.event in (RECEIVED, OBSERVED) and frame.get("echo") and row.kind == "flow":
             asked = link if "handle" in frame else session
-            self._echo.add((_opposite(row.from_peer), asked))
+            self.memory.echo.add((_opposite(row.from_peer), asked))
         self._remember(row, frame, link, session)
         return Moment(
             row=row,
@@ -202,16 +182,16 @@ class Story:
             flow=word,
             first=self._first(row, frame, link, before, after) if row.kind == "transfer" else None,
             answer=answer,
-            initial=self._initial.get(link) if link else None,
-            initial_outgoing_id=self._initial_out.get((session, _own_peer(row))),
+            initial=self.memory.initial.get(link) if link else None,
+            initial_outgoing_id=self.memory.initial_out.get((session, _own_peer(row))),
             changes=changes,
-            many_links=len(self._ends) > 1,
+            many_links=len(self.memory.links) > 1,
         )
 
     def differing(self) -> dict[Scope, bool]:
         """For each link with counters of both ends: whether they differ now."""
         found = {}
-        for link, ends in self._ends.items():
+        for link, ends in self.memory.links.items():
             if len(ends) == 2:
                 one, other = (self.folding.ledgers.get((end, link), {}) for end in ends)
                 alike = agree(one, other)
@@ -233,19 +213,19 @@ class Story:
         kind = row.kind
         if kind == "flow":
             asked = (row.from_peer, link if "handle" in (row.frame or {}) else session)
-            answers = asked in self._echo
-            self._echo.discard(asked)
+            answers = asked in self.memory.echo
+            self.memory.echo.discard(asked)
         elif kind in CONTROL_KINDS:
             about = link if kind in ("attach", "detach") else session
             key: tuple[Any, ...] = (kind, row.connection, about)
             if kind == "protocol-header":
                 key = (*key, (row.frame or {}).get("protocol_id"))
-            answers = (*key, _opposite(row.from_peer)) in self._opened
-            self._opened.add((*key, row.from_peer))
+            answers = (*key, _opposite(row.from_peer)) in self.memory.opened
+            self.memory.opened.add((*key, row.from_peer))
             if kind == "detach":  # a link of this name may be attached and detached again
-                self._opened -= {("attach", row.connection, about, row.from_peer)}
+                self.memory.opened -= {("attach", row.connection, about, row.from_peer)}
             if kind == "attach":
-                self._opened -= {("detach", row.connection, about, row.from_peer)}
+                self.memory.opened -= {("detach", row.connection, about, row.from_peer)}
         else:
             return False
         if answers and row.event == SENT:
@@ -277,14 +257,14 @@ class Story:
         after: Counters,
     ) -> bool | None:
         key = (row.vantage, row.from_peer, link)
-        open_delivery = self._more.get(key)
+        open_delivery = self.memory.more.get(key)
         goes_on = bool(frame.get("more")) and not frame.get("aborted")
-        self._more[key] = goes_on
+        self.memory.more[key] = goes_on
         if open_delivery is not None:
             return not open_delivery
         if "delivery_id" not in frame:
             return False
-        if link in self._initial:  # everything since the attach was seen
+        if link in self.memory.initial:  # everything since the attach was seen
             return True
         if before.get("delivery_count") is not None and after.get("delivery_count") is not None:
             return before["delivery_count"] != after["delivery_count"]
@@ -296,13 +276,13 @@ class Story:
         if row.kind == "attach" and link is not None:
             initial = frame.get("initial_delivery_count")
             if initial is not None and frame.get("role") == "sender":
-                self._initial[link] = initial
+                self.memory.initial[link] = initial
         elif row.kind == "begin" and frame.get("next_outgoing_id") is not None:
-            self._initial_out[session, row.from_peer] = frame["next_outgoing_id"]
+            self.memory.initial_out[session, row.from_peer] = frame["next_outgoing_id"]
 
     def _meet(self, vantage: str, about: Scope) -> None:
         if about.group == "link" and about.link is not None:
-            ends = self._ends.setdefault(about, [])
+            ends = self.memory.links.setdefault(about, [])
             if is_end(vantage) and vantage not in ends:
                 ends.append(vantage)
 
@@ -316,7 +296,7 @@ class Story:
 
     def _other(self, row: Row, link: Scope | None) -> Counters | None:
         if link is not None:
-            for vantage in self._ends.get(link, ()):
+            for vantage in self.memory.links.get(link, ()):
                 if vantage != row.vantage and (vantage, link) in self.folding.ledgers:
                     return self.folding.ledgers[vantage, link]
         return None

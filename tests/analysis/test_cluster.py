@@ -1,4 +1,4 @@
-"""The same program on a cluster: two executors, each a process of its own, and nothing else said.
+"""The same program on a cluster: two workers in processes of their own, and nothing else said.
 
 Only the master's URL differs. Captures and trace lie at URLs, the executors have not this package
 on their path, and what they read they fetch themselves.
@@ -7,8 +7,11 @@ on their path, and what they read they fetch themselves.
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,9 +27,12 @@ from .runs import CAPTURES
 REPO = Path(__file__).resolve().parents[2]
 NAMES = ("rmq40_c_drain.pcapng", "rmq43_c_drain.pcapng")
 PROGRAM = """
-import json, sys
-sys.path.insert(0, sys.argv[1])
+import json, os, signal, sys
+given = json.loads(sys.argv[1])
+sys.path.insert(0, given["repo"])
+from workbench.analysis.chunks import Chunks
 from workbench.analysis.errors import AnalysisError
+from workbench.analysis.grants import grants
 from workbench.analysis.ingest import ingest
 from workbench.analysis.reading import open_trace, told
 from workbench.analysis.session import get_spark
@@ -35,16 +41,20 @@ from workbench.analysis.windows import windows
 spark = get_spark(say=lambda _: None, memory="512m", quick=True, more={
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.scheduler.minRegisteredResourcesRatio": "1",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 })
-captures, target, hidden = json.loads(sys.argv[2]), sys.argv[3], sys.argv[4]
+captures, target, hidden = given["captures"], given["target"], given["hidden"]
 result = ingest(spark, captures, target)
 trace = open_trace(spark, target)
 rows = [row.asDict() for row in windows(chunks=trace.chunks)(trace.frame).collect()]
-store = spark._jsparkSession.sparkContext().statusStore().executorList(False)
-tasks = {store.apply(at).id(): store.apply(at).totalTasks() for at in range(store.size())}
+
+def tasks():
+    store = spark._jsparkSession.sparkContext().statusStore().executorList(False)
+    return {store.apply(at).id(): store.apply(at).totalTasks() for at in range(store.size())}
 
 def asked(work):
     try:
@@ -58,19 +68,13 @@ unseen = [
     asked(lambda: ingest(spark, captures, f"{hidden}/more")),
     asked(lambda: ingest(spark, f"{hidden}/captures", f"{target}-more".removeprefix("file://"))),
 ]
-print("answer", json.dumps([result.files, result.rows, rows, tasks, unseen]))
+there = tasks()
+answer = grants(chunks=Chunks(rows=20, tasks=4))(trace.frame)  # half of the work is done by now
+os.killpg(given["victim"], signal.SIGKILL)
+broken = [row.asDict() for row in answer.collect()]
+print("answer", json.dumps([result.files, result.rows, rows, there, unseen, broken]))
 spark.stop()
 """
-
-
-JAVA = """#!/bin/sh
-case "$*" in
-*CoarseGrainedExecutorBackend*)
-    exec unshare -m sh -c 'mount -t tmpfs none "$0" && exec "$@"' '{hidden}' '{java}' "$@" ;;
-esac
-exec '{java}' "$@"
-"""
-"""A Java whose executors find an empty folder where this program has data: as on other machines."""
 
 
 def can_hide():
@@ -81,65 +85,107 @@ def can_hide():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@contextmanager
+def running(command, folder, variables):
+    """A process, and those that it starts, until the block ends; gives its group."""
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen(
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process.pid
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def cluster(place, hidden, java):
+    """A master's URL, and the process groups of its two workers, which do not see a folder."""
+    import pyspark
+
+    program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+    variables = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"} | {
+        "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1",
+    }  # fmt: skip
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    here = ["--host", "127.0.0.1", "--webui-port", "0"]
+    master = [program, "org.apache.spark.deploy.master.Master", *here, "--port", port]
+    worker = [program, "org.apache.spark.deploy.worker.Worker", *here, "-c", "1", "-m", "512m"]
+    if can_hide():
+        hiding = 'mount -t tmpfs none "$0" && exec "$@"'
+        worker = ["unshare", "-m", "sh", "-c", hiding, str(hidden), *worker]
+    with ExitStack() as processes:
+        workers = []
+        for name in ("master", "one", "two"):
+            folder = place / name
+            folder.mkdir()
+            more = ["-d", str(folder), f"spark://127.0.0.1:{port}"]
+            command = master if name == "master" else worker + more
+            group = processes.enter_context(running(command, folder, variables))
+            workers += [] if name == "master" else [group]
+        yield f"spark://127.0.0.1:{port}", workers
+
+
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
-    """What a program says on a cluster: files, rows, an answer, tasks, and what is not seen."""
+    """What a program says on a cluster, of which it ends one worker in the middle of an answer."""
     try:
         java = find_java()
     except AnalysisError as error:
         pytest.skip(str(error))
-    import pyspark
-
     place = tmp_path_factory.mktemp("cluster")
-    # The cluster keeps its executors' folders below Spark's home.
-    spark_home = place / "spark"
-    spark_home.mkdir()
-    for part in Path(pyspark.__file__).parent.iterdir():
-        (spark_home / part.name).symlink_to(part)
     captures, hidden = place / "captures", place / "hidden"
     for folder in (captures, hidden / "captures"):
         folder.mkdir(parents=True)
         for name in NAMES:
             shutil.copy(CAPTURES / name, folder)
     (hidden / "trace").mkdir()
-    files.write(hidden / "trace" / "t.parquet", import_capture(CAPTURES / NAMES[0]).rows)
-    home = java.home
-    if can_hide():
-        home = place / "java"
-        (home / "bin").mkdir(parents=True)
-        program = home / "bin" / "java"
-        text = JAVA.format(hidden=hidden, java=java.home / "bin" / "java")
-        program.write_text(text, encoding="utf-8")
-        program.chmod(0o755)
+    files.write(hidden / "trace" / "a trace.parquet", import_capture(CAPTURES / NAMES[0]).rows)
     variables = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(REPO), json.dumps([captures.as_uri()]),
-         f"{place.as_uri()}/trace", str(hidden)],
-        capture_output=True, text=True, check=False, cwd=place,
-        env=variables | {
-            "SPARK_HOME": str(spark_home), "WORKBENCH_SPARK_MASTER": "local-cluster[2,1,512]",
-            "JAVA_HOME": str(home),
-        },
-    )  # fmt: skip
+    with cluster(place, hidden, java) as (url, workers):
+        given = {
+            "repo": str(REPO), "captures": [captures.as_uri()], "target": f"{place.as_uri()}/trace",
+            "hidden": str(hidden), "victim": workers[0],
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, json.dumps(given)],
+            capture_output=True, text=True, check=False, cwd=place,
+            env=variables | {"WORKBENCH_SPARK_MASTER": url},
+        )  # fmt: skip
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer ")]
     assert answers, done.stderr[-3000:]
     return json.loads(answers[0].removeprefix("answer "))
 
 
+def in_order(rows):
+    return sorted(rows, key=lambda row: [str(row.get(name)) for name in ORDER])
+
+
+ORDER = ("run", "connection", "session", "link", "link_sender", "attach_no", "sender")
+
+
 @pytest.mark.slow
 def test_a_master_s_url_is_all_that_a_cluster_needs(answer):
     """Import and question give what they give here, and the driver has run no task."""
-    count, total, rows, tasks, _unseen = answer
+    count, total, rows, tasks, *_ = answer
     captured = import_capture([CAPTURES / name for name in NAMES]).rows
-    wanted = sorted(
-        folds.windows(captured),
-        key=lambda row: (row["run"], row["connection"], row["session"], row["sender"]),
-    )
     assert (count, total) == (2, len(captured))
-    rows.sort(key=lambda row: (row["run"], row["connection"], row["session"], row["sender"]))
-    assert rows == wanted
+    assert in_order(rows) == in_order(folds.windows(captured))
     assert tasks.pop("driver", 0) == 0
-    assert sum(tasks.values()) > 0
+    assert len([each for each in tasks.values() if each]) == 2
+
+
+@pytest.mark.slow
+def test_an_executor_that_is_lost_in_the_middle_does_not_spoil_an_answer(answer):
+    """What it had worked out is worked out again by the other one."""
+    *_, broken = answer
+    captured = import_capture([CAPTURES / name for name in NAMES]).rows
+    assert in_order(broken) == in_order(folds.grants(captured))
 
 
 @pytest.mark.slow
@@ -147,11 +193,11 @@ def test_what_executors_do_not_see_is_said_so(answer):
     """A trace, a folder to write into, captures: each is there, but on this machine alone."""
     if not can_hide():
         pytest.skip("no folder can be hidden from a process here")
-    *_, unseen = answer
+    *_, unseen, _broken = answer
     for text in unseen:
         assert UNSEEN in text
         assert "\n" not in text
     trace, folder, captures = unseen
-    assert "hidden/trace/t.parquet: " in trace
+    assert "hidden/trace/a trace.parquet: " in trace
     assert "hidden/more: " in folder
     assert all(name in captures for name in NAMES)

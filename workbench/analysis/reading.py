@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from workbench.trace.checks import REQUIRED, checked, refuse_nulls, refuse_unsigned
 from workbench.trace.files import TraceFileError
@@ -34,7 +35,7 @@ __all__ = ["Trace", "open_trace", "told"]
 _CAPTURE = re.compile(r"workbench\.[\w.]+\.(?:CaptureError|AnalysisError): (.*)")
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
 _FULL = ("No space left", "Disk quota exceeded", "File too large")
-_FILE = re.compile(r"(?:file:/*)?(/[^\s'\"]+?\.parquet)")
+_FILE = re.compile(r"(?:file:/*)?(/[^\s'\"]+?\.parquet)|file:/*(/[^\s'\"]+?)\.?(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ def told() -> Iterator[None]:
         if any(words in text for words in _FULL):
             raise AnalysisError("no space left on the disk; nothing was kept") from None
         file = _FILE.search(text)
-        where = file[1] if file else "the trace"
+        where = _local(file[1] or file[2]) if file else "the trace"
         if "FileNotFound" in text or "FILE_NOT_EXIST" in text or "does not exist" in text:
             if file is not None and Path(where).exists():
                 raise AnalysisError(f"{where}: {UNSEEN}") from None
@@ -155,6 +156,11 @@ def told() -> Iterator[None]:
                 "Spark's heap is too small for this; WORKBENCH_SPARK_MEMORY=2g gives it more"
             ) from None
         raise
+
+
+def _local(path: str) -> str:
+    """A file's name as this machine has it; Spark tells it as in a URL."""
+    return path if Path(path).exists() else unquote(path)
 
 
 def _check_schema(where: Path | str, schema: Any) -> None:

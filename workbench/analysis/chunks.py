@@ -11,19 +11,17 @@ task as it is, and nothing has to be carried from one chunk to the next.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "CELL", "CHUNK", "DEAL", "Chunks", "cell_of", "dealt", "in_cells", "latest", "run_deal",
-    "task_of",
+    "CELL", "CHUNK", "DEAL", "Chunks", "cell_of", "dealt", "in_cells", "run_deal", "task_of",
 ]  # fmt: skip
 
 CHUNK, CELL, DEAL = "chunk", "cell", "deal"
@@ -149,69 +147,3 @@ def cell_of(key: str, chunks: Chunks) -> list[str]:
     if chunks.whole:
         return [key]
     return [key, DEAL] if chunks.deal else [CELL, key, DEAL]
-
-
-def latest(
-    rows: DataFrame,
-    chunks: Chunks,
-    columns: Mapping[str, Column],
-    *,
-    order: Sequence[str] = ("seq",),
-    both: bool = False,
-) -> DataFrame:
-    """Adds to each row the latest value of each expression in the earlier rows of its `key`.
-
-    Nulls are passed over. Each chunk is worked through alone; what it begins with comes from the
-    last row of each earlier chunk, of which there are few.
-
-    Args:
-        rows: rows with `run`, `seq` and a `key`; they are dealt anew, for Spark would put what
-            looks small to it into one task.
-        chunks: how they are cut.
-        columns: names of the new columns, and what is remembered. `before_NAME` is the latest
-            value in the rows before.
-        order: columns by which the rows of a key follow each other, the trace's `seq` first.
-        both: `NAME` too is filled, with the row itself counted in; else it is left out.
-    """
-    cells = rows if chunks.whole else in_cells(rows, chunks)
-    window = Window.partitionBy(*cell_of("key", chunks)).orderBy(*order)
-    upto = window.rowsBetween(Window.unboundedPreceding, 0)
-    earlier = window.rowsBetween(Window.unboundedPreceding, -1)
-    local = cells.withColumns(
-        {
-            **{f"new_{name}": value for name, value in columns.items()},
-            **({} if chunks.uncut else {"is_last": F.lead("seq").over(window).isNull()}),
-        }
-    ).withColumns(
-        {f"upto_{name}": F.last(f"new_{name}", ignorenulls=True).over(upto) for name in columns}
-    )
-    local = local.withColumns(
-        {f"here_{name}": F.last(f"new_{name}", ignorenulls=True).over(earlier) for name in columns}
-    )
-    kept = [name for name in cells.columns if name not in columns or not both]
-    if chunks.uncut:
-        return local.select(
-            *kept,
-            *(F.col(f"here_{name}").alias(f"before_{name}") for name in columns),
-            *(F.col(f"upto_{name}").alias(name) for name in columns if both),
-        )
-    chunks_before = (
-        Window.partitionBy("key").orderBy(CHUNK).rowsBetween(Window.unboundedPreceding, -1)
-    )
-    carry = local.where("is_last").select(
-        CELL,
-        "key",
-        *(
-            F.last(f"upto_{name}", ignorenulls=True).over(chunks_before).alias(f"from_{name}")
-            for name in columns
-        ),
-    )
-
-    def filled(place: str, name: str) -> Column:
-        return F.coalesce(F.col(f"{place}_{name}"), F.col(f"from_{name}"))
-
-    return local.join(F.broadcast(carry), [CELL, "key"], "inner").select(
-        *kept,
-        *(filled("here", name).alias(f"before_{name}") for name in columns),
-        *(filled("upto", name).alias(name) for name in columns if both),
-    )

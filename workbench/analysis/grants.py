@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .latency import answers_to_grants, percentile
-from .readings import LINK, endings, links_read, merged, receivers, rows_seen, senders
+from .readings import endings, links_read, merged, receivers, rows_seen, senders
 from .running import running
-from .schemas import GRANTS, TRACE
+from .schemas import GRANTS, LINK, TRACE
 from .seen import VIEW
 from .spells import intervals
 

@@ -19,8 +19,9 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import Chunks, in_cells
-from .roster import LINK, is_frame, logger, present, roster
+from .roster import is_frame, logger, present, roster
 from .running import persisted
+from .schemas import LINK
 from .seen import other
 from .sweep import alone, sweep
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "LINK", "NONE", "SOME", "STATED", "SURE", "UNKNOWN", "link_keys", "peer_of", "session_edges",
+    "NONE", "SOME", "STATED", "SURE", "UNKNOWN", "link_keys", "peer_of", "session_edges",
     "session_key", "turns", "viewed", "watched",
 ]  # fmt: skip
 

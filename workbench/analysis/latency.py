@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import LINK, links_read, receivers, rows_seen
+from .readings import links_read, receivers, rows_seen
 from .running import persisted, running
-from .schemas import LATENCY, TRACE
+from .schemas import LATENCY, LINK, TRACE
 from .settling import settlements
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
 
-from .roster import LINK, is_named, of_a_link, roster, stray
+from .roster import is_named, of_a_link, roster, stray
+from .schemas import LINK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -156,26 +157,43 @@ def link_names(trace: DataFrame) -> DataFrame:
 
 
 def _gaps(trace: DataFrame) -> DataFrame:
-    """Where frames are missing, by connection and by the peer that had sent them: a few rows."""
+    """Where frames are missing, by connection and by the peer that had sent them: a few rows.
+
+    For each peer the places in order, cut into blocks, and the first place of each block: a row
+    then looks at twice the root of their number and not at all of them.
+    """
     in_version_1 = F.get_json_object(F.col("frame")["extra_json"], "$.from_peer")
     peer = F.coalesce(F.col("details")["from_peer"], in_version_1, F.col("from_peer"))
-    return (
+    gaps = (
         trace.where(F.col("event").isin(*_LOSSES))
         .select("run", "connection", "seq", peer.alias("peer"))
         .groupBy("run", "connection")
         .agg(
-            F.struct(
-                *(
-                    F.collect_list(F.when(F.col("peer") == peer, F.col("seq"))).alias(peer)
-                    for peer in (CLIENT, BROKER)
-                )
-            ).alias("gaps")
+            *(
+                F.sort_array(F.collect_list(F.when(F.col("peer") == one, F.col("seq")))).alias(one)
+                for one in (CLIENT, BROKER)
+            )
         )
     )
+    return gaps.select("run", "connection", *(_in_blocks(one) for one in (CLIENT, BROKER)))
+
+
+def _in_blocks(peer: str) -> Column:
+    count = F.size(peer)
+    size = F.ceil(F.sqrt(count)).cast("int")
+    firsts = F.sequence(F.lit(1), count, size)
+    blocks = F.transform(firsts, lambda first: F.slice(peer, first, size))
+    there = F.struct(
+        F.transform(firsts, lambda first: F.element_at(peer, first)).alias("firsts"),
+        blocks.alias("blocks"),
+    )
+    return F.when(count > 0, there).alias(peer)
 
 
 def _last_gap(peer: Column) -> Column:
     """The seq of the last gap before the row in what that peer sent."""
-    gaps = F.when(peer == CLIENT, F.col("gaps")[CLIENT]).when(peer == BROKER, F.col("gaps")[BROKER])
-    last = F.array_max(F.filter(gaps, lambda seq: seq < F.col("seq")))
-    return F.coalesce(F.when(F.col("gaps").isNotNull(), last), F.lit(NEVER).cast("long"))
+    gaps = F.when(peer == CLIENT, F.col(CLIENT)).when(peer == BROKER, F.col(BROKER))
+    before = F.size(F.filter(gaps["firsts"], lambda first: first < F.col("seq")))
+    block = F.when(before > 0, F.get(gaps["blocks"], before - 1))
+    last = F.array_max(F.filter(block, lambda seq: seq < F.col("seq")))
+    return F.coalesce(last, F.lit(NEVER).cast("long"))

@@ -13,14 +13,12 @@ from pyspark.sql import functions as F
 
 from .compose import Transformer, typed
 from .errors import AnalysisError
-from .schemas import BY_BRAKE, HELD, LOST, RATES, STALLS, TRACE
+from .schemas import BY_BRAKE, HELD, LINK, LOST, RATES, STALLS, TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 __all__ = ["by_brake", "held", "lost", "rates", "worst"]
-
-LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
 def _checked(window_us: int) -> int:

@@ -17,17 +17,17 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .running import persisted, running
+from .schemas import LINK
 from .seen import VIEW, seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "LINK", "SESSION", "endings", "links_read", "merged", "receivers", "rows_seen", "senders",
+    "SESSION", "endings", "links_read", "merged", "receivers", "rows_seen", "senders",
     "sessions_read",
 ]  # fmt: skip
 
-LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 SESSION = ("run", "connection", "session", VIEW)
 LATE = 1 << 62
 """Behind every row."""

@@ -14,17 +14,16 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, SENT
 
 from .running import persisted
+from .schemas import LINK
 from .seen import other
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "LINK", "alarms", "is_frame", "is_named", "logger", "of_a_link", "present", "roster",
+    "alarms", "is_frame", "is_named", "logger", "of_a_link", "present", "roster",
     "run_ends", "stray",
 ]  # fmt: skip
-
-LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
 def is_frame() -> Column:

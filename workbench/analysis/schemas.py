@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
 __all__ = [
-    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LOST", "RATES", "STALLS",
-    "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
+    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LINK", "LOST", "RATES",
+    "STALLS", "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
 
 _WORDS: dict[str, T.DataType] = {
@@ -66,6 +66,8 @@ LINK_KEY: tuple[tuple[str, T.DataType, str], ...] = (
     ("link_sender", _TEXT, "which peer sends messages over it"),
     ("attach_no", _INT, "1, 2, ... each time it is attached again"),
 )
+LINK: tuple[str, ...] = tuple(name for name, _, _ in LINK_KEY)
+"""What names one link."""
 _ROW_KEY = (
     *LINK_KEY,
     ("seq", _LONG, "the row of the trace"),

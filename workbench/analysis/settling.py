@@ -12,8 +12,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .readings import LINK, SESSION, senders
+from .readings import SESSION, senders
 from .running import persisted
+from .schemas import LINK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,7 +25,6 @@ from workbench.trace.schema import BROKER, CLIENT
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .holds import (
-    LINK,
     SOME,
     STATED,
     SURE,
@@ -40,7 +39,7 @@ from .holds import (
 )
 from .roster import alarms, is_frame, present, run_ends
 from .running import persisted, running
-from .schemas import STALLS, TRACE
+from .schemas import LINK, STALLS, TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from .chunks import Chunks, latest
+from .chunks import Chunks
 from .compose import Transformer, typed
 from .counting import counted
-from .holds import LINK
 from .links import link_names, link_rows
 from .readings import links_read, rows_seen
-from .schemas import SUMMARY, TRACE
+from .running import running
+from .schemas import LINK, SUMMARY, TRACE
 from .stalls import stalls
 from .violations import beyond_credit
 
@@ -38,8 +38,8 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         rows = counted(link_rows(trace, told), link_names(trace), chunks)
         rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
         rows = rows.withColumn("key", F.xxhash64(*LINK))
-        rows = latest(rows, chunks, {"row": F.struct("t_us", "left", "count")})
-        then = F.col("before_row")
+        rows = running(rows, chunks, {"row": F.struct("t_us", "left", "count")})
+        then = F.col("was_row.it")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
         first = (F.col("kind") == "transfer") & F.coalesce(
             then["count"].isNull() | (F.col("count") != then["count"]), F.lit(False)

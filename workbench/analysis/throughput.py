@@ -14,7 +14,6 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .errors import AnalysisError
 from .readings import (
-    LINK,
     SESSION,
     endings,
     links_read,
@@ -24,7 +23,7 @@ from .readings import (
     sessions_read,
 )
 from .running import running
-from .schemas import THROUGHPUT, TRACE
+from .schemas import LINK, THROUGHPUT, TRACE
 from .seen import VIEW, frames_once
 from .spells import intervals
 

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import LINK, SESSION, links_read, rows_seen, senders, sessions_read
+from .readings import SESSION, links_read, rows_seen, senders, sessions_read
 from .running import running
-from .schemas import TRACE, VIOLATIONS
+from .schemas import LINK, TRACE, VIOLATIONS
 from .seen import VIEW
 
 if TYPE_CHECKING:

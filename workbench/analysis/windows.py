@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import LINK, SESSION, endings, merged, rows_seen, senders, sessions_read
-from .schemas import TRACE, WINDOWS
+from .readings import SESSION, endings, merged, rows_seen, senders, sessions_read
+from .schemas import LINK, TRACE, WINDOWS
 from .seen import VIEW
 from .spells import intervals
 

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
+from .endpoint_view import seen
 from .grants import at_zero
-from .readings import links_read, merged, rows_seen, senders, sessions_read
+from .readings import links_read, merged, senders, sessions_read
 from .running import running
 from .schemas import COMPARE, TRACE
 from .settling import settlements
@@ -67,7 +68,7 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
 
 def _side(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """One row: each total, of each sample how many, mean and variance; and of each its place."""
-    rows = rows_seen(trace)
+    rows = seen(trace)
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
     directions = windows_of(rows, sessions, chunks).agg(
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
+from .endpoint_view import VIEW, seen
 from .latency import answers_to_grants, percentile
-from .readings import endings, links_read, merged, receivers, rows_seen, senders
+from .readings import endings, links_read, merged, receivers, senders
 from .running import running
 from .schemas import GRANTS, LINK, TRACE
-from .seen import VIEW
 from .spells import intervals
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def grants(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = rows_seen(trace)
+        rows = seen(trace)
         read = links_read(rows, chunks)
         trips = (
             answers_to_grants(read, chunks)
@@ -55,7 +55,7 @@ def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     """When each link had no credit, from the first grant's arrival on.
 
     Args:
-        rows: of `readings.rows_seen`.
+        rows: of `endpoint_view.seen`.
         read: of `readings.links_read`.
         chunks: how they are cut.
 

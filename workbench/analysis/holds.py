@@ -19,18 +19,17 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import Chunks, in_cells
-from .roster import is_frame, logger, present, roster
+from .endpoint_view import VIEW, endpoint_view, is_frame, peer_of, roster
 from .running import persisted
 from .schemas import LINK
-from .seen import other
 from .sweep import alone, sweep
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "NONE", "SOME", "STATED", "SURE", "UNKNOWN", "link_keys", "peer_of", "session_edges",
-    "session_key", "turns", "viewed", "watched",
+    "NONE", "SOME", "STATED", "SURE", "UNKNOWN", "link_keys", "session_edges",
+    "session_key", "turns", "watched",
 ]  # fmt: skip
 
 NONE, UNKNOWN, STATED, SOME = 0, 1, 2, 3
@@ -38,11 +37,6 @@ NONE, UNKNOWN, STATED, SOME = 0, 1, 2, 3
 SURE = -1
 """Instead of the row in which a window of 0 was stated: it is an alarm's."""
 _KINDS = ("begin", "flow", "attach", "transfer", "detach", "end")
-
-
-def peer_of(vantage: Column) -> Column:
-    """The end that logs under this name; null for an actor inside the broker."""
-    return F.when(vantage == BROKER, BROKER).when(vantage.startswith("client:"), CLIENT)
 
 
 def session_key(peer: str) -> Column:
@@ -59,50 +53,6 @@ def link_keys(trace: DataFrame) -> DataFrame:
         .distinct()
         .select(*LINK, F.xxhash64(*LINK).alias("lkey"), session_key("link_sender").alias("skey"))
     )
-
-
-def viewed(
-    trace: DataFrame, peers: DataFrame, kinds: tuple[str, ...], inner: Column | None = None
-) -> DataFrame:
-    """Frames of these kinds, once for each end of which they tell what it knows.
-
-    Args:
-        trace: the trace, or those of its rows that matter.
-        peers: of `roster.present`, of the whole trace.
-        kinds: of frames. A transfer tells of the end alone that sent it.
-        inner: internal rows that are wanted too; they tell of their link's sender.
-
-    Returns:
-        The rows with `frame` for `is_frame`, `view`, `said` (that end sent it) and `own` (the end's
-        own row, no other stands in).
-    """
-    inner = F.lit(False) if inner is None else inner
-    rows = trace.where(
-        F.col("connection").isNotNull() & ((is_frame() & F.col("kind").isin(*kinds)) | inner)
-    ).withColumn("is_frame", is_frame())
-    rows = rows.join(F.broadcast(peers), ["run", "connection"], "left")
-    author = F.col("from_peer")
-    stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")
-
-    def tells(peer: Column) -> Column:
-        has = F.when(peer == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
-        return F.when(has, F.coalesce(logger() == peer, F.lit(False))).otherwise(stands_in)
-
-    framed, yes, no = F.col("is_frame"), F.lit(True), F.lit(False)
-    rows = rows.withColumns(
-        {
-            "told": framed & F.coalesce(tells(author), no),
-            "heard": ~framed | F.coalesce(tells(other(author)) & (F.col("kind") != "transfer"), no),
-        }
-    ).where("told or heard")  # most are neither: they must not come as far as what explodes
-    views = F.when(F.col("told") & F.col("heard"), F.array(yes, no)).otherwise(
-        F.array(F.col("told"))
-    )
-    rows = rows.withColumn("said", F.explode(views)).drop("told", "heard")
-    view = F.when(~F.col("is_frame"), F.col("link_sender")).when(F.col("said"), author)
-    rows = rows.withColumn("view", view.otherwise(other(author)))
-    own = F.when(F.col("view") == CLIENT, F.col("has_client")).otherwise(F.col("has_broker"))
-    return rows.withColumn("own", own).drop("has_client", "has_broker", "has_observed")
 
 
 _PLAIN = (
@@ -145,12 +95,15 @@ def _rows(trace: DataFrame) -> DataFrame:
         & F.col("link_sender").isin(CLIENT, BROKER)
         & (F.coalesce(available.isNotNull() & by_sender, F.lit(False)) | gate)
     )  # fmt: skip
-    rows = viewed(slim, present(trace), _KINDS, inner).where("session is not null")
+    framed = is_frame() & F.col("kind").isin(*_KINDS)
+    rows = slim.where(F.col("connection").isNotNull() & (framed | inner))
+    told = F.col("kind") != "transfer"  # of transfers the sender's rows are enough
+    rows = endpoint_view(rows, trace, told, inner).where("session is not null")
     rows = rows.withColumns(
         {
-            "skey": session_key("view"),
+            "skey": session_key(VIEW),
             "lkey": F.when(
-                F.col("link").isNotNull() & (F.col("link_sender") == F.col("view")),
+                F.col("link").isNotNull() & (F.col("link_sender") == F.col(VIEW)),
                 F.xxhash64(*LINK),
             ),
             "what": F.when(F.col("is_frame"), F.col("kind")).otherwise(""),
@@ -163,7 +116,7 @@ def _rows(trace: DataFrame) -> DataFrame:
     last = ~F.coalesce(frame["more"], F.lit(False)) | F.coalesce(frame["aborted"], F.lit(False))
     window = frame["incoming_window"]
     word = F.when(
-        (window == 0) & (F.col("view") == CLIENT),
+        (window == 0) & (F.col(VIEW) == CLIENT),
         F.when(F.col("event") == OBSERVED, F.lit(SURE).cast("long")).otherwise(F.col("seq")),
     )
     begins_with = F.struct(frame["initial_delivery_count"].alias("value"))

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import links_read, receivers, rows_seen
+from .endpoint_view import seen
+from .readings import links_read, receivers
 from .running import persisted, running
 from .schemas import LATENCY, LINK, TRACE
 from .settling import settlements
@@ -38,7 +39,7 @@ def latency(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = rows_seen(trace)
+        rows = seen(trace)
         read = links_read(rows, chunks)
         begun = [
             settlements(rows, read).withColumn("measure", F.lit("settlement")),

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
 
-from .roster import is_named, of_a_link, roster, stray
+from .endpoint_view import is_named, of_a_link, roster, stray
 from .schemas import LINK
 
 if TYPE_CHECKING:

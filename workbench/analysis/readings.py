@@ -1,8 +1,8 @@
 """What a sender may send, at each row that tells it: credit of links, windows of sessions.
 
-Each end of a connection has its own rows (`seen`), and both ends' are read alike: the rows in which
-`view` is the link's sender are the sender's, the others the receiver's. The words are defined in
-`data/README.md` under "Words that all of them use".
+Each end of a connection has its own rows (`endpoint_view`), and both ends' are read alike: those in
+which `view` is the link's sender are the sender's, the others the receiver's. The words are defined
+in `data/README.md` under "Words that all of them use".
 """
 
 from __future__ import annotations
@@ -16,30 +16,21 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import Chunks
+from .endpoint_view import VIEW
 from .running import persisted, running
 from .schemas import LINK
-from .seen import VIEW, seen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "SESSION", "endings", "links_read", "merged", "receivers", "rows_seen", "senders",
+    "SESSION", "endings", "links_read", "merged", "receivers", "senders",
     "sessions_read",
 ]  # fmt: skip
 
 SESSION = ("run", "connection", "session", VIEW)
 LATE = 1 << 62
 """Behind every row."""
-
-
-def rows_seen(trace: DataFrame) -> DataFrame:
-    """The rows of both ends of every connection, worked out once.
-
-    Adds `said`: the end whose view it is has sent the frame.
-    """
-    said = F.coalesce(F.col("from_peer") == F.col(VIEW), F.lit(False))
-    return persisted(seen(trace).withColumn("said", said))
 
 
 def senders(rows: DataFrame) -> DataFrame:
@@ -56,7 +47,7 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Rows of links with the sender's counters, as the row's end knows them.
 
     Args:
-        rows: of `rows_seen`.
+        rows: of `endpoint_view.seen`.
         chunks: how they are cut.
 
     Returns:
@@ -117,7 +108,7 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Rows of sessions, each end's, with that end's counters as a sender.
 
     Args:
-        rows: of `rows_seen`.
+        rows: of `endpoint_view.seen`.
         chunks: how they are cut.
 
     Returns:
@@ -216,7 +207,7 @@ def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """When each link, or session, ends as the view's end knows.
 
     Args:
-        rows: of `rows_seen`.
+        rows: of `endpoint_view.seen`.
         keys: `(*LINK, VIEW)` or `SESSION`.
 
     Returns:

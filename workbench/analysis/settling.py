@@ -31,7 +31,7 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
     """Each message that was not sent settled, with the time to its settlement.
 
     Args:
-        rows: of `readings.rows_seen`.
+        rows: of `endpoint_view.seen`.
         read: of `readings.links_read`.
 
     Returns:

@@ -24,20 +24,18 @@ from workbench.trace.schema import BROKER, CLIENT
 
 from .chunks import Chunks
 from .compose import Transformer, typed
+from .endpoint_view import VIEW, alarms, endpoint_view, is_frame, peer_of, run_ends
 from .holds import (
     SOME,
     STATED,
     SURE,
     UNKNOWN,
     link_keys,
-    peer_of,
     session_edges,
     session_key,
     turns,
-    viewed,
     watched,
 )
-from .roster import alarms, is_frame, present, run_ends
 from .running import persisted, running
 from .schemas import LINK, STALLS, TRACE
 
@@ -118,9 +116,10 @@ def _events(trace: DataFrame) -> DataFrame:
     """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
     place = ("seq", "t_us", "frame_id")
     rows = persisted(_rare(trace))
-    ends = viewed(rows, present(trace), ("end", "close")).select(
-        F.when(F.col("kind") == "end", session_key("view"))
-        .otherwise(F.xxhash64("run", "connection", "view")).alias("dkey"),
+    ended = is_frame() & F.col("kind").isin("end", "close") & F.col("connection").isNotNull()
+    ends = endpoint_view(rows.where(ended), trace).select(
+        F.when(F.col("kind") == "end", session_key(VIEW))
+        .otherwise(F.xxhash64("run", "connection", VIEW)).alias("dkey"),
         *place, F.lit(True).alias("over"),
     )  # fmt: skip
     tcp = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .counting import counted
+from .endpoint_view import seen
 from .links import link_names, link_rows
-from .readings import links_read, rows_seen
+from .readings import links_read
 from .running import running
 from .schemas import LINK, SUMMARY, TRACE
 from .stalls import stalls
@@ -59,7 +60,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             )
         )
         broken = (
-            beyond_credit(links_read(rows_seen(trace), chunks), chunks)
+            beyond_credit(links_read(seen(trace), chunks), chunks)
             .where("certain")
             .groupBy(*LINK)
             .agg(F.count("*").alias("violations"))

@@ -12,19 +12,18 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
+from .endpoint_view import VIEW, frames_once, seen
 from .errors import AnalysisError
 from .readings import (
     SESSION,
     endings,
     links_read,
     merged,
-    rows_seen,
     senders,
     sessions_read,
 )
 from .running import running
 from .schemas import LINK, THROUGHPUT, TRACE
-from .seen import VIEW, frames_once
 from .spells import intervals
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _queues(trace: DataFrame) -> DataFrame:
 
 def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     """How long in each window a link had credit behind a closed session window."""
-    rows = rows_seen(trace)
+    rows = seen(trace)
     keys = (*LINK, VIEW)
     ends = senders(endings(rows, keys))
     shut = _changes(sessions_read(rows, chunks), F.col("left") == 0, F.col("left_before") == 0)

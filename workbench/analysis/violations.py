@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import SESSION, links_read, rows_seen, senders, sessions_read
+from .endpoint_view import VIEW, seen
+from .readings import SESSION, links_read, senders, sessions_read
 from .running import running
 from .schemas import LINK, TRACE, VIOLATIONS
-from .seen import VIEW
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,7 +46,7 @@ def violations(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = rows_seen(trace)
+        rows = seen(trace)
         return violations_of(rows, links_read(rows, chunks), sessions_read(rows, chunks), chunks)
 
     return transform

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .readings import SESSION, endings, merged, rows_seen, senders, sessions_read
+from .endpoint_view import VIEW, seen
+from .readings import SESSION, endings, merged, senders, sessions_read
 from .schemas import LINK, TRACE, WINDOWS
-from .seen import VIEW
 from .spells import intervals
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        rows = rows_seen(trace)
+        rows = seen(trace)
         return windows_of(rows, sessions_read(rows, chunks), chunks)
 
     return transform
 
 
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
-    """The answer, from `readings.rows_seen` and `readings.sessions_read`.
+    """The answer, from `endpoint_view.seen` and `readings.sessions_read`.
 
     Beside its columns there is `first_seq`, of the first transfer frame.
     """

@@ -7,6 +7,7 @@ import pytest
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.credit import credit
 from workbench.folds import credit_rows
+from workbench.scenarios.run import run
 
 from .runs import all_rows
 
@@ -64,6 +65,21 @@ def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
     assert sorted(map(tuple, answer), key=_place) == sorted(
         map(tuple, credit_rows(rows)), key=_place
     )
+
+
+def test_every_gap_leaves_open_what_follows_it(as_trace):
+    """However many there are, and whose frames are missing: what both say is the fold's."""
+    busy = {"messages": 40, "policy": "one-at-a-time", "acknowledge": "auto"}
+    rows = list(run("credit", "rmq4.3", busy).rows)
+    frames = [at for at, row in enumerate(rows) if row.is_frame]
+    for number, at in enumerate(frames[20::9]):
+        peer = {"from_peer": ("client", "broker")[number % 2]}
+        rows[at] = replace(rows[at], event="gap", protocol="internal", frame=None, details=peer)
+    assert sum(row.event == "gap" for row in rows) > 10
+    answer = credit(UNCUT)(as_trace(rows)).collect()
+    folded = credit_rows(rows)
+    assert {row.known for row in folded} == {True, False}
+    assert sorted(map(tuple, answer), key=_place) == sorted(map(tuple, folded), key=_place)
 
 
 def _place(row):

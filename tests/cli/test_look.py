@@ -77,7 +77,7 @@ def test_hostile_names_stay_text(capture, tmp_path, capsys):
     ],
 )
 def test_what_cannot_be_looked_at_is_told_in_one_line(tmp_path, capsys, name, content, words):
-    """On the command line, and in the notebook where it was dropped."""
+    """On the command line, and in the notebook to which it was handed."""
     place = tmp_path / name
     if content is not None:
         place.write_bytes(content)
@@ -106,10 +106,10 @@ def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, capsys):
     assert "workbench import" in capsys.readouterr().err
 
 
-def test_a_file_that_is_dropped_is_looked_at(capture):
+def test_a_file_that_is_handed_over_is_looked_at(capture):
     """The report, and the stepper at the worst frame; the next file takes its place."""
     desk = CaptureDesk()
-    assert "Drop a capture" in repr(desk)
+    assert "Choose a capture" in repr(desk)
     data = capture.read_bytes()
     file = {
         "name": "../../mine.pcapng", "type": "", "size": len(data), "content": memoryview(data),
@@ -117,7 +117,8 @@ def test_a_file_that_is_dropped_is_looked_at(capture):
     }  # fmt: skip
     desk.upload.value = (file,)
     assert desk.look.name == "mine.pcapng"
-    assert "The longest stall: 802 ms" in desk.line.value
+    assert "mine.pcapng was read." in desk.line.value
+    assert "The longest stall: 802 ms" in desk.report.value
     assert "The broker waited for credit" in desk.report.value
     (stepper,) = desk.steps.children
     assert stepper.cursor == 24

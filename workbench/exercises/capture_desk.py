@@ -1,4 +1,4 @@
-"""A capture of one's own in a notebook: drop a file, see what happened on its links."""
+"""A capture of one's own in a notebook: hand a file over, see what happened on its links."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from workbench.views.stills import Still
 
 LARGEST_MB = 100
 """A browser hands a file over in one piece."""
-_ASK = "Drop a capture on the button, or name a file on the machine where this notebook runs."
+_ASK = "Choose a capture with the button, or name a file on the machine where this notebook runs."
 
 
 class CaptureDesk(Still, widgets.VBox):
-    """A place to drop a capture, and below it what `look` says of it, with the stepper.
+    """A button that takes a capture, and below it what `look` says of it, with the stepper.
 
     Attributes:
         look: of the latest file; None before the first.
@@ -46,7 +46,7 @@ class CaptureDesk(Still, widgets.VBox):
                 widgets.HBox([self.upload, self.path]), self.line, self.report, self.steps,
             ]
         )  # fmt: skip
-        self.upload.observe(self._dropped, names="value")
+        self.upload.observe(self._chosen, names="value")
         self.path.observe(lambda change: self.look_at(change["new"]), names="value")
 
     def look_at(self, path: str | Path) -> None:
@@ -54,7 +54,7 @@ class CaptureDesk(Still, widgets.VBox):
         with self._told():
             self._show(Path(path).expanduser())
 
-    def _dropped(self, change: Any) -> None:
+    def _chosen(self, change: Any) -> None:
         for file in change["new"]:
             with self._told(), TemporaryDirectory(prefix="workbench-look-") as folder:
                 if file["size"] > LARGEST_MB * 1_000_000:
@@ -84,7 +84,7 @@ class CaptureDesk(Still, widgets.VBox):
         self.look = found
         self.report.value = found._repr_html_()
         self.steps.children = (stepper_of(found.opened(), title=found.name),)
-        self.line.value = _line(found.story.headline)
+        self.line.value = _line(f"{found.name} was read.")
 
     def __repr__(self) -> str:
         return _ASK if self.look is None else "\n".join(self.look.text())
@@ -95,5 +95,5 @@ def _line(text: str) -> str:
 
 
 def capture_desk() -> CaptureDesk:
-    """A place to drop a capture of your own."""
+    """A place for a capture of your own."""
     return CaptureDesk()

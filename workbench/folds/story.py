@@ -216,7 +216,7 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
     granted = "" if row["granted"] is None else f", typically up to {row['granted']:,}"
     text = f"Its receiver granted credit {row['grants']:,} times{granted}, {_RULES[row['rule']]}"
     if row["advice"] == "raise" and row["credit_needed"] is not None:
-        text += f"; at its own pace the sender would use {row['credit_needed']:,}"
+        text += f"; to keep the sender going it takes about {row['credit_needed']:,}"
     return [f"{text}."]
 
 

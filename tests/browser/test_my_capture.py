@@ -1,0 +1,30 @@
+"""A capture of one's own: handed over by the button, read, and opened at its worst frame."""
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_a_capture_that_is_handed_over_is_told_and_opened(lab_page, repo):
+    """The headline, each link's story, and the stepper; a file that is no capture is named."""
+    lab_page.open("my_capture.ipynb")
+    lab_page.run_all()
+    desk = lab_page.show_cell("desk")
+    capture = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+    chosen(lab_page, desk, capture)
+    desk.locator(".story").get_by_text("The broker waited for credit, 4 times").wait_for()
+    desk.get_by_role("status").get_by_text("was read.").wait_for()
+    desk.locator(".wbs-where").get_by_text("step 24 of 56").wait_for()
+    other = lab_page.root / "notes.pcap"
+    other.write_bytes(b"GET / HTTP/1.1")
+    chosen(lab_page, desk, other)
+    desk.get_by_text("notes.pcap: not a capture").wait_for()
+    assert desk.locator(".story").count() == 0
+    lab_page.assert_quiet()
+
+
+def chosen(lab_page, desk, file):
+    """Press the button and choose the file."""
+    with lab_page.page.expect_file_chooser() as chooser:
+        desk.get_by_role("button", name="Capture").click()
+    chooser.value.set_files(file)

@@ -87,6 +87,13 @@ def test_deliveries_beyond_the_credit_leave_it_at_zero():
     assert (link.delivery_count, link.link_credit, link.available) == (9, 0, 0)
 
 
+def test_before_the_senders_attach_a_receiver_has_no_count():
+    """The field stays absent in its flows until then [2.7.4]."""
+    link = ReceiverLinkFlow()
+    assert link.delivery_count is None
+    assert link.advanced_to(3) == 0
+
+
 def test_a_flow_without_next_incoming_id_means_the_initial_outgoing_id():
     """The peer had not seen our begin when it spoke [2.5.6]."""
     session = SessionFlow.starting_at(40, incoming_window=5, outgoing_window=7)

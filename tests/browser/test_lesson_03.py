@@ -80,7 +80,7 @@ def answer(lesson, cell_id: str, unit: str, text: str) -> str:
     asked.get_by_text(f"You say {text}").wait_for()
     tab_to(lesson.page, asked.get_by_role("button", name="Compare"))
     lesson.page.keyboard.press("Space")
-    told = asked.get_by_role("status").filter(has_text=re.compile("Right|Not in this run"))
+    told = asked.get_by_role("status").filter(has_text=re.compile("Right|Not quite"))
     told.first.wait_for()
     return told.first.inner_text()
 
@@ -129,7 +129,7 @@ def test_drain_echo_and_stop_by_keyboard(lab_page, pictures):
     asked = lesson.show_cell("drain-brings")
     tab_to(lesson.page, asked.get_by_role("button", name="Show me"))
     lesson.page.keyboard.press("Space")
-    asked.get_by_text("Against the belief “drain is pause”").wait_for()
+    asked.get_by_text("Against the misconception “drain is pause”").wait_for()
     assert "Right" in answer(lesson, "drain-counts", "delivery-count", jumped.strip("≠"))
 
     # Echo: it is asked, answered, and the answer asks nothing.

@@ -37,7 +37,7 @@ def chosen(lesson, cell_id: str, words: str) -> str:
     cell.get_by_role("button", name="Commit").click()
     compare = cell.get_by_role("button", name="Compare")
     compare.click()
-    line = cell.get_by_role("status").filter(has_text=re.compile("Right|Not in this run")).last
+    line = cell.get_by_role("status").filter(has_text=re.compile("Right|Not quite")).last
     line.wait_for()
     return line.inner_text()
 

@@ -80,7 +80,7 @@ def test_a_drain_is_read_line_by_line(few):
 def test_a_wrong_answer_is_told_in_words(few):
     """The belief behind it is named in the text."""
     text = answered(drain_predict.drain_brings, 0, few, link_credit=10)
-    assert "✘ Not in this run." in text
+    assert "✘ Not quite." in text
     assert "“drain is pause”" in text
 
 

@@ -30,8 +30,8 @@ def test_the_log_says_what_was_answered_and_what_came_of_it(log):
     """One line a question: mark, answers in order, belief, confidence; then the surprises."""
     assert list(log.lines()) == [
         "✔ 01/grant: 14 → 7 (you said: I think so)",
-        "✘ 01/stop: 0 (belief “takes back”)",
-        "You were sure and wrong here: 01/grant, 14; the belief “adds”",
+        "✘ 01/stop: 0 (misconception “takes back”)",
+        "You were sure and wrong here: 01/grant, 14; the misconception “adds”",
     ]
     assert log.summary("01") == "2 answered, 1 right, 1 sure and wrong"
     assert log.summary("02") == ""

@@ -55,8 +55,13 @@ def test_a_choice_must_be_one_of_the_choices():
     ("answer", "right", "belief", "telling"),
     [
         (7, True, None, "Seven came"),
-        (14, False, "adds", "You said 14, the run shows 7. That is the belief “adds”: 7 + 7 is no"),
-        (9, False, None, "You said 9, the run shows 7. Seven came"),
+        (
+            14,
+            False,
+            "adds",
+            "You said 14; in this run it is 7. That is the misconception “adds”: 7 +",
+        ),
+        (9, False, None, "You said 9; in this run it is 7. Seven came"),
     ],
 )
 def test_a_verdict_explains_with_the_run_s_numbers(answer, right, belief, telling):
@@ -122,7 +127,7 @@ def test_the_widget_commits_and_then_compares():
     assert "7" not in shown.line.value
     assert log.entries == {}
     shown.compare.click()
-    assert "belief “adds”" in shown.line.value
+    assert "misconception “adds”" in shown.line.value
     shown.field.value = "7"
     shown.commit.click()
     shown.compare.click()
@@ -197,8 +202,8 @@ def test_choices_are_asked_for_without_one_preselected():
 
 @pytest.mark.parametrize(
     ("choices", "answer", "right", "mark"),
-    [((), "5", False, "✘ Not in this run."), ((), "7", True, "✔ Right."),
-     (("this", "that"), "that", False, "✘ Not in this run.")],
+    [((), "5", False, "✘ Not quite."), ((), "7", True, "✔ Right."),
+     (("this", "that"), "that", False, "✘ Not quite.")],
 )  # fmt: skip
 def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
     """Field, confidence and verdict; nothing is worked out or recorded until Compare is pressed."""
@@ -227,7 +232,7 @@ def test_an_answer_of_another_day_is_compared_without_its_step():
     log.record("01/seven", 5, False)
     shown = PredictionView(Prediction(question(solve=lambda: told)), log)
     shown.compare.click()
-    assert "You said 5, the run shows 7. Seven came." in shown.line.value
+    assert "You said 5; in this run it is 7. Seven came." in shown.line.value
     shown.field.value = "7"
     shown.commit.click()
     shown.compare.click()

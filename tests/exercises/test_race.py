@@ -134,7 +134,7 @@ def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
     assert view.place.layout.display is None
     view.button.click()
     assert "send-flow, send-flow, flow-arrives, flow-arrives" in view.told.value
-    assert "Against the belief “adds”" in view.shown.still()
+    assert "Against the misconception “adds”" in view.shown.still()
     view.view.field.value = "5"
     view.view.commit.click()
     view.view.compare.click()

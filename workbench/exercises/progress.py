@@ -168,7 +168,7 @@ class Progress:
             mark = "✔" if one.right else "✘"
             yield f"{mark} {one.name}, asked again in lesson {one.recalled_in}: {one.answer}"
         for one in self.sure_and_wrong():
-            belief = f"; the belief “{one.belief}”" if one.belief else ""
+            belief = f"; the misconception “{one.belief}”" if one.belief else ""
             yield f"You were sure and wrong here: {one.name}, {one.answer}{belief}"
 
     def __str__(self) -> str:
@@ -287,7 +287,7 @@ def _line(name: str, entry: Entry) -> str:
     if entry.first_right:
         notes.append("at the first try")
     if not entry.right and entry.belief:
-        notes.append(f"belief “{entry.belief}”")
+        notes.append(f"misconception “{entry.belief}”")
     sure = entry.records[-1].confidence
     if sure is not None:
         notes.append(f"you were {sure}" if sure == SURE else f"you said: {sure}")

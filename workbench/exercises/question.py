@@ -102,7 +102,7 @@ class Verdict:
     @property
     def mark(self) -> str:
         """Sign and word, so that nobody has to tell colours apart."""
-        return {True: "✔ Right.", False: "✘ Not in this run.", None: "…"}[self.right]
+        return {True: "✔ Right.", False: "✘ Not quite.", None: "…"}[self.right]
 
     def _hint_lines(self) -> list[str]:
         lines = [f"Hint {number}: {text}" for number, text in enumerate(self.hints, start=1)]
@@ -184,13 +184,13 @@ def judge(answer: Answer, solution: Solution) -> Verdict:
     if belief is None:
         return Verdict(
             right=False,
-            text=f"You said {answer}, the run shows {solution.answer}. {solution.reason}",
+            text=f"You said {answer}; in this run it is {solution.answer}. {solution.reason}",
         )
     return Verdict(
         right=False,
         belief=belief.name,
         text=(
-            f"You said {answer}, the run shows {solution.answer}. That is the belief"
+            f"You said {answer}; in this run it is {solution.answer}. That is the misconception"
             f" “{belief.name}”: {belief.because} {solution.reason}"
         ),
     )

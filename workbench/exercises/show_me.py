@@ -42,7 +42,7 @@ def contradiction(found: Counterexample) -> StepperWidget:
     return stepper(
         played,
         at=found.at(played),
-        title=f"Against the belief “{found.belief.name}”",
+        title=f"Against the misconception “{found.belief.name}”",
         note="◀ goes back through the moves that lead here",
     )
 

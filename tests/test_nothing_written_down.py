@@ -11,11 +11,8 @@ import pytest
 from workbench import presets, serial
 from workbench.amqp10 import flow
 from workbench.exercises import (
-    count_predict,
     drain_predict,
     drain_runs,
-    race_check,
-    race_predict,
     show_me,
 )
 from workbench.exercises.audit import audit, audited_run
@@ -25,7 +22,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.race_runs import CROSSING, orders, searched
 from workbench.exercises.scheduler import Game
 from workbench.exercises.wrap import wrap_verdicts
-from workbench.lessons import lesson_01
+from workbench.lessons import lesson_01, lesson_02
 from workbench.scenarios import link_model, rules, run
 from workbench.trace.explain import explain
 from workbench.views.stepper_doc import build
@@ -158,12 +155,12 @@ def shown_of_the_race() -> dict[str, object]:
     found = searched(**SIZE, rule="set")
     counterexample = show_me.counterexample("sets")
     return {
-        "crossing": race_predict.crossing.question(race).solve().beliefs[1].answer,
+        "crossing": lesson_02.predict.crossing.question(race).solve().beliefs[1].answer,
         "orders": orders(race).differing("set"),
-        "which order": race_predict.which_order.question(race, "set").solve().answer,
+        "which order": lesson_02.predict.which_order.question(race, "set").solve().answer,
         "states": (found.states, found.bad, found.shortest),
-        "bad states": race_predict.bad_states.question(**SIZE, rule="set").solve().answer,
-        "passing": race_predict.passing_rules.question(**SIZE).solve().answer,
+        "bad states": lesson_02.predict.bad_states.question(**SIZE, rule="set").solve().answer,
+        "passing": lesson_02.predict.passing_rules.question(**SIZE).solve().answer,
         "counterexample": counterexample and counterexample.moves,
     }
 
@@ -174,9 +171,9 @@ def test_another_rule_changes_everything_that_lesson_02_shows(set_is_right):
     assert shown == {
         "crossing": 5,
         "orders": [],
-        "which order": race_predict.NONE,
+        "which order": "in no order",
         "states": (searched(**SIZE).states, 0, None),
-        "bad states": race_predict.NOT_ONE,
+        "bad states": "none",
         "passing": 2,
         "counterexample": None,
     }
@@ -187,9 +184,9 @@ def test_without_that_change_each_of_them_is_another():
     shown = shown_of_the_race()
     assert shown["crossing"] == 6
     assert shown["orders"] == list(CROSSING)
-    assert shown["which order"] == race_predict.SOME
+    assert shown["which order"] == "only if the frames cross"
     assert shown["states"] != (searched(**SIZE).states, 0, None)
-    assert shown["bad states"] == race_predict.MOST
+    assert shown["bad states"] == "half of them or more"
     assert shown["passing"] == 1
     assert shown["counterexample"]
 
@@ -198,7 +195,7 @@ def test_without_that_change_each_of_them_is_another():
 def test_the_numbers_of_the_race_reach_question_answer_and_beliefs(first, grant):
     """first_credit and grants of the scenario: the question, the formula, each wrong answer."""
     given = {"initial_delivery_count": 7, "first_credit": first, "grants": str(grant)}
-    asked = race_predict.crossing.question(run("race", parameters=given))
+    asked = lesson_02.predict.crossing.question(run("race", parameters=given))
     assert f"link-credit {first}" in asked.text
     assert f"flow(delivery-count=7, link-credit={grant})" in asked.text
     solution = asked.solve()
@@ -215,7 +212,7 @@ def test_the_size_of_the_grants_reaches_audit_and_answer(credit):
         :credit
     ] == list(range(credit - 1, -1, -1))
     assert f"link-credit={credit + credit}" in str(audited)
-    noticed = count_predict.noticed.question(audited_run(credit), "counts from zero").solve()
+    noticed = lesson_02.predict.noticed.question(audited_run(credit), "counts from zero").solve()
     assert noticed.answer == len(audited.stalls("counts from zero"))
 
 
@@ -233,9 +230,9 @@ def test_the_check_of_a_sender_runs_the_model(monkeypatch):
     def greedy(state, frame):
         state.link_credit = frame.link_credit
 
-    assert race_check.sender(greedy, **SIZE, log=Progress()).right is False
+    assert lesson_02.check.sender(greedy, **SIZE, log=Progress()).right is False
     monkeypatch.setattr(link_model.LinkModel, "bad", lambda self, state: False)
-    assert race_check.sender(greedy, **SIZE, log=Progress()).right
+    assert lesson_02.check.sender(greedy, **SIZE, log=Progress()).right
 
 
 def test_another_rule_changes_par_and_proof_of_a_level(set_is_right):

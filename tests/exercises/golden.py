@@ -24,13 +24,11 @@ from workbench import import_capture
 from workbench.exercises import (
     alarm_predict,
     client_predict,
-    count_predict,
     drain_predict,
     hand_predict,
     publish_predict,
     quorum_predict,
     quorum_rate_predict,
-    race_predict,
     recall,
     spark_predict,
     stop_predict,
@@ -46,7 +44,7 @@ from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
 from workbench.exercises.windows_runs import GENEROUS, at_start
-from workbench.lessons import lesson_01
+from workbench.lessons import lesson_01, lesson_02
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -155,20 +153,22 @@ def grants(i: int) -> list[int]:
 STARTS = (4294967291, 20, 0, 2147483646, UINT_MAX, UINT_MAX - 2, 1000)
 
 RACE: dict[str, Form] = {
-    "crossing": lambda i: race_predict.crossing.question(a_race(i)),
-    "which_order": lambda i: race_predict.which_order.question(a_race(i), ("set", "add")[i % 2]),
-    "sentence": lambda i: race_predict.sentence.question(),
-    "bad_states": lambda i: race_predict.bad_states.question(
+    "crossing": lambda i: lesson_02.predict.crossing.question(a_race(i)),
+    "which_order": lambda i: lesson_02.predict.which_order.question(
+        a_race(i), ("set", "add")[i % 2]
+    ),
+    "sentence": lambda i: lesson_02.predict.sentence.question(),
+    "bad_states": lambda i: lesson_02.predict.bad_states.question(
         10 - i % 4, grants(i), ("set", "add", "spec")[i % 3]
     ),
-    "passing_rules": lambda i: race_predict.passing_rules.question(10 - i % 4, grants(i + 1)),
-    "naive": lambda i: count_predict.naive.question(
+    "passing_rules": lambda i: lesson_02.predict.passing_rules.question(10 - i % 4, grants(i + 1)),
+    "naive": lambda i: lesson_02.predict.naive.question(
         audited_run(4 - i % 3, initial_delivery_count=STARTS[i % len(STARTS)])
     ),
-    "atm": lambda i: count_predict.atm.question(
+    "atm": lambda i: lesson_02.predict.atm.question(
         audited_run(3 + i, initial_delivery_count=20) if i % 2 == 0 else granted(queue(5), i)
     ),
-    "noticed": lambda i: count_predict.noticed.question(
+    "noticed": lambda i: lesson_02.predict.noticed.question(
         audited_run(3 + i // 2, initial_delivery_count=STARTS[(i + 1) % len(STARTS)]),
         ("counts from zero", "believes the flow")[i % 2],
     ),

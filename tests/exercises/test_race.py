@@ -2,12 +2,12 @@
 
 import pytest
 
-from workbench.exercises import race_check, race_predict, show_me
+from workbench.exercises import show_me
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
-from workbench.exercises.race_recall import LESSON
 from workbench.exercises.race_runs import CROSSING, ORDERS, acted, orders
 from workbench.exercises.recall import known
+from workbench.lessons import lesson_02
 from workbench.scenarios import beliefs, run
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
@@ -57,7 +57,7 @@ def test_set_differs_where_the_frames_cross_and_add_everywhere(race):
 @pytest.mark.parametrize(("answer", "belief"), [(8, "adds"), (6, "sets")])
 def test_a_wrong_credit_names_the_belief_behind_it(race, answer, belief):
     """8 is 2 and 6 more, 6 is the flow as it stands; the run shows 5."""
-    solution = solved(race_predict.crossing, race)
+    solution = solved(lesson_02.predict.crossing, race)
     assert solution.answer == 5
     assert "20 + 6 − 21 = 5" in solution.reason
     assert judge(answer, solution).belief == belief
@@ -67,31 +67,32 @@ def test_a_wrong_credit_names_the_belief_behind_it(race, answer, belief):
 def test_which_order_is_read_off_the_runs(race):
     """Never for spec, only crossing for set, always for add."""
     answers = {
-        rule: solved(race_predict.which_order, race, rule).answer for rule in ("spec", "set", "add")
+        rule: solved(lesson_02.predict.which_order, race, rule).answer
+        for rule in ("spec", "set", "add")
     }
     assert answers == {
-        "spec": race_predict.NONE,
-        "set": race_predict.SOME,
-        "add": race_predict.ALL,
+        "spec": "in no order",
+        "set": "only if the frames cross",
+        "add": "in every order",
     }
 
 
 def test_bad_states_are_counted_by_the_search():
     """None by the specification's rule; more than half of 383 with set."""
-    asked = race_predict.bad_states
-    assert solved(asked, 10, [3, 6], "spec").answer == race_predict.NOT_ONE
+    asked = lesson_02.predict.bad_states
+    assert solved(asked, 10, [3, 6], "spec").answer == "none"
     solution = solved(asked, 10, [3, 6], "set")
-    assert solution.answer == race_predict.MOST
+    assert solution.answer == "half of them or more"
     assert "Of 383 states that can be reached 238 are bad" in solution.reason
-    assert solved(asked, 10, [6, 1], "set").answer == race_predict.FEW
+    assert solved(asked, 10, [6, 1], "set").answer == "some, but fewer than half"
 
 
 def test_one_grant_lets_every_rule_pass():
     """That is why a test that grants once is green; a second grant tells them apart."""
-    solution = solved(race_predict.passing_rules, 10, [3])
+    solution = solved(lesson_02.predict.passing_rules, 10, [3])
     assert solution.answer == 3
     assert judge(1, solution).belief == "a test finds a wrong rule"
-    assert solved(race_predict.passing_rules, 10, [3, 6]).answer == 1
+    assert solved(lesson_02.predict.passing_rules, 10, [3, 6]).answer == 1
 
 
 # -- beliefs ------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ def test_one_grant_lets_every_rule_pass():
 
 def test_every_belief_is_a_sentence_that_can_be_chosen_and_contradicted():
     """Seven beliefs, one truth; each wrong choice names its belief."""
-    question = race_predict.sentence.question()
+    question = lesson_02.predict.sentence.question()
     solution = question.solve()
     assert len(question.choices) == len(set(question.choices)) == len(beliefs.BELIEFS) + 1
     named = {
@@ -125,7 +126,7 @@ def looked_at(race):
 def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
     """Commit, compare, show me; another answer puts it away again."""
     looked_at(race)
-    view = race_predict.crossing(race)
+    view = lesson_02.predict.crossing(race)
     view.view.field.value = "8"
     view.view.commit.click()
     assert view.place.layout.display == "none"
@@ -146,7 +147,7 @@ def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
 def test_a_belief_without_a_schedule_offers_nothing(race):
     """Some wrong answers are explained in words alone."""
     looked_at(race)
-    view = race_predict.crossing(race)
+    view = lesson_02.predict.crossing(race)
     view.view.field.value = "2"
     view.view.commit.click()
     view.view.compare.click()
@@ -170,7 +171,7 @@ def crossing_desk(rule: str = "spec"):
 def test_a_crossing_is_recognised_on_the_desk():
     """Whichever branch it was made in."""
     log = Progress()
-    verdict = race_check.crossed(crossing_desk(), log=log)
+    verdict = lesson_02.check.crossed(crossing_desk(), log=log)
     assert verdict.right
     assert "both ends hold link-credit 5" in verdict.text
     assert log.entries["02/crossed"].right
@@ -178,7 +179,7 @@ def test_a_crossing_is_recognised_on_the_desk():
 
 def test_a_crossing_under_a_wrong_rule_tells_both_numbers():
     """The check judges the crossing and says what the rule made of it."""
-    verdict = race_check.crossed(crossing_desk("set"), log=Progress())
+    verdict = lesson_02.check.crossed(crossing_desk("set"), log=Progress())
     assert verdict.right
     assert "the ends differ: 6 and 5" in verdict.text
 
@@ -186,23 +187,23 @@ def test_a_crossing_under_a_wrong_rule_tells_both_numbers():
 def test_frames_that_wait_for_each_other_do_not_cross(race):
     """One lands before the other leaves: the check says what is missing and gives hints."""
     polite = acted(race, (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES))
-    assert not race_check.crosses(polite)
-    verdict = race_check.crossed(polite, log=Progress(), hints=1)
+    assert not lesson_02.crosses(polite)
+    verdict = lesson_02.check.crossed(polite, log=Progress(), hints=1)
     assert verdict.right is False
     assert "Neither frame may land before the other has left" in str(verdict)
 
 
 def test_what_has_not_landed_has_not_crossed_yet(race):
     """Both on the wire is not enough."""
-    assert not race_check.crosses(acted(race, (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES)))
+    assert not lesson_02.crosses(acted(race, (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES)))
     for order in CROSSING:
-        assert race_check.crosses(acted(race, ORDERS[order]))
+        assert lesson_02.crosses(acted(race, ORDERS[order]))
 
 
 def test_an_untouched_desk_is_not_judged(race):
     """Who runs all cells at once is told what to do."""
     log = Progress()
-    assert race_check.crossed(race, log=log).right is None
+    assert lesson_02.check.crossed(race, log=log).right is None
     assert log.entries == {}
 
 
@@ -237,7 +238,7 @@ def idle(state, frame):
 def test_the_right_sender_passes_from_every_beginning():
     """Safe and of use, in every order."""
     log = Progress()
-    verdict = race_check.sender(right, **SIZE, starts=STARTS, log=log)
+    verdict = lesson_02.check.sender(right, **SIZE, starts=STARTS, log=log)
     assert verdict.right, verdict
     assert "states visited" in verdict.text
     assert log.entries["02/sender"].right
@@ -246,8 +247,8 @@ def test_the_right_sender_passes_from_every_beginning():
 def test_a_sender_that_fails_later_leaves_the_half_worked_one_passed():
     """Two exercises, two names in the log: each keeps what came of it."""
     log = Progress()
-    assert race_check.half_worked_sender(right, **SIZE, log=log).right
-    assert not race_check.sender(greedy, **SIZE, log=log).right
+    assert lesson_02.check.half_worked_sender(right, **SIZE, log=log).right
+    assert not lesson_02.check.sender(greedy, **SIZE, log=log).right
     assert {name: entry.right for name, entry in log.entries.items()} == {
         "02/half-worked-sender": True,
         "02/sender": False,
@@ -256,7 +257,7 @@ def test_a_sender_that_fails_later_leaves_the_half_worked_one_passed():
 
 def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
     """Five moves, and the two numbers that differ."""
-    verdict = race_check.sender(greedy, **SIZE, log=Progress())
+    verdict = lesson_02.check.sender(greedy, **SIZE, log=Progress())
     assert verdict.right is False
     assert "It takes 5 moves to break it" in verdict.text
     assert "send-flow, send-flow, flow-arrives, send-transfer, flow-arrives" in verdict.text
@@ -265,15 +266,15 @@ def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
 def test_a_sender_that_never_sends_is_safe_and_does_not_pass():
     """The link model alone calls it good; the check asks whether it is of any use."""
     assert explore(LinkModel(messages=10, grants=(3, 6), rule=lambda *_: 0)).bad == 0
-    verdict = race_check.sender(idle, **SIZE, log=Progress())
+    verdict = lesson_02.check.sender(idle, **SIZE, log=Progress())
     assert verdict.right is False
     assert "waits for ever" in verdict.text
 
 
 def test_a_naive_sender_passes_until_the_count_wraps():
     """From 0 and 20 nothing is wrong; from 2^32 − 2 something is."""
-    assert race_check.sender(naive, **SIZE, starts=STARTS[:2], log=Progress()).right
-    verdict = race_check.sender(naive, **SIZE, starts=STARTS, log=Progress())
+    assert lesson_02.check.sender(naive, **SIZE, starts=STARTS[:2], log=Progress()).right
+    verdict = lesson_02.check.sender(naive, **SIZE, starts=STARTS, log=Progress())
     assert verdict.right is False
     assert f"delivery_count={2**32 - 2}" in verdict.text
 
@@ -288,8 +289,8 @@ def test_an_unfinished_sender_is_not_judged():
     def blank(state, frame): ...
 
     log = Progress()
-    assert race_check.sender(half, **SIZE, log=log).right is None
-    assert race_check.sender(blank, **SIZE, log=log).right is None
+    assert lesson_02.check.sender(half, **SIZE, log=log).right is None
+    assert lesson_02.check.sender(blank, **SIZE, log=log).right is None
     assert log.entries == {}
 
 
@@ -303,7 +304,7 @@ def test_a_sender_that_fails_is_told_in_words():
         state.link_credit = "much"
 
     for on_flow in (raises, nonsense):
-        verdict = race_check.sender(on_flow, **SIZE, log=Progress())
+        verdict = lesson_02.check.sender(on_flow, **SIZE, log=Progress())
         assert verdict.right is False
         assert verdict.text
 
@@ -313,13 +314,13 @@ def test_a_sender_that_fails_is_told_in_words():
 
 def test_lesson_02_is_asked_again_with_other_numbers():
     """Every form has an answer worked out anew, under the name of the first asking."""
-    ours = known({LESSON})
+    ours = known({"02"})
     assert len(ours) >= 3
     for one in ours:
         texts = set()
         for form in (2, 3, 8):
             question = one.make(form)
-            assert question.name == f"{LESSON}/{one.name}"
+            assert question.name == f"02/{one.name}"
             assert question.solve().answer is not None
             texts.add(question.text)
         assert len(texts) > 1

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from workbench.capture.importer import import_capture
-from workbench.exercises import count_predict
 from workbench.exercises.audit import audited_run
 from workbench.exercises.question import judge
 from workbench.exercises.wrap import reckon, wrap_verdicts
+from workbench.lessons import lesson_02
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 STARTS = (0, 20, 2**31, 2**32 - 2)
@@ -60,18 +60,18 @@ def test_a_real_broker_may_not_show_the_mistake():
 
 def test_the_question_is_answered_by_the_run():
     """Wrong at the wrap-around, or never where nothing wraps; both beliefs are recognised."""
-    solution = count_predict.naive.question(audited_run(**WRAPPING)).solve()
-    assert solution.answer == count_predict.AT_WRAP
+    solution = lesson_02.predict.naive.question(audited_run(**WRAPPING)).solve()
+    assert solution.answer == "when one of the two counts has wrapped and the other has not"
     assert "4294967303" in solution.reason
-    assert judge(count_predict.NEVER, solution).belief == "differences always work"
-    assert judge(count_predict.FOREVER, solution).belief == "large numbers are trouble"
-    calm = count_predict.naive.question(audited_run(4)).solve()
-    assert calm.answer == count_predict.NEVER
+    assert judge("never", solution).belief == "differences always work"
+    assert judge("from the first flow on", solution).belief == "large numbers are trouble"
+    calm = lesson_02.predict.naive.question(audited_run(4)).solve()
+    assert calm.answer == "never"
 
 
 def test_where_the_paper_differs_is_read_off_the_run():
     """With a drain in it the answer is the drain; the other answers are beliefs."""
-    solution = count_predict.atm.question(audited_run(3)).solve()
+    solution = lesson_02.predict.atm.question(audited_run(3)).solve()
     assert "drained" in str(solution.answer)
     assert {belief.name for belief in solution.beliefs} == {
         "delivery-count counts deliveries",
@@ -81,7 +81,7 @@ def test_where_the_paper_differs_is_read_off_the_run():
 
 def test_what_a_reader_notices_is_counted_by_letting_it_read():
     """From 0 it notices the first of two, from 20 none; believing the screen is a belief."""
-    asked = count_predict.noticed.question
+    asked = lesson_02.predict.noticed.question
     assert asked(audited_run(3), "counts from zero").solve().answer == 1
     solution = asked(audited_run(3, initial_delivery_count=20), "counts from zero").solve()
     assert solution.answer == 0

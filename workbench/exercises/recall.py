@@ -21,7 +21,7 @@ QUESTIONS = 3
 # The module of each lesson that registers its questions; one that is not there yet asks nothing.
 MODULES = {
     "01": "workbench.lessons.lesson_01",
-    "02": "workbench.exercises.race_recall",
+    "02": "workbench.lessons.lesson_02",
     "03": "workbench.exercises.drain_recall",
     "04": "workbench.exercises.windows_recall",
     "05": "workbench.exercises.publish_recall",
@@ -59,7 +59,7 @@ def register(lesson: str, name: str) -> Callable[[Maker], Maker]:
         @register("02", "both-cross")
         def _both_cross(form: int) -> Question:
             played = race(grants=(form + 2, form + 5))
-            return race_predict.both_cross.question(played)
+            return both_cross(played)
 
     Args:
         lesson: whose question it is.

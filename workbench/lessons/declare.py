@@ -136,7 +136,9 @@ class Asked:
 
     def again(self, inputs: Callable[[int], Mapping[str, Any]]) -> None:
         """Let later lessons ask again: `inputs` gives the arguments of the n-th of twenty forms."""
-        kept_as = self.words.get("again_of", self.name)
+        kept_as = self.words.get("kept_as", self.name)
+        if "{" in kept_as:  # only then: the inputs of a form may take a run
+            kept_as = told(kept_as, inputs(0))
 
         def make(form: int) -> Question:
             return self._question(inputs(form % FORMS), self.words.get("again", self.words["ask"]))
@@ -154,7 +156,7 @@ class Asked:
         shown = given.get("choices") or self.words.get("choices") or {}
         choices = shown if isinstance(shown, Mapping) else {one: one for one in shown}
         return Question(
-            name=f"{self.lesson}/{self.words.get('again_of', self.name)}",
+            name=f"{self.lesson}/{self._kept_as(given)}",
             text=told(ask, given),
             solve=lambda: self._solution(inputs, given, choices),
             choices=tuple(choices.values()),
@@ -163,6 +165,10 @@ class Asked:
             maximum=given.get("maximum", UINT_MAX),
             hints=tuple(told(hint, given) for hint in self.words.get("hints", ())),
         )
+
+    def _kept_as(self, given: Mapping[str, Any]) -> str:
+        """The name under which answers are kept: another question's, or one for each rule."""
+        return told(self.words.get("kept_as", self.name), given)
 
     def _first(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the function yields before anything is answered."""
@@ -192,7 +198,7 @@ class Asked:
             return choices[answer] if choices else answer
 
         named = {**given, **found.named, "answer": shown(found.answer)}
-        right = self.words["right"]
+        right, wrong = self.words["right"], self.words.get("wrong", {})
         return Solution(
             answer=shown(found.answer),
             reason=told(right if found.case is None else right[found.case], named),
@@ -200,7 +206,9 @@ class Asked:
                 Belief(
                     name=name,
                     answer=shown(one.answer),
-                    because=told(self.words["wrong"][name], {**named, **one.named}),
+                    because=told(
+                        wrong if isinstance(wrong, str) else wrong[name], {**named, **one.named}
+                    ),
                 )
                 for name, answered in found.wrong.items()
                 for one in _each(answered)

@@ -11,7 +11,6 @@ import pytest
 from workbench import presets, serial
 from workbench.amqp10 import flow
 from workbench.exercises import (
-    drain_predict,
     drain_runs,
     show_me,
 )
@@ -22,7 +21,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.race_runs import CROSSING, orders, searched
 from workbench.exercises.scheduler import Game
 from workbench.exercises.wrap import wrap_verdicts
-from workbench.lessons import lesson_01, lesson_02
+from workbench.lessons import lesson_01, lesson_02, lesson_03
 from workbench.scenarios import link_model, rules, run
 from workbench.trace.explain import explain
 from workbench.views.stepper_doc import build
@@ -261,10 +260,10 @@ def test_without_that_change_the_level_can_be_won():
 def test_the_numbers_of_a_drain_reach_question_and_answer(ready, credit, start):
     """Ready messages, credit and first count: what comes, and where delivery-count stands."""
     queue = run("credit", parameters={"messages": ready, "initial_delivery_count": start})
-    brings = drain_predict.drain_brings.question(queue, credit)
+    brings = lesson_03.predict.drain_brings.question(queue, credit)
     assert f"grants {credit}" in brings.text
     assert brings.solve().answer == ready
-    counts = drain_predict.drain_counts.question(queue, credit)
+    counts = lesson_03.predict.drain_counts.question(queue, credit)
     assert f"It was {start} before" in counts.text
     assert counts.solve().answer == serial.add(start, credit)
 
@@ -274,7 +273,7 @@ def test_a_sender_that_gives_nothing_back_changes_what_a_drain_shows(monkeypatch
 
     def shown() -> tuple:
         queue = run("credit", parameters={"messages": 2})
-        counts = drain_predict.drain_counts.question(queue, 5).solve()
+        counts = lesson_03.predict.drain_counts.question(queue, 5).solve()
         return counts.answer, str(drain_runs.drain_cases([2], link_credit=5))
 
     answer, table = shown()

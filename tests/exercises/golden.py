@@ -24,14 +24,11 @@ from workbench import import_capture
 from workbench.exercises import (
     alarm_predict,
     client_predict,
-    drain_predict,
-    hand_predict,
     publish_predict,
     quorum_predict,
     quorum_rate_predict,
     recall,
     spark_predict,
-    stop_predict,
     windows_predict,
 )
 from workbench.exercises.audit import audited_run
@@ -44,7 +41,7 @@ from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
 from workbench.exercises.windows_runs import GENEROUS, at_start
-from workbench.lessons import lesson_01, lesson_02
+from workbench.lessons import lesson_01, lesson_02, lesson_03
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -183,7 +180,7 @@ def few(i: int) -> Run:
 
 def after_echo(i: int) -> Question:
     busy = granted(queue(60), 40 - i)
-    return stop_predict.after_echo.question(busy, arrival(busy, 2 + i % 5))
+    return lesson_03.predict.after_echo.question(busy, arrival(busy, 2 + i % 5))
 
 
 def asking(i: int) -> Run:
@@ -192,25 +189,27 @@ def asking(i: int) -> Run:
 
 def real_drain(i: int) -> Question:
     if i < 2:
-        return drain_predict.real_drain.question(captured(("rmq43_c_drain", "rmq40_c_drain")[i]))
-    return drain_predict.real_drain.question(observed(drained(queue(i), 2 * i)))
+        return lesson_03.predict.real_drain.question(
+            captured(("rmq43_c_drain", "rmq40_c_drain")[i])
+        )
+    return lesson_03.predict.real_drain.question(observed(drained(queue(i), 2 * i)))
 
 
 DRAIN: dict[str, Form] = {
-    "silence": lambda i: drain_predict.silence.question(queue(0, latency_us=1000 + i), 1 + i),
-    "drain_brings": lambda i: drain_predict.drain_brings.question(few(i), 10 + i % 3),
-    "drain_counts": lambda i: drain_predict.drain_counts.question(few(i), 10 + i % 3),
-    "after_drain": lambda i: drain_predict.after_drain.question(drained(few(i), 10), 12 + i),
+    "silence": lambda i: lesson_03.predict.silence.question(queue(0, latency_us=1000 + i), 1 + i),
+    "drain_brings": lambda i: lesson_03.predict.drain_brings.question(few(i), 10 + i % 3),
+    "drain_counts": lambda i: lesson_03.predict.drain_counts.question(few(i), 10 + i % 3),
+    "after_drain": lambda i: lesson_03.predict.after_drain.question(drained(few(i), 10), 12 + i),
     "real_drain": real_drain,
-    "crossing": lambda i: hand_predict.crossing.question(
+    "crossing": lambda i: lesson_03.predict.crossing.question(
         timed_get(publish_at_us=5000), 4500 if i == 0 else 3000 + 250 * i, 1000 + 50 * (i % 3)
     ),
-    "first_of_next": lambda i: hand_predict.first_of_next.question(
+    "first_of_next": lambda i: lesson_03.predict.first_of_next.question(
         play("handover", way="outright", leave_after=3 if i == 0 else 1 + i % 4, link_credit=5 + i)
     ),
-    "echo_brings": lambda i: stop_predict.echo_brings.question(asking(i)),
+    "echo_brings": lambda i: lesson_03.predict.echo_brings.question(asking(i)),
     "after_echo": after_echo,
-    "stale": lambda i: stop_predict.stale.question(outdated(asking(i), publish=5 + i)),
+    "stale": lambda i: lesson_03.predict.stale.question(outdated(asking(i), publish=5 + i)),
 }
 
 # -- lesson 04

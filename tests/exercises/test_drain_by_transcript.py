@@ -9,7 +9,6 @@ import re
 import pytest
 
 from workbench import transcript
-from workbench.exercises import drain_check, drain_predict
 from workbench.exercises.drain_runs import (
     drain_cases,
     drained,
@@ -19,6 +18,7 @@ from workbench.exercises.drain_runs import (
 from workbench.exercises.measure import arrival
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction
+from workbench.lessons.lesson_03 import check, predict
 from workbench.scenarios import run
 
 
@@ -60,18 +60,18 @@ def test_silence_is_read_as_no_line():
     lines = lines_after(granted, empty.start_seq)
     assert those(lines, "broker", "received flow")
     frames = [line for line in lines if "  broker sent " in line]
-    assert "✔ Right." in answered(drain_predict.silence, len(frames), empty, link_credit=1)
+    assert "✔ Right." in answered(predict.silence, len(frames), empty, link_credit=1)
 
 
 def test_a_drain_is_read_line_by_line(few):
     """Transfers are counted, and the answer's delivery-count is read aloud with its arrow."""
     lines = lines_after(drained(few, 10), few.start_seq)
     transfers = those(lines, "broker", "sent transfer")
-    assert "✔ Right." in answered(drain_predict.drain_brings, len(transfers), few, link_credit=10)
+    assert "✔ Right." in answered(predict.drain_brings, len(transfers), few, link_credit=10)
     answer = those(lines, "broker", "sent flow")[-1]
     count = said(answer, "delivery-count")
     assert f"sender's delivery-count 23 → {count}" in answer
-    assert "✔ Right." in answered(drain_predict.drain_counts, count, few, link_credit=10)
+    assert "✔ Right." in answered(predict.drain_counts, count, few, link_credit=10)
     # The words of the step say what it is, without a picture of a lamp or of a jump.
     assert "gives back its unused credit" in answer
     assert "drain=true" in answer
@@ -79,7 +79,7 @@ def test_a_drain_is_read_line_by_line(few):
 
 def test_a_wrong_answer_is_told_in_words(few):
     """The belief behind it is named in the text."""
-    text = answered(drain_predict.drain_brings, 0, few, link_credit=10)
+    text = answered(predict.drain_brings, 0, few, link_credit=10)
     assert "✘ Not quite." in text
     assert "“drain is pause”" in text
 
@@ -89,7 +89,7 @@ def test_what_a_drain_leaves_is_read(few):
     emptied = drained(few, 10)
     lines = lines_after(emptied.then("publish", count=12), emptied.last)
     transfers = those(lines, "broker", "sent transfer")
-    assert "✔ Right." in answered(drain_predict.after_drain, len(transfers), emptied, publish=12)
+    assert "✔ Right." in answered(predict.after_drain, len(transfers), emptied, publish=12)
 
 
 def test_the_table_of_drains_is_aligned_text():
@@ -108,7 +108,7 @@ def test_an_echo_and_its_answer_are_read():
     (answer,) = those(lines, "client:receiver", "received flow")
     assert "echo" not in answer.split(": ")[0]
     transfers = those(lines, "broker", "sent transfer")
-    assert "✔ Right." in answered(drain_predict.echo_brings, len(transfers), used)
+    assert "✔ Right." in answered(predict.echo_brings, len(transfers), used)
 
 
 def test_a_stop_is_read_to_its_last_word():
@@ -121,7 +121,7 @@ def test_a_stop_is_read_to_its_last_word():
     place = lines.index(answer)
     assert those(lines[:place], "client:receiver", "received transfer")
     beyond = those(lines[place:], "client:receiver", "received transfer")
-    assert "✔ Right." in answered(drain_predict.after_echo, len(beyond), busy, at=at)
+    assert "✔ Right." in answered(predict.after_echo, len(beyond), busy, at=at)
     assert "Nothing more is on the way before it" in answer
 
 
@@ -134,7 +134,7 @@ def test_a_stale_estimate_is_read():
     told = int(said(those(lines, "client:receiver", "received flow")[0], "available"))
     ready = max(int(found) for line in lines for found in re.findall(r"(\d+) ready", line))
     assert ready > told
-    assert "✔ Right." in answered(drain_predict.stale, ready, asked)
+    assert "✔ Right." in answered(predict.stale, ready, asked)
 
 
 def test_the_desk_s_tasks_are_done_by_reading():
@@ -146,9 +146,9 @@ def test_the_desk_s_tasks_are_done_by_reading():
     stop = granted.act(int(re.match(r"step (\d+)", second)[1]), "stop")
     answer = those(lines_after(stop, desk.start_seq), "client:receiver", "received flow")[-1]
     resumed = stop.act(int(re.match(r"step (\d+)", answer)[1]), "grant", link_credit=40)
-    assert str(drain_check.paused(resumed, log=Progress())).startswith("✔ Right.")
+    assert str(check.paused(resumed, log=Progress())).startswith("✔ Right.")
 
     first = desk.act(desk.start_seq, "grant", link_credit=50)
     flow = those(lines_after(first, desk.start_seq), "client:receiver", "sent flow")[0]
     both = first.act(int(re.match(r"step (\d+)", flow)[1]), "drain")
-    assert str(drain_check.gave_back(both, log=Progress())).startswith("✔ Right.")
+    assert str(check.gave_back(both, log=Progress())).startswith("✔ Right.")

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from workbench.capture.importer import import_capture
-from workbench.exercises import drain_check, drain_predict
 from workbench.exercises.drain_runs import rabbit_stop
 from workbench.exercises.hand_runs import Handover, handovers
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
+from workbench.lessons.lesson_03 import check, predict
 from workbench.scenarios import run
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
@@ -35,7 +35,7 @@ def test_what_was_not_acknowledged_is_delivered_again_in_its_old_order(outright)
     assert [one.message for one in story.of_next] == [0, 1, 2, 3, 4]
     assert (story.again, story.in_order) == (5, True)
     assert story.arrived_before_leaving == 3
-    solution = drain_predict.first_of_next.question(outright).solve()
+    solution = predict.first_of_next.question(outright).solve()
     assert solution.answer == 0
     assert judge(5, solution).belief == "what was sent is done"
     assert judge(3, solution).belief == "only what was in flight comes back"
@@ -46,7 +46,7 @@ def test_a_graceful_hand_over_delivers_nothing_twice(graceful):
     story = Handover(graceful)
     assert (story.again, story.in_order) == (0, True)
     assert [one.message for one in story.of_leaver + story.of_next] == list(range(10))
-    assert drain_predict.first_of_next.question(graceful).solve().answer == 5
+    assert predict.first_of_next.question(graceful).solve().answer == 5
 
 
 def test_what_the_next_one_does_is_not_the_first_one_s_leaving(outright):
@@ -89,7 +89,7 @@ def two():
 
 def test_urgent_first_is_recognised(two):
     """Credit for the first queue, and for the second when it is empty."""
-    verdict = drain_check.urgent_first(grant(grant(two, "urgent"), "bulk"), log=Progress())
+    verdict = check.urgent_first(grant(grant(two, "urgent"), "bulk"), log=Progress())
     assert verdict.right, verdict
     assert "10 urgent, 10 bulk" in verdict.text
 
@@ -99,13 +99,13 @@ def test_the_wrong_order_and_messages_left_are_told(two):
     mixed = two
     for queue in ("bulk", "urgent"):
         mixed = mixed.act(two.start_seq, "grant", link_credit=10, queue=queue)
-    verdict = drain_check.urgent_first(mixed, log=Progress())
+    verdict = check.urgent_first(mixed, log=Progress())
     assert verdict.right is False
     assert "both links had credit at the same time" in verdict.text
-    left = drain_check.urgent_first(grant(two, "urgent"), log=Progress())
+    left = check.urgent_first(grant(two, "urgent"), log=Progress())
     assert left.right is False
     assert "10 bulk still wait" in left.text
-    assert drain_check.urgent_first(two, log=Progress()).right is None
+    assert check.urgent_first(two, log=Progress()).right is None
 
 
 # -- a real broker ------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.exercises import recall
-from workbench.exercises.drain_recall import FORMS
+from workbench.lessons.declare import FORMS
 
 NAMES = ["drain-brings", "drain-counts", "after-drain", "echo-brings"]
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.exercises import drain_check, drain_predict
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.exercises.timeout import CROSSED, IN_TIME, NOTHING, ending_of, explained, timed_get
+from workbench.lessons.lesson_03 import check, predict
 from workbench.views.timeout_view import TimeoutView
 
 
@@ -76,29 +76,29 @@ def test_every_ending_leaves_no_credit_behind(get):
 
 def test_the_question_is_answered_by_the_run(get):
     """Crossed: the message; with a shorter patience the same question has another answer."""
-    solution = drain_predict.crossing.question(get, 4500, 1000).solve()
+    solution = predict.crossing.question(get, 4500, 1000).solve()
     assert solution.answer == "the message"
     wrong = judge("a flow that gives the credit back", solution)
     assert wrong.belief == "a time-out is the end"
-    early = drain_predict.crossing.question(get, 1000, 1000).solve()
+    early = predict.crossing.question(get, 1000, 1000).solve()
     assert early.answer == "a flow that gives the credit back"
 
 
 def test_the_check_finds_the_shortest_time_outs_by_running_the_model(get):
     """Right to the microsecond; longer ones, shorter ones and no answers get words of their own."""
 
-    def check(*answers):
-        return drain_check.shortest_timeouts(*answers, get, latency_us=1000, log=Progress())
+    def judged(*answers):
+        return check.shortest_timeouts(*answers, get, latency_us=1000, log=Progress())
 
     at_all, in_time = get.limits(1000)
-    assert check(in_time, at_all).right
-    assert check(in_time + 1, at_all + 1).right
-    assert "too short for in time" in check(in_time - 2, at_all).text
-    assert "enough for at all, but so is a shorter one" in check(in_time, at_all + 2).text
-    assert check(..., ...).right is None
-    assert check(-1, at_all).right is None
-    assert check("soon", at_all).right is None
-    assert "legal: 0 to" in check(10**12, at_all).text
+    assert judged(in_time, at_all).right
+    assert judged(in_time + 1, at_all + 1).right
+    assert "too short for in time" in judged(in_time - 2, at_all).text
+    assert "enough for at all, but so is a shorter one" in judged(in_time, at_all + 2).text
+    assert judged(..., ...).right is None
+    assert judged(-1, at_all).right is None
+    assert judged("soon", at_all).right is None
+    assert "legal: 0 to" in judged(10**12, at_all).text
 
 
 def test_the_chart_has_a_table_with_the_same_endings(get):

@@ -22,7 +22,7 @@ QUESTIONS = 3
 MODULES = {
     "01": "workbench.lessons.lesson_01",
     "02": "workbench.lessons.lesson_02",
-    "03": "workbench.exercises.drain_recall",
+    "03": "workbench.lessons.lesson_03",
     "04": "workbench.exercises.windows_recall",
     "05": "workbench.exercises.publish_recall",
     "07": "workbench.exercises.quorum_recall",

@@ -1,0 +1,455 @@
+"""Lesson 03: what a run says about each of its questions, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench import serial
+from workbench.exercises import measure
+from workbench.exercises.checks import UNANSWERED, UNTOUCHED, not_yet, run_of, told
+from workbench.exercises.drain_runs import (
+    drain_cases,
+    drained,
+    message_numbers,
+    number_in,
+    outdated,
+    rabbit_drain,
+    rabbit_stop,
+    stopped,
+)
+from workbench.exercises.hand_runs import Handover, handovers
+from workbench.exercises.measure import arrival, many
+from workbench.exercises.question import Verdict
+from workbench.exercises.timeout import (
+    CROSSED,
+    IN_TIME,
+    TimedGet,
+    ending_of,
+    explained,
+    timed_get,
+)
+from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.run import Run, run
+from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+
+from .declare import Declared, Facts, Found, facts
+
+__all__ = [
+    "arrival",
+    "check",
+    "drain_cases",
+    "drained",
+    "handovers",
+    "outdated",
+    "predict",
+    "rabbit_drain",
+    "rabbit_stop",
+    "stopped",
+    "timed_get",
+]
+
+lesson = Declared("03")
+predict, check = lesson.predict, lesson.check
+
+
+def _larger_grant(form: int) -> dict[str, Any]:
+    """A queue, and a grant that is larger than what is ready."""
+    ready = 2 + form
+    given = {"messages": ready, "initial_delivery_count": 7 * ready + 1}
+    return {"run": run("credit", parameters=given), "link_credit": 2 * ready + 3}
+
+
+# -- what is asked
+
+
+@lesson.asks
+def silence(run: Run, link_credit: int) -> Facts:
+    """What does an empty queue say to a grant?"""
+    branch = run.act(run.start_seq, "grant", link_credit=link_credit)
+    flows = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.start_seq)
+    return facts(
+        len(flows) + measure.messages(branch.rows, after=run.start_seq),
+        held=measure.credit(branch.rows, BROKER),
+        wrong={"a request is answered": 1},
+    )
+
+
+@lesson.asks
+def drain_brings(run: Run, link_credit: int) -> Found:
+    """How many messages does a drain bring?"""
+    yield {"ready": int(run.parameters["messages"] or 0)}
+    start = run.start_seq
+    branch = drained(run, link_credit)
+    sent = measure.messages(branch.rows, after=start)
+    answers = measure.frames(branch.rows, "flow", from_peer=BROKER, after=start)
+    return facts(
+        sent,
+        case="answered" if answers else "silent",
+        sent=sent,
+        count=number_in(answers[-1], "delivery_count") if answers else None,
+        left=number_in(answers[-1], "link_credit") if answers else None,
+        wrong={"drain is pause": 0, "drain waits until credit is used": link_credit},
+        seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
+    )
+
+
+drain_brings.again(_larger_grant)
+
+
+@lesson.asks
+def drain_counts(run: Run, link_credit: int) -> Found:
+    """Where does delivery-count stand after a drain?"""
+    before = measure.counter(run.rows, BROKER, "delivery_count")
+    yield {"before": before, "ready": int(run.parameters["messages"] or 0)}
+    start = run.start_seq
+    branch = drained(run, link_credit)
+    sent = measure.messages(branch.rows, after=start)
+    return facts(
+        measure.counter(branch.rows, BROKER, "delivery_count"),
+        sent=sent,
+        left=measure.credit(branch.rows, BROKER),
+        wrong={"counts messages only": before + sent, "stays": before, "starts anew": 0},
+        seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
+    )
+
+
+drain_counts.again(_larger_grant)
+
+
+@lesson.asks
+def after_drain(run: Run, publish: int) -> Facts:
+    """Does a drained link send what is published later?"""
+    branch = run.then("publish", count=publish)
+    granted = max(measure.grants(branch.rows), default=0)
+    unused = granted - measure.messages(branch.rows, upto=run.last)
+    return facts(
+        measure.messages(branch.rows, after=run.last),
+        held=measure.credit(branch.rows, BROKER),
+        unused=unused,
+        wrong={"drain is pause": min(publish, unused), "drain is a mode": publish},
+    )
+
+
+@after_drain.again
+def _drained(form: int) -> dict[str, Any]:
+    given = _larger_grant(form)
+    return {"run": drained(given["run"], given["link_credit"]), "publish": given["link_credit"] + 2}
+
+
+@lesson.asks
+def real_drain(rows: Sequence[Row]) -> Found:
+    """What did a real broker answer to a drain that finds too few messages?"""
+    request, following = rabbit_drain(rows)
+    base, credit = number_in(request, "delivery_count"), number_in(request, "link_credit")
+    yield {"step": measure.step(request.seq), "base": base, "credit": credit}
+    answer = measure.frames(following, "flow", event=OBSERVED, from_peer=BROKER)[-1]
+    sent = measure.messages(following, event=OBSERVED)
+    return facts(
+        number_in(answer, "delivery_count"),
+        sent=sent,
+        answered=measure.step(answer.seq),
+        left=number_in(answer, "link_credit"),
+        wrong={"counts messages only": base + sent, "counts credit only": credit},
+        seen=answer,
+    )
+
+
+@lesson.asks
+def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
+    """What comes when the message crosses the drain?"""
+    played = get.play(timeout_us, latency_us)
+    start = played.start_seq
+    came = measure.messages(played.rows, event=RECEIVED, after=start)
+    flows = measure.frames(played.rows, "flow", event=RECEIVED, from_peer=BROKER, after=start)
+    left = measure.credit(played.rows, CLIENT)
+    with_message = "both" if left else "message"
+    without = "flow" if flows else "neither"
+    return facts(
+        with_message if came else without,
+        ending=explained(played),
+        wrong={
+            "a time-out is the end": "flow",
+            "drain takes back": "neither",
+            "drain grants": "both",
+        },
+        seen=played.rows[-1],
+    )
+
+
+@lesson.asks
+def first_of_next(played: Run) -> Found:
+    """Which message does the next consumer get first?"""
+    story = Handover(played)
+    yield {
+        "leaver": story.leaver,
+        "heir": story.heir,
+        "arrived": story.arrived_before_leaving,
+        "maximum": int(played.parameters["messages"] or 0) - 1,
+    }
+    return facts(
+        story.of_next[0].message,
+        held=len(story.of_leaver),
+        again=story.again,
+        wrong={
+            "what was sent is done": len(story.of_leaver),
+            "only what was in flight comes back": story.arrived_before_leaving,
+        },
+        seen=played.rows[-1],
+    )
+
+
+@lesson.asks
+def echo_brings(run: Run) -> Found:
+    """How many messages follow an echo?"""
+    arrived = measure.messages(run.rows, event=RECEIVED)
+    yield {"arrived": arrived}
+    branch = run.then("echo")
+    answers = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.last)
+    return facts(
+        measure.messages(branch.rows, after=run.last),
+        answers=len(answers),
+        credit=measure.credit(branch.rows, BROKER),
+        told=number_in(answers[-1], "available") if answers else None,
+        asked=sum(bool((row.frame or {}).get("echo")) for row in answers),
+        wrong={
+            "echo grants": arrived,
+            "an answer is a message": 1,
+            "echo empties the queue": measure.counter(branch.rows, BROKER, "available") or 0,
+        },
+    )
+
+
+@echo_brings.again
+def _used_up(form: int) -> dict[str, Any]:
+    queue = run("credit", parameters={"messages": 2 * form + 7})
+    return {"run": queue.act(queue.start_seq, "grant", link_credit=2 + form)}
+
+
+@lesson.asks
+def after_echo(run: Run, at: int) -> Found:
+    """How many messages come after the answer to a stop?"""
+    yield {"arrived": measure.messages(run.rows, event=RECEIVED, upto=at)}
+    branch = stopped(run, at)
+    answer = measure.frames(branch.rows, "flow", event=RECEIVED, from_peer=BROKER, after=at)[-1]
+    late = measure.messages(branch.rows, event=RECEIVED, after=at, upto=answer.seq)
+    return facts(
+        measure.messages(branch.rows, event=RECEIVED, after=answer.seq),
+        late=late,
+        answered=measure.step(answer.seq),
+        wrong={
+            "late is late": late,
+            "an answer overtakes": measure.in_flight(branch.rows, "transfer", at),
+        },
+        seen=answer,
+    )
+
+
+@lesson.asks
+def stale(run: Run) -> Found:
+    """Is `available` what there is?"""
+    answers = measure.frames(run.rows, "flow", event=RECEIVED, from_peer=BROKER)
+    acts = [action.arguments["count"] for action in run.actions if action.name == "publish"]
+    yield {
+        "said": number_in(answers[-1], "available"),
+        "extra": sum(int(count or 0) for count in acts),
+    }
+    told = measure.counter(run.rows, CLIENT, "available")
+    return facts(
+        measure.counter(run.rows, BROKER, "available"),
+        told=told,
+        wrong={"available is what is there": told},
+    )
+
+
+# -- what is checked
+
+
+@lesson.checks(scenarios=("credit", "asking"))
+def gave_back(desk: Any) -> Verdict:
+    """Has the learner made a drain that brings some messages and gives some credit back?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return not_yet(UNTOUCHED)
+    requests = [row for row in _flows(played, CLIENT) if (row.frame or {}).get("drain")]
+    if not requests:
+        return told(played.name, False, "No flow in this branch sets drain.")
+    request = requests[-1]
+    where = f"The drain of step {measure.step(request.seq)}"
+    credit = _credit(request)
+    if not credit:
+        text = (
+            f"{where} was asked with link-credit 0: there was nothing to use up and nothing to give"
+            " back. Grant first."
+        )
+        return told(played.name, False, text)
+    sent = measure.messages(played.rows, after=request.seq)
+    returned = _given_back(played, request)
+    if not sent or not returned:
+        text = (
+            f"{where} had credit for {many(credit)}: {sent} came, {returned} of the credit was"
+            " given back. Both shall be more than zero: how many messages must be ready?"
+        )
+        return told(played.name, False, text)
+    text = (
+        f"{where} brought {many(sent)} and gave back {returned}: delivery-count rose by"
+        f" {sent + returned}."
+    )
+    return told(played.name, True, text)
+
+
+@lesson.checks(scenarios=("credit", "asking"))
+def paused(desk: Any) -> Verdict:
+    """Has the learner paused cleanly, and then resumed and fetched the rest?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return not_yet(UNTOUCHED)
+    fault, text = _pause(played)
+    return told(played.name, not fault, text)
+
+
+def _pause(played: Run) -> tuple[bool, str]:
+    """Whether something is wrong with a pause, and what there is to say."""
+    stop = next((row for row in _flows(played, CLIENT) if _stops(row)), None)
+    if stop is None:
+        return True, "No flow in this branch carries link-credit 0 and echo, as stop sends it."
+    where = f"The stop of step {measure.step(stop.seq)}"
+    if not measure.messages(played.rows, event=RECEIVED, upto=stop.seq):
+        return True, f"{where} comes before the first message: there was nothing to pause."
+    answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
+    resumes = [row for row in _flows(played, CLIENT) if row.seq > stop.seq and _credit(row)]
+    if not resumes:
+        return True, f"{where} paused the link; now resume it: grant again, in the same branch."
+    resume = measure.step(resumes[0].seq)
+    if not answers or resumes[0].seq < answers[0].seq:
+        return True, (
+            f"{where} was followed by a grant in step {resume}, before the answer had come: the"
+            " link was never known to be quiet. Wait for the answer."
+        )
+    if left := measure.counter(played.rows, BROKER, "available"):
+        return True, f"{many(left).capitalize()} still wait in the queue: grant enough for them."
+    late = measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=answers[0].seq)
+    quiet = measure.messages(played.rows, event=RECEIVED, after=answers[0].seq, upto=resumes[0].seq)
+    numbers = message_numbers(played.world.peers["consumer"].payloads)
+    order = "in the order of the queue" if numbers == sorted(numbers) else "out of order"
+    return False, (
+        f"{where}: {many(late)} came late, and {quiet} after the answer of step"
+        f" {measure.step(answers[0].seq)}. The grant of step {resume} went on with the same link,"
+        f" and all {many(len(numbers))} came, {order}."
+    )
+
+
+@lesson.checks(scenarios=("two_queues",))
+def urgent_first(desk: Any) -> Verdict:
+    """Did every message of the first queue come before any of the second, and then all of those?
+
+    Args:
+        desk: a panel on the scenario `two_queues`, or a run of it.
+    """
+    played = run_of(desk)
+    if not played.actions and played.parameters.get("policy") == BY_HAND:
+        return not_yet(UNTOUCHED)
+    came = [
+        str(row.link)
+        for row in measure.frames(played.rows, "transfer", event=RECEIVED, from_peer=BROKER)
+        if not (row.frame or {}).get("more")
+    ]
+    left = {name: played.world.broker.queues[name].queue.ready for name in QUEUES}
+    counted = ", ".join(f"{came.count(name)} {name}" for name in QUEUES)
+    waiting = {name: number for name, number in left.items() if number}
+    if waiting:
+        words = " and ".join(f"{number} {name}" for name, number in waiting.items())
+        return told(played.name, False, f"{counted} came; {words} still wait in their queue.")
+    first_bulk = came.index(SECOND) if SECOND in came else len(came)
+    late = came[first_bulk:].count(FIRST)
+    if late:
+        text = (
+            f"All came ({counted}), but {many(late)} of {FIRST} after the first of {SECOND}: both"
+            " links had credit at the same time."
+        )
+        return told(played.name, False, text)
+    flows = len(measure.grants(played.rows))
+    text = f"First every {FIRST} message, then every {SECOND} one ({counted}), with {flows} flows."
+    return told(played.name, True, text)
+
+
+def _ways(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int) -> str:
+    """A hint: what takes time."""
+    return (
+        f"The queue takes {get.preset.queue_enqueue_us} µs to take a message in and"
+        f" {get.preset.queue_deliver_us} µs to hand it out, and a frame is under way for"
+        f" {latency_us} µs."
+    )
+
+
+@lesson.checks(hints=(_ways,))
+def shortest_timeouts(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int) -> Verdict:
+    """Are those the shortest time-outs with which the message comes in time, and at all?
+
+    Args:
+        in_time: microseconds; `...` if there is no answer yet.
+        at_all: the same.
+        get: the get.
+        latency_us: of the wire, each way.
+    """
+    if in_time is ... or at_all is ...:
+        return not_yet(UNANSWERED)
+    wanted = (("in time", in_time, (IN_TIME,)), ("at all", at_all, (IN_TIME, CROSSED)))
+    said = []
+    for name, answer, good in wanted:
+        if not isinstance(answer, int) or isinstance(answer, bool) or answer < 0:
+            return not_yet(f"{answer!r} is no time-out; give whole microseconds, 0 or more.")
+        try:
+            # At the very microsecond of a boundary either order of two events is right, so the
+            # two microseconds beside it decide.
+            comes = ending_of(get.play(answer + 1, latency_us)) in good
+            sooner = answer > 0 and ending_of(get.play(answer - 1, latency_us)) in good
+        except ParameterError as error:
+            return not_yet(f"{error}.")
+        if not comes:
+            told_now = explained(get.play(answer, latency_us))
+            said.append(f"{answer} µs is too short for {name}. {told_now}")
+        elif sooner:
+            said.append(f"{answer} µs is enough for {name}, but so is a shorter one.")
+    answers = f"{in_time}, {at_all}"
+    if said:
+        return told(answers, False, " ".join(said))
+    text = (
+        f"{in_time} µs and {at_all} µs: a microsecond before it the ending is another. Between"
+        f" them the frames cross, for as long as a round trip ({2 * latency_us} µs) and"
+        " the queue's handing out take."
+    )
+    return told(answers, True, text)
+
+
+def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:
+    return measure.frames(played.rows, "flow", event=event, from_peer=peer, after=played.start_seq)
+
+
+def _credit(row: Row) -> int:
+    return int((row.frame or {}).get("link_credit") or 0)
+
+
+def _stops(row: Row) -> bool:
+    frame = row.frame or {}
+    return frame.get("link_credit") == 0 and bool(frame.get("echo"))
+
+
+def _given_back(played: Run, request: Row) -> int:
+    """By how much the sender's answers to a drain moved delivery-count on."""
+    moved = 0
+    for row in _flows(played, BROKER):
+        if row.seq > request.seq and (row.frame or {}).get("drain"):
+            before = measure.counter(played.rows, BROKER, "delivery_count", upto=row.seq - 1)
+            after = measure.counter(played.rows, BROKER, "delivery_count", upto=row.seq)
+            moved += serial.diff(after, before)
+    return moved

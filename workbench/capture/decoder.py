@@ -24,7 +24,7 @@ TLS, OTHER = "tls", "other"
 _MAGIC = b"AMQP"
 
 
-class DecodedFrame(Struct, frozen=True, gc=False):
+class DecodedFrame(Struct, frozen=True):
     """One frame or protocol header.
 
     Attributes:
@@ -63,7 +63,7 @@ class Unreadable(Struct, frozen=True, gc=False):
 Found: TypeAlias = DecodedFrame | Unreadable
 
 
-class FrameRecord(Struct, frozen=True, gc=False):
+class FrameRecord(Struct, frozen=True):
     """What a decoder says of a frame; the columns of its row, named and meant as in the schema.
 
     Attributes:

@@ -29,7 +29,7 @@ from workbench.views.stills import text_still
 
 REPO = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-LESSONS = [path for path in NOTEBOOKS if path.stem != "00_index"]
+LESSONS = [path for path in NOTEBOOKS if path.stem[0].isdigit() and path.stem != "00_index"]
 EXERCISES = REPO / "workbench" / "exercises"
 
 

@@ -25,7 +25,7 @@ MOST_EARLIER = 100
 
 def lessons_of(root: Path) -> list[Path]:
     """The lessons' own files, the index first."""
-    return sorted((root / NOTEBOOKS).glob("[0-9][0-9]_*.ipynb"))
+    return sorted((root / NOTEBOOKS).glob("*.ipynb"))
 
 
 def make_copies(root: Path, *, renew: bool = False) -> list[str]:

@@ -174,7 +174,8 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
     if scope.link_ledger:
         ledger = {**scope.link_ledger, **(ledger or {})}
     link, link_sender = scope.link, scope.link_sender
-    brake, held = None, ()
+    brake: str | None = None
+    held: tuple[str, ...] = ()
     if link is not None and ledger and "link_credit" in ledger:
         brake, held = _brakes(
             _sign(ledger["link_credit"]),

@@ -12,16 +12,17 @@ One capture or ten thousand, a batch of rows at a time is in memory.
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader, TextIOWrapper
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from workbench.capture.columns import RowColumns
 from workbench.capture.connection import DECODERS, AmqpConnection
@@ -46,6 +47,7 @@ BATCH_ROWS = 20_000
 
 _PROGRESS_PACKETS = 2_000
 _PROGRESS_LINES = 2_000
+_MAX_LINE = 1 << 20
 _HASH_DIGITS = 8
 _SNIFFED = 1 << 16
 _ODD = re.compile(r"[:\\/\[\]{}*?]")
@@ -125,9 +127,9 @@ class Capture:
                     yield self._rows.take()
 
     @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
+    def _opened(self) -> Iterator[BufferedReader]:
         try:
-            with self.path.open("rb", buffering=1 << 20) as stream:
+            with self.path.open("rb") as stream:
                 yield stream
         except OSError as error:
             raise CaptureError(f"{self.path.name}: {error.strerror or error}") from None
@@ -136,8 +138,8 @@ class Capture:
         """Reads a log; now and then gives how far it is in the file."""
         log = ProtonLog(self._rows, self.report)
         with self._opened() as stream:
-            lines = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
-            for number, text in enumerate(lines, 1):
+            lines = TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
+            for number, text in enumerate(iter(partial(lines.readline, _MAX_LINE), ""), 1):
                 log.line(number, text)
                 yield stream.tell() if number % _PROGRESS_LINES == 0 else None
         log.finish()

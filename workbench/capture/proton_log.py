@@ -40,7 +40,6 @@ _LINE = re.compile(
 _TRUNCATED = " ... (truncated)"
 _PAYLOAD = re.compile(r" \((\d+)\) ")
 _HEADERS = {"AMQP": 0, "TLS": 2, "SASL": 3}
-_MAX_LINE = 1 << 20
 
 
 def is_proton_log(head: bytes) -> bool:
@@ -88,7 +87,7 @@ class ProtonLog:
             text: the line.
         """
         self.report.packets = number
-        match = _LINE.search(text[:_MAX_LINE])
+        match = _LINE.search(text)
         if match is None:
             self.report.other_packets += 1
             return

@@ -23,8 +23,8 @@ __all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask_trace", "en
 
 PLAIN, SPARK = ENGINES = ("plain", "spark")
 PLAIN_ROWS = 500_000
-"""Rows up to which the folds answer: 2 to 20 s and 1.3 GB at this size, where Spark takes as
-long."""
+"""Rows up to which the folds answer: there they take 11 to 20 s of one processor and 1.6 GB at
+most."""
 QUICK_ROWS = 1_000_000
 """Rows up to which Java's quick compiler answers sooner."""
 SMALL_ROWS = 100_000

@@ -551,6 +551,11 @@ def test_many_captures_go_to_one_file_or_to_a_folder(folder, tmp_path):
     report = import_files([*paths, bad], parts)
     assert (report.kept, len(report.captures), len(report.failures)) == (1, 1, 1)
     assert files.read(parts) == sorted(alone, key=lambda row: (row.run, row.seq))
+    # What is there may hold what is to be taken out.
+    assert import_files(paths, parts, redact=True).kept == 0
+    assert files.read(parts) == sorted(
+        import_capture(paths, redact=True).rows, key=lambda row: (row.run, row.seq)
+    )
     strict = tmp_path / "strict"
     strict.mkdir()
     for target in (strict, tmp_path / "strict.parquet"):

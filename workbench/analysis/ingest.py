@@ -236,7 +236,9 @@ def ingest(
     target = target_at(folder)
     try:
         _give_to_workers(spark)
-        job = _Job(spark=spark, target=target, port=port, redact=redact, there=target.names())
+        # What is there already may hold the secrets that are to be taken out.
+        there = set() if redact else target.names()
+        job = _Job(spark=spark, target=target, port=port, redact=redact, there=there)
         total = len(files)
         step = max(STEP_FILES, -(-total // STEPS))
         for start in range(0, total, step):

@@ -262,7 +262,8 @@ def import_files(
         target: a folder that exists gets a Parquet file for each capture, and what is there
             already is not read again. Any other name is that of one Parquet file for all.
         port: see `Capture`.
-        redact: replace SASL responses and message bodies by zeros.
+        redact: replace SASL responses and message bodies by zeros; what is there already may hold
+            them, and is written anew.
         strict: write nothing unless every capture is good; `report.failures` tells then.
         progress: told how far the reading is.
         fetch: gives one of the paths as a local file for a while; default: it is one.
@@ -274,7 +275,7 @@ def import_files(
     report, folder = ImportReport(), target if target.is_dir() else None
 
     def there(run: str) -> bool:
-        return folder is not None and (folder / part_name(run)).exists()
+        return folder is not None and not redact and (folder / part_name(run)).exists()
 
     flow = _flow(
         list(paths), report, port=port, redact=redact, progress=progress, fetch=fetch, there=there

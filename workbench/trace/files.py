@@ -48,7 +48,11 @@ def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
             values = [getattr(row, name) for row in rows]
         if name in _TUPLES:
             values = [value or None for value in values]
-        arrays.append(pa.array(values, type=column.type))
+        # A struct that no row has is common, for each protocol has its own; so it is made at once.
+        empty = name in STRUCT_COLUMNS and values.count(None) == len(values)
+        arrays.append(
+            pa.nulls(len(values), column.type) if empty else pa.array(values, type=column.type)
+        )
     return pa.Table.from_arrays(arrays, schema=arrow_schema())
 
 

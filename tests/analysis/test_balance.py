@@ -93,6 +93,15 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
+@pytest.fixture(autouse=True)
+def not_joined(spark):
+    """Spark joins parts that are small, and here all are: it is measured how rows are dealt."""
+    name = "spark.sql.adaptive.coalescePartitions.enabled"
+    spark.conf.set(name, "false")
+    yield
+    spark.conf.unset(name)
+
+
 QUESTIONS = ("credit", "violations", "stalls", "throughput", "grants", "latency", "windows")
 CUT = 256, 10
 """Chunks, and the tasks that they are dealt to."""
@@ -154,7 +163,7 @@ def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     made, path = tmp_path / "made.parquet", tmp_path / "many.parquet"
     tile(made, [slim], 40 * len(slim))
     # A scan takes a row group as a whole; here each must be small beside the rows.
-    pq.write_table(pq.read_table(made), path, row_group_size=8_192)
+    pq.write_table(pq.read_table(made), path, row_group_size=4_096)
     trace = open_trace(spark, path)
     assert trace.rows > WHOLE_ROWS
     assert trace.chunks.deal

@@ -180,6 +180,7 @@ def test_a_rotating_tcpdump_s_names_are_captures(folder):
     assert captures(folder / "[x].pcap") == [str(folder / "[x].pcap")]
 
 
+@pytest.mark.slow
 def test_spark_reads_captures_as_a_table(spark):
     """`spark.read.format("amqp")`: a pattern, one task for each file."""
     register(spark)

@@ -13,6 +13,7 @@ from .runs import all_rows, lowered_credit
 KEY = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
+@pytest.mark.slow
 def test_both_say_the_same_of_every_link(as_trace):
     """Of scenarios, captures and runs that are spoiled, one whose credit is lowered among them."""
     rows = [*all_rows(), *lowered_credit(), *made_rows(seed=6, runs=8)]

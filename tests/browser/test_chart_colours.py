@@ -9,7 +9,7 @@ from PIL import Image
 
 from workbench.views.curve_chart import curve_chart
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 DARK = {"--jp-layout-color0": "#111111", "--jp-ui-font-color1": "#eeeeee"}
 
 

@@ -57,7 +57,7 @@ def compare(lesson, cell_id: str) -> str:
     button.focus()
     lesson.page.keyboard.press("Space")
     told = lambda: line.inner_text()  # noqa: E731
-    until(lambda: told() != before and re.search("Right|Not in this|yet", told()))
+    until(lambda: told() != before and re.search("Right|Not quite|yet", told()))
     return told()
 
 

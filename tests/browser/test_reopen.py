@@ -67,6 +67,7 @@ def texts(lab) -> dict[str, str]:
     )
 
 
+@pytest.mark.slow
 def test_a_saved_lesson_opens_again(lab_page, lab_url, checkout, tmp_path_factory):
     """Without its kernel it shows stills; after Run All answers and branches are there again.
 

@@ -280,6 +280,7 @@ def test_the_slider_works_the_points_out_anew():
         sync_desk((1,), fsync_ms=21)
 
 
+@pytest.mark.slow
 def test_the_model_beside_measurement_has_its_order_and_is_not_slower():
     """Falls with the fsync as measured; residuals are printed as they are, with their sign."""
     model = [modelled(one.fsync_us) for one in MEASURED]

@@ -13,9 +13,10 @@ from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-WITH_SPARK = "10_million"  # starts a second Java: most of a minute
+# The one starts a second Java, the other measures many runs.
+LONG = ("10_million", "07_quorum")
 LESSONS = [
-    pytest.param(path, marks=pytest.mark.slow if path.stem == WITH_SPARK else (), id=path.stem)
+    pytest.param(path, marks=pytest.mark.slow if path.stem in LONG else (), id=path.stem)
     for path in NOTEBOOKS
 ]
 CELL_TIMEOUT_S = 300  # Spark's first question compiles and loads much

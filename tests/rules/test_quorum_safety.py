@@ -24,7 +24,7 @@ from workbench.scenarios.quorum_chaos import Chaos
 from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, shortest, stepper_command
 from workbench.sim import VirtualClock
 
-SEEDS = 200
+SEEDS = 100
 ALL_SEEDS = 2_000
 SHELF = 100  # of the same seeds: as many as it takes to catch every mutant a few times
 ENOUGH = 4

@@ -93,7 +93,7 @@ def done(df):
     df.write.format("noop").mode("overwrite").save()
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def not_joined(spark):
     """Spark joins parts that are small, and here all are: it is measured how rows are dealt."""
     name = "spark.sql.adaptive.coalescePartitions.enabled"
@@ -108,6 +108,7 @@ CUT = 256, 10
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("not_joined")
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
     """Whatever the link, rows are dealt by chunk [one link here has them all]."""
@@ -117,6 +118,7 @@ def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("not_joined")
 def test_credit_deals_its_rows_once(spark, hot):
     """Both passes over the rows read one shuffle [a second one would write them all again]."""
     chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
@@ -155,6 +157,7 @@ def test_spark_deals_runs_as_the_plan_says(spark):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("not_joined")
 def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     """Forty links of as many runs: none is cut, and no task has more than an eighth."""
     busy = {"messages": 500, "policy": "one-at-a-time", "acknowledge": "auto"}
@@ -172,6 +175,7 @@ def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("not_joined")
 def test_a_window_by_link_fails_this_test(spark, hot):
     """The plain way puts a whole link into one task: the measure can tell."""
     window = (

@@ -43,6 +43,7 @@ def by_run(rows):
     return sorted(rows, key=lambda row: (row.run, row.seq))
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     """Of pcapng, compressed, and a frame log; a bad one is named and skipped, no more is left."""
     (folder / "deeper").mkdir()

@@ -134,6 +134,7 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     lesson.assert_quiet()
 
 
+@pytest.mark.slow
 def test_the_index_leads_to_the_lesson(lab_page, pictures):
     """The map says what is ready and what is planned, and its link opens the lesson."""
     index = lab_page

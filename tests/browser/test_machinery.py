@@ -63,6 +63,7 @@ def restart(lab) -> None:
     lab.wait_idle()
 
 
+@pytest.mark.slow
 def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     """By keyboard where it matters: answer, say how sure, restart, find it again, share, reset."""
     lab = lab_page

@@ -93,6 +93,7 @@ def consume(connection, queue, total):
     return handler.bodies
 
 
+@pytest.mark.slow
 def test_rabbitmq_client_sends_and_receives_ten_thousand_messages_in_order(serve, connect):
     """Declared, sent one by one, received with credit topped up; none is left."""
     broker = serve("rmq4.3")

@@ -13,8 +13,8 @@ from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-# The one starts a second Java, the other measures many runs.
-LONG = ("10_million", "07_quorum")
+# One starts a second Java, the others measure many runs.
+LONG = ("04_windows", "05_publishers", "07_quorum", "10_million")
 LESSONS = [
     pytest.param(path, marks=pytest.mark.slow if path.stem in LONG else (), id=path.stem)
     for path in NOTEBOOKS

@@ -45,6 +45,7 @@ def test_every_package_is_in_the_map():
             assert f"(workbench/{path.name}/" in text("README.md"), path.name
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_command_line_work(tmp_path):
     """The block is run line by line, as a reader would, in an empty folder."""
     commands = [line for line in shell_lines("README.md") if line.startswith("workbench ")]

@@ -42,6 +42,7 @@ def by(table, *names):
     return table.groupBy(*(names or ("run", "link", "brake")))
 
 
+@pytest.mark.slow
 def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
     """Two ways; more columns and any order of rows do no harm."""
     log = Progress()

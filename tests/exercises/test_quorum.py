@@ -294,6 +294,7 @@ def test_the_model_beside_measurement_has_its_order_and_is_not_slower():
     assert {item.name for item in chart.renderers} >= {"measured, RabbitMQ 4.3"}
 
 
+@pytest.mark.slow
 def test_the_processor_explains_the_fast_disk_and_every_classic_link():
     """One number, read off a sum, brings five of six rates near; two quorum links stay too fast."""
     for one in MEASURED:

@@ -57,6 +57,22 @@ def test_a_long_run_is_written_batch_by_batch(tmp_path):
     assert list(files.iter_rows(tmp_path / "t.parquet", batch_rows=11)) == rows
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_read_as_it_was(tmp_path, monkeypatch):
+    """A recorder puts a longer file in its latest one's place: what was opened is whole."""
+    rows, longer = race(), tmp_path / "longer.part"
+    files.write(tmp_path / "t.parquet", rows[:5])
+    files.write(longer, rows)
+    footer = pq.read_metadata
+
+    def replaced(source):
+        found = footer(source)
+        longer.replace(tmp_path / "t.parquet")
+        return found
+
+    monkeypatch.setattr(pq, "read_metadata", replaced)
+    assert list(files.iter_rows(tmp_path / "t.parquet")) == rows[:5]
+
+
 def test_octets_may_be_left_out(tmp_path):
     """Large traces are written without `raw`."""
     row = Row(

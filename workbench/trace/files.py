@@ -300,10 +300,12 @@ def batches(
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_metadata(file)
-        there = metadata.schema.to_arrow_schema().names
-        again = [name for name in words if name in there]
-        with pq.ParquetFile(file, metadata=metadata, read_dictionary=again) as parquet:
+        # Opened once: a recorder replaces its latest file, and a footer says nothing of the next.
+        with pa.OSFile(os.fspath(file)) as stream:
+            metadata = pq.read_metadata(stream)
+            there = metadata.schema.to_arrow_schema().names
+            again = [name for name in words if name in there]
+            parquet = pq.ParquetFile(stream, metadata=metadata, read_dictionary=again)
             for batch in parquet.iter_batches(
                 batch_size=size, row_groups=groups, columns=list(columns)
             ):

@@ -35,6 +35,7 @@ from workbench.amqp10.states import LINK_TABLE, Input, LinkState, require
 from workbench.amqp10.values import Described
 
 if TYPE_CHECKING:
+    from workbench.amqp10.flow import ReceiverLinkFlow, SenderLinkFlow
     from workbench.amqp10.session import Session
 
 __all__ = [
@@ -407,6 +408,27 @@ class Link:
         if not self.can_emit():
             require(LINK_TABLE, self.state, Input.SEND_FRAME, f"link {self.name}")
             self.session.check_can_emit()
+
+    def _tell(
+        self,
+        counters: SenderLinkFlow | ReceiverLinkFlow,
+        *,
+        available: int | None = None,
+        echo: bool,
+        properties: Mapping[Any, Any] | None,
+    ) -> None:
+        """Sends a flow with this end's counters, once it may send at all."""
+        self.check_can_emit()
+        self.session.emit_flow(
+            self,
+            handle=self.handle,
+            delivery_count=counters.delivery_count,
+            link_credit=counters.link_credit,
+            available=available,
+            drain=counters.drain or None,
+            echo=echo or None,
+            properties=None if properties is None else dict(properties),
+        )
 
     def violated(self, condition: ErrorCondition, description: str) -> ProtocolViolation:
         """The event for a rule of the link that the peer broke."""

@@ -179,17 +179,7 @@ class ReceiverLink(Link):
         Raises:
             LocalProtocolError: the link is not attached here.
         """
-        self.check_can_emit()
-        counters = self.counters
-        self.session.emit_flow(
-            self,
-            handle=self.handle,
-            delivery_count=counters.delivery_count,
-            link_credit=counters.link_credit,
-            drain=counters.drain or None,
-            echo=echo or None,
-            properties=None if properties is None else dict(properties),
-        )
+        self._tell(self.counters, echo=echo, properties=properties)
 
     def flow_received(self, frame: Flow) -> FlowReceived | ProtocolViolation:
         """Takes in a flow of the sender: its count may have moved on by itself [2.6.7]."""

@@ -326,18 +326,8 @@ class SenderLink(Link):
         Raises:
             LocalProtocolError: the link is not attached here.
         """
-        self.check_can_emit()
-        counters = self.counters
-        self.session.emit_flow(
-            self,
-            handle=self.handle,
-            delivery_count=counters.delivery_count,
-            link_credit=counters.link_credit,
-            available=counters.available,
-            drain=counters.drain or None,
-            echo=echo or None,
-            properties=None if properties is None else dict(properties),
-        )
+        available = self.counters.available
+        self._tell(self.counters, available=available, echo=echo, properties=properties)
 
     def drained(self) -> int:
         """Gives back the credit that cannot be used, as drain asks: count to the limit, credit 0.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import Any
 
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
-from workbench.amqp10.performatives import Open, Transfer
+from workbench.amqp10.performatives import Open
 from workbench.capture.decoder import DecodedFrame, Found, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
@@ -164,12 +163,7 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
         from_peer: who sent it.
     """
     item = frame.item
-    if type(item) is Frame and type(item.performative) is Transfer:
-        kind, fields = "transfer", _transfer_fields(item.channel, item.performative)
-        body_bytes = frame.body_bytes
-    else:
-        kind, fields = frame_fields(item)
-        body_bytes = None
+    kind, fields = frame_fields(item)
     ledger = scope.session_ledger
     if scope.link_ledger:
         ledger = {**scope.link_ledger, **(ledger or {})}
@@ -186,37 +180,13 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
     return FrameRecord(
         kind, fields, scope.session, link, link_sender, scope.attach_no,
         ledger if ledger or scope.unknown else None, scope.unknown, brake, held,
-        body_bytes, frame.size, frame.raw,
+        frame.body_bytes if kind == "transfer" else None, frame.size, frame.raw,
         clause_for(
             kind,
             fields,
             from_receiver=None if link_sender is None else from_peer != link_sender,
         ),
     )  # fmt: skip
-
-
-def _transfer_fields(channel: int, transfer: Transfer) -> dict[str, Any]:
-    """`frame_fields` of a transfer, by far the most frequent frame."""
-    if transfer.state is not None or transfer.rcv_settle_mode is not None:
-        return frame_fields(Frame(channel, transfer))[1]
-    fields: dict[str, Any] = {"channel": channel, "handle": transfer.handle}
-    if transfer.delivery_id is not None:
-        fields["delivery_id"] = transfer.delivery_id
-    if transfer.delivery_tag is not None:
-        fields["delivery_tag"] = transfer.delivery_tag
-    if transfer.message_format is not None:
-        fields["message_format"] = transfer.message_format
-    if transfer.settled is not None:
-        fields["settled"] = transfer.settled
-    if transfer.more is not None:
-        fields["more"] = transfer.more
-    if transfer.resume is not None:
-        fields["resume"] = transfer.resume
-    if transfer.aborted is not None:
-        fields["aborted"] = transfer.aborted
-    if transfer.batchable is not None:
-        fields["batchable"] = transfer.batchable
-    return fields
 
 
 def _sign(value: int | None) -> int | None:

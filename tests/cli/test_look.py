@@ -11,6 +11,8 @@ import workbench
 from workbench.cli import main
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
+from workbench.trace.cut import cut
+from workbench.views.stepper_doc import build
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
@@ -50,6 +52,18 @@ def test_the_page_opens_at_the_worst_frame(capture, tmp_path, capsys):
     assert "The broker waited for credit, 4 times" in text
     assert text.count("<script") == 2
     assert "style=" not in text.split("<body>")[1].split('<script type="module"')[0]
+
+
+def test_the_stepper_shows_what_a_row_of_the_same_trace_opens_with(repo, tmp_path):
+    """Links and counters of before the slice stand in it, and say that they were observed."""
+    capture = repo / "data" / "captures" / "rmq43_a_publisher_grants.pcapng"
+    looked = workbench.look(capture)
+    files.write(tmp_path / "t.parquet", looked.rows)
+    doc, step = looked.document()
+    opened = cut(tmp_path / "t.parquet", looked.opened().seq)
+    same = build(opened.rows, start=opened.start, earlier=opened.earlier)
+    assert opened.rows[0].seq > 0
+    assert (doc["slots"], doc["links"], step) == (same["slots"], same["links"], opened.place + 1)
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):

@@ -33,7 +33,7 @@ report of connections, links and losses goes to stdout.
 
 Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
 0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message
-bodies, so that the trace can be given away.
+bodies, so that the trace can be given away; what is there already is then written anew.
 """
 
 

@@ -77,6 +77,7 @@ class Look:
         return self._round_worst(AROUND)
 
     def _round_worst(self, around: int) -> Cut:
+        from workbench.trace.before import Before
         from workbench.trace.cut import Cut, Earlier
         from workbench.trace.explain import explain
         from workbench.trace.fold import fold
@@ -84,10 +85,13 @@ class Look:
         seq = self.rows[0].seq if self.story.worst is None else self.story.worst[1].seq
         at = seq - self.rows[0].seq
         first, end = max(0, at - around), at + around + 1
-        start = fold(self.rows[:first])
+        start, before = fold(self.rows[:first]), Before()
+        for row in self.rows[:first]:
+            before.note(row)
+        earlier = Earlier(ends=before.ends, links=tuple(before.links), sources=before.sources)
         rows = list(self.rows[first:end])
         return Cut(
-            path=self.name, run=self.story.run, seq=seq, rows=rows, start=start, earlier=Earlier(),
+            path=self.name, run=self.story.run, seq=seq, rows=rows, start=start, earlier=earlier,
             explanations=list(explain(rows, start)), first_seq=self.rows[0].seq,
             last_seq=self.rows[-1].seq,
         )  # fmt: skip
@@ -99,8 +103,9 @@ class Look:
         cut = self.opened()
         note = f"rows {cut.rows[0].seq} to {cut.rows[-1].seq} of {len(self.rows):,}"
         doc = build(
-            cut.rows, start=cut.start, explanations=cut.explanations, title=self.name, note=note
-        )
+            cut.rows, start=cut.start, earlier=cut.earlier, explanations=cut.explanations,
+            title=self.name, note=note,
+        )  # fmt: skip
         return doc, cut.place + 1
 
     def page(self) -> str:

@@ -91,7 +91,9 @@ class ClusterNode:
         self.alive = True
         self._draws = draws
         self._clock = clock
-        self._tap = tap
+        self._log = tap.bind(
+            clock, vantage=f"wal:{name}", ledger=lambda: {"mailbox": self.wal.waiting}
+        ).note
         self._written = written
         self._timer: Timer | None = None
 
@@ -99,7 +101,7 @@ class ClusterNode:
         """Begin the next batch, if the disk is idle and something waits."""
         count = self.wal.begin() if self.alive else 0
         if count:
-            self._log("append", {"entries": count, "batch": self.wal.batches})
+            self._log("append", "batch", extra={"entries": count, "batch": self.wal.batches})
             self._timer = self._clock.call_later(self.fsync.draw(self._draws), self._synced)
 
     def crash(self, saved: int) -> int:
@@ -114,18 +116,8 @@ class ClusterNode:
         self._timer = None
         count = self.wal.syncing
         done = self.wal.finish()
-        self._log("fsync", {"entries": count, "batch": self.wal.batches})
+        self._log("fsync", "batch", extra={"entries": count, "batch": self.wal.batches})
         # What came meanwhile is the next batch; what this batch causes comes too late for it.
         self.sync()
         for each in done:
             self._written(self.name, each)
-
-    def _log(self, event: str, extra: dict[str, int]) -> None:
-        self._tap.internal(
-            t_us=self._clock.now_us,
-            event=event,
-            vantage=f"wal:{self.name}",
-            kind="batch",
-            ledger={"mailbox": self.wal.waiting},
-            extra=extra,
-        )

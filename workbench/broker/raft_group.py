@@ -336,6 +336,15 @@ class RaftGroup:
         self._cluster = cluster
         self._clients: dict[str, Client] = {}
         self._filling: deque[Callable[[], None]] | None = None
+        self._notes = {
+            node: cluster.tap.bind(
+                cluster.clock,
+                vantage=f"queue:{name}@{node}",
+                queue=name,
+                ledger=partial(self._counters, node),
+            )
+            for node in nodes
+        }
         for node in nodes:
             self._live(node, None)
         first = self.members[nodes[0]]
@@ -581,16 +590,11 @@ class RaftGroup:
         """A row about a replica; what is before the run is told by one row, if at all."""
         if self._filling is not None:
             return
+        self._notes[node].note(event, kind, extra=extra)
+
+    def _counters(self, node: str) -> dict[str, int]:
         machine = self.members[node].machine
-        self._cluster.tap.internal(
-            t_us=self.clock.now_us,
-            event=event,
-            vantage=f"queue:{self.name}@{node}",
-            kind=kind,
-            queue=self.name,
-            ledger={"queue_ready": machine.ready, "queue_unsettled": machine.unsettled},
-            extra=extra,
-        )
+        return {"queue_ready": machine.ready, "queue_unsettled": machine.unsettled}
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ Three rules hold everywhere in the workbench:
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
+from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -145,7 +145,7 @@ class VirtualClock:
             if any(not timer.done for timer in waiting):
                 return self.now_us
         while self._heap and self._heap[0][3].done:
-            heapq.heappop(self._heap)
+            heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def call_at(
@@ -170,7 +170,7 @@ class VirtualClock:
         if t_us == self.now_us:
             self._present[priority].append(timer)
         else:
-            heapq.heappush(self._heap, (t_us, priority, self._seq, timer))
+            heappush(self._heap, (t_us, priority, self._seq, timer))
             self._seq += 1
         if not idle:
             self._due += 1
@@ -195,16 +195,7 @@ class VirtualClock:
 
     def step(self) -> bool:
         """Run the next event; False if there was none."""
-        timer = self._next()
-        if timer is None:
-            return False
-        timer.done = True
-        if not timer.idle:
-            self._due -= 1
-        self.now_us = timer.t_us
-        self._steps += 1
-        timer.callback(*timer.args)
-        return True
+        return self._run(1, idle=True) == 1
 
     def run_until_rest(self, max_events: int = 1_000_000) -> int:
         """Step until nothing is due but idle timers.
@@ -215,31 +206,37 @@ class VirtualClock:
         Returns:
             The number of events that ran; `due` is 0 afterwards unless the bound was met.
         """
-        ran = 0
-        while self._due and ran < max_events and self.step():
-            ran += 1
-        return ran
+        return self._run(max_events, idle=False)
 
     def overview(self) -> dict[str, int]:
         """Flat picture of the clock: `now_us`, `due`, `steps`."""
         return {"now_us": self.now_us, "due": self._due, "steps": self._steps}
 
-    def _next(self) -> VirtualTimer | None:
-        """Take out the next event that was not cancelled.
+    def _run(self, most: int, *, idle: bool) -> int:
+        """Run events until nothing is due, or with `idle` until no timer waits; returns how many.
 
         What was scheduled for the present microsecond when it had come stands behind what was
         scheduled for it before, priority by priority.
         """
         heap, (react, normal) = self._heap, self._present
-        while True:
-            before = bool(heap) and heap[0][0] == self.now_us
+        ran = 0
+        while ran < most and (self._due or idle):
+            before = heap and heap[0][0] == self.now_us
             if react and not (before and heap[0][1] == REACT):
                 timer = react.popleft()
             elif normal and not before:
                 timer = normal.popleft()
             elif heap:
-                timer = heapq.heappop(heap)[3]
+                timer = heappop(heap)[3]
             else:
-                return None
-            if not timer.done:
-                return timer
+                break
+            if timer.done:
+                continue  # it was cancelled
+            timer.done = True
+            if not timer.idle:
+                self._due -= 1
+            self.now_us = timer.t_us
+            self._steps += 1
+            ran += 1
+            timer.callback(*timer.args)
+        return ran

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .files import to_table
 from .schema import Row, arrow_schema
 
 
@@ -74,44 +74,71 @@ class Taken(NamedTuple):
 def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
     """One table of all these rows in order of `seq`, without octets.
 
-    Arrow is called few times, each time for much. It works without Python's lock, and to get that
-    back while a run goes on takes longer than most of what there is to do.
+    What rows of one shape share is put down once for each shape, and what nobody has not at all:
+    most of the fields are those of other protocols. Arrow is called few times, each time for much:
+    it works without Python's lock, and to get that back while a run goes on takes longer than most
+    of what there is to do.
     """
     import pyarrow as pa
 
     schema = arrow_schema()
-    types = {field.name: field.type for field in schema}
-    types |= {
-        f"{field.name}.{inner.name}": inner.type
-        for field in schema
-        if pa.types.is_struct(field.type)
-        for inner in field.type
-    }
-    names = dict.fromkeys(("seq", "t_us"))
-    for shape in shapes:
-        names |= dict.fromkeys(shape.names)
-        if shape.text is not None:
-            names[shape.text] = None
-    order, which = _places(others, shapes)
-    differing = pa.RecordBatch.from_arrays(
-        [_column(name, types[name], others, shapes) for name in names], list(names)
-    ).take(order)
-    found = {name: differing.column(name) for name in names}
-    found = {
-        name: column if column.type == types[name] else column.cast(types[name])
-        for name, column in found.items()
-    }
     rows = [*(shape.pattern for shape in shapes), *others]
-    alike = to_table(rows, raw=False).combine_chunks().to_batches()[0].take(which)
+    texts = [shape.text for shape in shapes if shape.text is not None]
+    differ = {"seq", "t_us", *texts, *(name for shape in shapes for name in shape.names)}
+    by_row: dict[str, Any] = {}  # arrays of the columns and fields that differ
+    by_shape: dict[str, Any] = {}  # and of those that do not; for a struct, where it is absent
+
+    def put(name: str, type_: Any, values: list[Any]) -> None:
+        if name in differ:
+            by_row[name] = _column(name, type_, values, shapes)
+        elif any(value is not None for value in values):
+            by_shape[name] = pa.array(values, type_)
+
+    for field in schema:
+        if field.name == "raw":
+            continue
+        values = [getattr(row, field.name) for row in rows]
+        if not pa.types.is_struct(field.type):
+            lists = pa.types.is_list(field.type)
+            put(field.name, field.type, [each or None for each in values] if lists else values)
+            continue
+        absent = [value is None for value in values]
+        if all(absent):
+            continue
+        by_shape[field.name] = pa.array(absent)
+        used = set().union(*(value for value in values if value is not None))
+        for inner in field.type:
+            if inner.name in used:
+                told = [None if value is None else value.get(inner.name) for value in values]
+                put(f"{field.name}.{inner.name}", inner.type, told)
+
+    order, which = _places(others, shapes)
+    found: dict[str, Any] = {}
+    for arrays, places in ((by_row, order), (by_shape, which)):
+        batch = pa.RecordBatch.from_arrays([*arrays.values()], [*arrays]).take(places)
+        found |= zip(arrays, batch.columns, strict=True)
     columns = []
     for field in schema:
         column = found.get(field.name)
         if column is None:
-            column = alike.column(field.name)
-            if pa.types.is_struct(field.type):
-                column = _with_fields(field, column, found)
+            column = _nothing(field.type, len(order))
+        elif pa.types.is_struct(field.type):
+            children = [found.get(f"{field.name}.{inner.name}") for inner in field.type]
+            children = [
+                _nothing(inner.type, len(order)) if child is None else child
+                for inner, child in zip(field.type, children, strict=True)
+            ]
+            column = pa.StructArray.from_arrays(children, fields=[*field.type], mask=column)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+@lru_cache(maxsize=64)  # tables have as many rows as those before, but for the last
+def _nothing(type_: Any, count: int) -> Any:
+    """A column of nulls."""
+    import pyarrow as pa
+
+    return pa.nulls(count, type_)
 
 
 def _places(others: Sequence[Row], shapes: Sequence[Taken]) -> tuple[Any, Any]:
@@ -134,11 +161,17 @@ def _places(others: Sequence[Row], shapes: Sequence[Taken]) -> tuple[Any, Any]:
     return order, placed.take(order)
 
 
-def _column(name: str, type_: Any, others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
-    """A column in which rows of one shape differ: one shape after the other, then the others."""
+def _column(name: str, type_: Any, values: list[Any], shapes: Sequence[Taken]) -> Any:
+    """A column in which rows of one shape differ: one shape after the other, then the others.
+
+    Args:
+        name: of the column; a field of a struct as `ledger.link_credit`.
+        type_: a text, octets or a whole number.
+        values: of each shape's pattern, and of the others.
+        shapes: the shapes.
+    """
     import pyarrow as pa
 
-    values = _values([*(shape.pattern for shape in shapes), *others], name)
     rest = values[len(shapes) :]
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
         texts: list[Any] = []
@@ -157,27 +190,5 @@ def _column(name: str, type_: Any, others: Sequence[Row], shapes: Sequence[Taken
     present |= int(bits or "0", 2) << at
     count = len(numbers)
     valid = pa.py_buffer(present.to_bytes(count // 8 + 1, "little"))
-    return pa.Array.from_buffers(pa.int64(), count, [valid, pa.py_buffer(numbers)])
-
-
-def _values(rows: Sequence[Row], name: str) -> list[Any]:
-    """What rows have in a column; a field of a struct as `ledger.link_credit`."""
-    outer, _, inner = name.partition(".")
-    wholes = [getattr(row, outer) for row in rows]
-    if not inner:
-        return wholes
-    return [None if whole is None else whole.get(inner) for whole in wholes]
-
-
-def _with_fields(field: Any, structs: Any, found: Mapping[str, Any]) -> Any:
-    """A column of structs with some fields in place of its own."""
-    import pyarrow as pa
-
-    if not any(f"{field.name}.{inner.name}" in found for inner in field.type):
-        return structs
-    children = [
-        found.get(f"{field.name}.{inner.name}", structs.field(place))
-        for place, inner in enumerate(field.type)
-    ]
-    absent = structs.is_null() if structs.null_count else None
-    return pa.StructArray.from_arrays(children, fields=list(field.type), mask=absent)
+    found = pa.Array.from_buffers(pa.int64(), count, [valid, pa.py_buffer(numbers)])
+    return found if type_ == found.type else found.cast(type_)

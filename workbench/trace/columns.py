@@ -23,7 +23,7 @@ from . import brakes
 from .batch_builder import Shape, Taken, table_of
 from .braking import peer_of
 from .fields import EXTRA_JSON
-from .flatten import details_of
+from .flatten import details_of, extra_text
 from .schema import CLIENT, GROUP_OF, RECEIVED, SENT, Row
 from .taps import BoundNotes, LinkKey, Recorder, frame_row, other_peer
 
@@ -73,27 +73,35 @@ class ColumnNotes(BoundNotes):
         **columns: Any,
     ) -> None:
         """Something happened there, now; see `Recorder.internal`."""
-        details = extra or NO_DETAILS
-        key = (event, kind, *details) if extra else (event, kind)
+        key: tuple[Any, ...] = (event, kind)
+        numbers: Mapping[str, int] = NO_DETAILS
+        others: Mapping[str, Any] = NO_DETAILS
+        if extra:
+            numbers = {name: one for name, one in extra.items() if type(one) is int}
+            if len(numbers) < len(extra):
+                others = {name: one for name, one in extra.items() if name not in numbers}
+            key = (event, kind, *numbers, None, *others)
         shape = None if columns else self._known.get(key)
         if shape is None and not columns and key not in self._known:
-            shape = self._known[key] = self._shape_of(event, kind, details)
-        if shape is None or (extra and any(type(one) is not int for one in extra.values())):
+            shape = self._known[key] = self._shape_of(event, kind, numbers, others)
+        if shape is None:
             super().note(event, kind, extra=extra, **columns)
-        elif extra:
-            numbers = (*self._counters().values(), *extra.values())
-            self._recorder.told(shape, self._clock.now_us, numbers)
-        else:
-            self._recorder.told(shape, self._clock.now_us, self._counters().values())
+            return
+        if others:
+            shape.texts.append(extra_text(others))
+        counters = self._counters().values()
+        told = (*counters, *numbers.values()) if numbers else counters
+        self._recorder.told(shape, self._clock.now_us, told)
 
-    def _shape_of(self, event: str, kind: str | None, details: Mapping[str, Any]) -> Shape | None:
+    def _shape_of(
+        self, event: str, kind: str | None, numbers: Mapping[str, int], others: Mapping[str, Any]
+    ) -> Shape | None:
         """The shape of rows like one that is noted now; None if they are made one by one."""
         ledger = self._counters()
         # A truth value is no number, and what is absent is none either.
-        whole = all(type(one) is int for one in (*ledger.values(), *details.values()))
-        if not whole:
+        if any(type(one) is not int for one in ledger.values()):
             return None
-        return self._recorder.shape_of(event, kind, self._columns, ledger, details)
+        return self._recorder.shape_of(event, kind, self._columns, ledger, numbers, others)
 
 
 class ColumnRecorder(Recorder):
@@ -333,28 +341,45 @@ class ColumnRecorder(Recorder):
         kind: str | None,
         columns: Mapping[str, Any],
         ledger: Mapping[str, Any],
-        extra: Mapping[str, int],
+        numbers: Mapping[str, int],
+        others: Mapping[str, Any],
     ) -> Shape | None:
-        """The shape of internal rows that differ in whole numbers alone; None if they have none."""
+        """The shape of internal rows that differ in whole numbers, and in what JSON tells.
+
+        Args:
+            event: and the rest but the last two: as `Recorder.internal` has them.
+            kind: as above.
+            columns: as above.
+            ledger: as above.
+            numbers: details that have a column.
+            others: details that have none.
+
+        Returns:
+            None if such rows are made one by one.
+        """
         sender = columns.get("link_sender")
-        details = details_of(extra)
+        in_columns, in_json = details_of(numbers), details_of(others)
         if (
             event in STATEFUL
             or (sender is not None and peer_of(columns["vantage"]) == sender)  # it names a brake
             or any(name not in GROUP_OF for name in ledger)
-            or EXTRA_JSON in details
+            or EXTRA_JSON in in_columns
+            or (others and list(in_json) != [EXTRA_JSON])
         ):
             return None
-        key = (event, kind, tuple(columns.items()), tuple(ledger), tuple(details))
+        key = (event, kind, tuple(columns.items()), tuple(ledger), tuple(numbers), tuple(others))
         shape = self._shapes.get(key)
         if shape is None:
             made: list[Row] = []
             maker = Recorder(self.run, sink=made.append, keep=False)
+            extra = {**numbers, **others}
             maker.internal(t_us=0, event=event, kind=kind, ledger=ledger, extra=extra, **columns)
             if maker.problems:
                 return None
-            named = (*(f"ledger.{name}" for name in ledger), *(f"details.{name}" for name in extra))
-            shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), None)
+            named = [f"ledger.{name}" for name in ledger]
+            named += [f"details.{name}" for name in numbers]
+            text = f"details.{EXTRA_JSON}" if others else None
+            shape = self._shapes[key] = Shape(made[0], ("seq", "t_us", *named), text)
         return shape
 
     def _add(self, row: Row) -> None:

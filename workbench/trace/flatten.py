@@ -60,25 +60,30 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
         elif name == "role":
             fields[name] = "receiver" if bool(getattr(value, "value", value)) else "sender"
         else:
-            extra[name] = plain(value)
+            extra[name] = value
     if extra:
-        fields[EXTRA_JSON] = json_text(extra)
+        fields[EXTRA_JSON] = extra_text(extra)
     return kind, fields
 
 
 def details_of(told: Mapping[str, Any]) -> dict[str, Any]:
     """What a row says that is no frame, as the fields of `DETAIL_FIELDS`."""
     fields: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
+    others: dict[str, Any] = {}
     for name, value in told.items():
         scalar = _scalar(_DETAIL_TYPES.get(name), value)
         if scalar is None:
-            extra[name] = plain(value)
+            others[name] = value
         else:
             fields[name] = scalar
-    if extra:
-        fields[EXTRA_JSON] = json_text(extra)
+    if others:
+        fields[EXTRA_JSON] = extra_text(others)
     return fields
+
+
+def extra_text(told: Mapping[str, Any]) -> str:
+    """What has no column of its own, as `extra_json` has it."""
+    return json_text({name: plain(value) for name, value in told.items()})
 
 
 _NAMES: dict[type, tuple[str, ...]] = {}
@@ -108,9 +113,12 @@ def _scalar(type_: str | None, value: Any) -> Any:
     return None
 
 
+_PLAIN = frozenset({bool, int, str})
+
+
 def plain(value: Any) -> Any:
     """A decoded AMQP value as JSON can hold it."""
-    if value is None or isinstance(value, bool):
+    if value is None or type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
         return plain(value.value)

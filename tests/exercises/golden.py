@@ -22,14 +22,12 @@ from typing import Any
 
 from workbench import import_capture
 from workbench.exercises import (
-    alarm_predict,
     client_predict,
     publish_predict,
     quorum_predict,
     quorum_rate_predict,
     recall,
     spark_predict,
-    windows_predict,
 )
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
@@ -40,8 +38,8 @@ from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
-from workbench.exercises.windows_runs import GENEROUS, at_start
-from workbench.lessons import lesson_01, lesson_02, lesson_03
+from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04
+from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -243,36 +241,36 @@ def small_window(i: int) -> Run:
 
 def real_split(i: int) -> Question:
     if i == 0:
-        return windows_predict.real_split.question(captured("rmq43_e_large_message_split"))
+        return lesson_04.predict.real_split.question(captured("rmq43_e_large_message_split"))
     begun = cut(i)
     stopped = at_start(begun, "grant", link_credit=1)
     taken = stopped.then("grant", link_credit=0)
     opened = taken.then("open_window", frames=50)
-    return windows_predict.real_split.question(observed(opened))
+    return lesson_04.predict.real_split.question(observed(opened))
 
 
 WINDOWS: dict[str, Form] = {
-    "stops_at": lambda i: windows_predict.stops_at.question(cut(i), link_credit=1),
-    "more_credit": lambda i: windows_predict.more_credit.question(
+    "stops_at": lambda i: lesson_04.predict.stops_at.question(cut(i), link_credit=1),
+    "more_credit": lambda i: lesson_04.predict.more_credit.question(
         at_start(cut(i), "grant", link_credit=1), 5 + i
     ),
-    "worked_out": lambda i: windows_predict.worked_out.question(flowing(i), 4 + i % 5, 8 + i),
-    "reopens_at": lambda i: windows_predict.reopens_at.question(
+    "worked_out": lambda i: lesson_04.predict.worked_out.question(flowing(i), 4 + i % 5, 8 + i),
+    "reopens_at": lambda i: lesson_04.predict.reopens_at.question(
         small_window(i), 1000 if i == 0 else 40 + 4 * i
     ),
-    "held": lambda i: windows_predict.held.question(
+    "held": lambda i: lesson_04.predict.held.question(
         play(
             "windows", "rmq4.3",
             messages=1000 - 20 * i, client_window=5 + i, link_credit=GENEROUS,
         )
     ),
     "real_split": real_split,
-    "obeys": lambda i: alarm_predict.obeys.question(both(i), publish=50 + i),
-    "tolerated": lambda i: alarm_predict.tolerated.question(
+    "obeys": lambda i: lesson_04.predict.obeys.question(both(i), publish=50 + i),
+    "tolerated": lambda i: lesson_04.predict.tolerated.question(
         both(i), publish=1000 if i == 0 else 300 + 50 * (i % 7)
     ),
-    "consumers": lambda i: alarm_predict.consumers.question(both(i), 10 + i),
-    "express": lambda i: alarm_predict.express.question(
+    "consumers": lambda i: lesson_04.predict.consumers.question(both(i), 10 + i),
+    "express": lambda i: lesson_04.predict.express.question(
         play("windows", "rmq4.3", messages=100 + i, client_window=5 + i % 4, link_credit=100)
     ),
 }  # fmt: skip

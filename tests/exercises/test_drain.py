@@ -157,25 +157,6 @@ def test_a_trace_without_such_a_drain_is_told(busy):
         rabbit_drain(busy.rows)
 
 
-def test_no_belief_s_answer_is_two_beliefs_in_the_lesson(few, used, busy):
-    """With the lesson's numbers a wrong answer names one belief."""
-    asked = [
-        predict.drain_brings.question(few, 10),
-        predict.drain_counts.question(few, 10),
-        predict.after_drain.question(drained(few, 10), 12),
-        predict.echo_brings.question(used),
-        predict.after_echo.question(busy, arrival(busy, 2)),
-        predict.stale.question(outdated(used, 5)),
-        predict.real_drain.question(import_capture(CAPTURE).rows),
-    ]
-    for question in asked:
-        solution = question.solve()
-        answers = [solution.answer, *(belief.answer for belief in solution.beliefs)]
-        assert len(set(answers)) == len(answers), question.name
-    assert len({question.name for question in asked}) == len(asked)
-    assert all(question.name.startswith("03/") for question in asked)
-
-
 # -- the table of drains ------------------------------------------------------------------------
 
 

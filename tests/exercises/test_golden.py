@@ -75,6 +75,29 @@ def test_every_number_in_the_words_follows_the_inputs(name):
     assert set.intersection(*forms) == SHARED.get(name, set())
 
 
+# Questions of which some forms differ in their reasons alone.
+ALIKE = {"recall/02/which-order": 2, "recall/07/trigger": 1}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_wrong_answer_names_one_misconception(name):
+    """A question of a lesson, and each form in which it is asked again."""
+    again = name.startswith("recall/")
+    for one in KEPT[name] if again else KEPT[name][:1]:
+        wrong = [answer for answer in one["wrong"].values() if answer != one["answer"]]
+        assert len(set(wrong)) == len(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name.startswith("recall/")])
+def test_a_question_that_is_asked_again_is_another_and_stands_alone(name):
+    """Its text or its answer differs from form to form, and no *now* needs a stepper above it."""
+    forms = KEPT[name]
+    texts = [one["words"][0] for one in forms]
+    assert not [text for text in texts if text.startswith("Now")]
+    different = {(text, one["answer"]) for text, one in zip(texts, forms, strict=True)}
+    assert len(different) >= ALIKE.get(name, 4)
+
+
 def same(name: str, number: int) -> None:
     """One form of a question against what is kept."""
     if name in golden.NEEDS_PROTON:

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.exercises import recall
 from workbench.exercises.progress import GUESS, SURE, Progress
-from workbench.exercises.question import Question, Solution, judge
+from workbench.exercises.question import Question, Solution
 from workbench.exercises.recall_view import RecallView
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -137,34 +137,6 @@ def test_a_lesson_s_questions_are_found_without_importing_the_lesson():
         cwd=REPO, capture_output=True, text=True, check=True, timeout=60,
     ).stdout  # fmt: skip
     assert int(told) >= 3
-
-
-@pytest.mark.parametrize("form", [0, 1, 7, 19, 20, 400])
-@pytest.mark.parametrize("one", recall.known({"01"}), ids=lambda one: one.name)
-def test_any_form_of_a_question_of_lesson_01_can_be_answered(one, form):
-    """The right answer is found right, every belief that is not right is told as wrong."""
-    question = one.make(form)
-    assert question.name == f"{one.lesson}/{one.name}"
-    solution = question.solve()
-    assert question.read(solution.answer) == solution.answer
-    assert judge(solution.answer, solution).right
-    for belief in solution.beliefs:
-        assert question.read(belief.answer) == belief.answer
-        if belief.answer != solution.answer:
-            assert judge(belief.answer, solution).belief is not None
-
-
-def test_forms_differ_in_their_numbers():
-    """Asked again, a question is not the one whose answer is remembered."""
-    for one in recall.known({"01"}):
-        texts = {one.make(form).text for form in range(12)}
-        assert len(texts) > 2, one.name
-
-
-def test_a_recalled_question_stands_alone():
-    """No *now*, no stepper above it: its text says what is there."""
-    for one in recall.known({"01"}):
-        assert not one.make(3).text.startswith("Now"), one.name
 
 
 # -- the widget -----------------------------------------------------------------------------------

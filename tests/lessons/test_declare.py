@@ -7,10 +7,11 @@ from string import Formatter
 
 import pytest
 
+from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.exercises.show_me import ShowMe
 from workbench.lessons import declare
-from workbench.lessons.declare import Asked, FactError, facts, told
+from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
 from workbench.lessons.table import HERE, LESSONS, words_of
 
 DECLARED = sorted(path for path in HERE.glob("lesson_*.py"))
@@ -22,20 +23,28 @@ def number_of(path: Path) -> str:
     return path.stem.removeprefix("lesson_")
 
 
-def asked() -> Iterator[tuple[str, str, ast.FunctionDef]]:
-    """Lesson, name and function of every question."""
+def marked(mark: str) -> Iterator[tuple[str, str, ast.FunctionDef]]:
+    """Lesson, name and function of everything that a decorator declares."""
     for path in DECLARED:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                marks = [ast.unparse(mark) for mark in node.decorator_list]
-                if "lesson.asks" in marks:
-                    yield number_of(path), node.name.replace("_", "-"), node
+        for name, node in functions_of(path).items():
+            if any(ast.unparse(each).startswith(mark) for each in node.decorator_list):
+                yield number_of(path), name.replace("_", "-"), node
 
 
-ASKED = list(asked())
-EACH = pytest.mark.parametrize(
-    ("lesson", "name", "find"), ASKED, ids=[f"{lesson}/{name}" for lesson, name, _ in ASKED]
-)
+def functions_of(path: Path) -> dict[str, ast.FunctionDef]:
+    """The functions of a module by name."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+
+
+def each(found: list[tuple[str, str, ast.FunctionDef]]) -> pytest.MarkDecorator:
+    """One test for each."""
+    ids = [f"{lesson}/{name}" for lesson, name, _ in found]
+    return pytest.mark.parametrize(("lesson", "name", "find"), found, ids=ids)
+
+
+ASKED, CHECKED = list(marked("lesson.asks")), list(marked("lesson.checks"))
+EACH = each(ASKED)
 
 
 def named_in(*templates: object) -> set[str]:
@@ -104,12 +113,56 @@ def test_the_misconceptions_of_words_and_facts_are_the_same(lesson, name, find):
     assert isinstance(words, str) or set(words) == wrong
 
 
+def cases_of(lesson: str, find: ast.FunctionDef) -> dict[str, set[str]]:
+    """The cases that a check finds, itself or by other functions of its module, and their facts."""
+    there = functions_of(HERE / f"lesson_{lesson}.py")
+    seen: set[str] = set()
+    todo = [find.name]
+    found: dict[str, set[str]] = {}
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        for node in ast.walk(there[name]):
+            if isinstance(node, ast.Name) and node.id.startswith("_"):
+                todo += {node.id} & there.keys() - seen
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "case":
+                facts = {one.arg for one in node.keywords if one.arg and one.arg != "about"}
+                names = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+                found |= {one.value: facts for one in names}
+    return found
+
+
+def texts_of(words: dict) -> dict[str, str]:
+    """The texts of a check's table by the names of their cases."""
+    found = {}
+    for group in ("right", "wrong", "unclear", "hint"):
+        texts = words.get(group, {})
+        found |= {group: texts} if isinstance(texts, str) else texts
+    return found
+
+
+@each(CHECKED)
+def test_the_cases_of_a_check_and_its_texts_are_the_same(lesson, name, find):
+    """Each case has its text, each text its case, and each fact is named where it is given."""
+    words = words_of(lesson)["check"][name]
+    texts = texts_of(words_of(lesson)["check"][words.get("same-as", name)])
+    cases = cases_of(lesson, find)
+    assert cases.keys() - UNCLEAR.keys() == texts.keys()
+    arguments = find.args.args + find.args.kwonlyargs
+    given = {argument.arg for argument in arguments}
+    for text in texts:
+        assert named_in(texts[text]) <= given | cases[text]
+        together = [texts[one] for one in texts if cases[one] == cases[text]]  # of one call
+        assert cases[text] <= named_in(*together)
+
+
 @pytest.mark.parametrize("path", DECLARED, ids=lambda path: path.stem)
 def test_every_table_of_the_file_has_its_function(path):
     """A question that nobody asks would be dead words."""
     lesson = number_of(path)
-    tables = set(words_of(lesson)) - RESERVED
-    assert tables == {name for of, name, _ in ASKED if of == lesson}
+    words = words_of(lesson)
+    assert words.keys() - RESERVED == {name for of, name, _ in ASKED if of == lesson}
+    assert words["check"].keys() == {name for of, name, _ in CHECKED if of == lesson}
 
 
 def test_the_map_has_every_lesson_in_order():
@@ -183,6 +236,39 @@ def test_nothing_is_worked_out_before_it_is_asked_for():
     assert reached == []
     assert question.solve().reason == "All 4 came."
     assert reached == [4]
+
+
+def seen(n, most=3):
+    """A check of nothing but a number."""
+    return case("many", over=n - most) if n > most else case("none" if n < 1 else "right")
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    """The check `seen`, with words for its cases."""
+    texts = {
+        "wrong": {"many": "{over} over {most}."},
+        "unclear": {"none": "{n} is nothing."},
+        "hint": {"so": "Fewer than {less}."},
+        "right": "{n:message} seen.",
+        "hints": ["Count."],
+    }
+    monkeypatch.setattr(declare, "words_of", lambda number: {"check": {"seen": texts}})
+    hint = lambda n, most=3: case("so", less=most + 1)  # noqa: E731
+    return declare.Declared("01").checks(hints=(hint,))(seen)
+
+
+@pytest.mark.parametrize(
+    ("n", "right", "text"),
+    [(5, False, "2 over 3."), (0, None, "0 is nothing."), (2, True, "2 messages seen.")],
+)
+def test_words_and_a_case_make_a_verdict(checked, n, right, text):
+    """The group of the text says what it is worth; the log keeps what was judged."""
+    log = Progress()
+    verdict = checked(n, log=log)
+    assert (verdict.right, verdict.text) == (right, text)
+    assert [one.answer for one in log.records] == ([] if right is None else [str(n)])
+    assert checked(n, hints=2, log=log).hints == ("Count.", "Fewer than 4.")
 
 
 def test_an_answer_among_choices_is_a_key_of_its_words():

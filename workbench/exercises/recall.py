@@ -23,7 +23,7 @@ MODULES = {
     "01": "workbench.lessons.lesson_01",
     "02": "workbench.lessons.lesson_02",
     "03": "workbench.lessons.lesson_03",
-    "04": "workbench.exercises.windows_recall",
+    "04": "workbench.lessons.lesson_04",
     "05": "workbench.exercises.publish_recall",
     "07": "workbench.exercises.quorum_recall",
     "10": "workbench.exercises.spark_recall",

@@ -16,10 +16,26 @@ A question is a table of the file and a function of the lesson's module with the
 also what it returns: it goes on after its `yield`, if it has one, when the learner has committed.
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
 capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
+
+A check is a table below `check` and a function that finds which of its texts holds:
+
+    [check.pieces]
+    wrong.too-large = "A flow announces {largest}; {most} is the most allowed here."
+    right = "All came, and no flow announced more than {largest}."
+
+    @lesson.checks(scenarios=("windows",))
+    def pieces(desk, most):
+        ...
+        return case("too-large" if largest > most else "right", largest=largest)
+
+The texts below `unclear` say why there is nothing to judge, and those below `hint` are hints that a
+function works out. All of them may name the check's arguments as well. A check that is `same-as`
+another has that one's texts.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +44,25 @@ from types import SimpleNamespace
 from typing import Any
 
 from workbench.exercises import recall
-from workbench.exercises.checks import CheckHint, Judge, checks
+from workbench.exercises.checks import (
+    UNANSWERED,
+    UNTOUCHED,
+    CheckHint,
+    Judge,
+    checks,
+    not_yet,
+    run_of,
+)
+from workbench.exercises.checks import told as judged
 from workbench.exercises.predict import PredictionView
-from workbench.exercises.question import Answer, Belief, Prediction, Question, Solution
+from workbench.exercises.question import (
+    Answer,
+    Belief,
+    Prediction,
+    Question,
+    Solution,
+    Verdict,
+)
 from workbench.exercises.show_me import ShowMe
 from workbench.presets import UINT_MAX
 from workbench.trace.schema import Row
@@ -134,16 +166,18 @@ class Asked:
         # Some misconceptions have the name of one about a link's rule and are not about that rule.
         return ShowMe(view) if self.words.get("search", True) else view
 
-    def again(self, inputs: Callable[[int], Mapping[str, Any]]) -> None:
-        """Let later lessons ask again: `inputs` gives the arguments of the n-th of twenty forms."""
-        kept_as = self.words.get("kept_as", self.name)
-        if "{" in kept_as:  # only then: the inputs of a form may take a run
-            kept_as = told(kept_as, inputs(0))
+    def again(self, inputs: Callable[[int], Mapping[str, Any]], kept_as: str = "") -> None:
+        """Let later lessons ask again.
+
+        Args:
+            inputs: gives the arguments of the n-th of twenty forms.
+            kept_as: the name under which they are kept, where it depends on the arguments.
+        """
 
         def make(form: int) -> Question:
             return self._question(inputs(form % FORMS), self.words.get("again", self.words["ask"]))
 
-        recall.register(self.lesson, kept_as)(make)
+        recall.register(self.lesson, kept_as or self.words.get("kept_as", self.name))(make)
 
     def question(self, *args: Any, **kwargs: Any) -> Question:
         """The question with its numbers."""
@@ -223,6 +257,55 @@ def _each(answered: Answer | Facts | Sequence[Facts]) -> Sequence[Facts]:
     return (facts(answered),) if isinstance(answered, int | str) else answered
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a check found.
+
+    Attributes:
+        name: of the text that holds: below `right`, `wrong` or `unclear` in the check's table, or
+            one of those words itself where it has that text alone.
+        about: what was judged, as the log keeps it; None: the run, or the first argument.
+        named: what the text names besides the check's arguments.
+    """
+
+    name: str
+    about: object = None
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+
+def case(name: str, /, *, about: object = None, **named: Any) -> Case:
+    """Which of a check's texts holds, and what that text names."""
+    return Case(name=name, about=about, named=named)
+
+
+# What any check may say when there is nothing to judge yet.
+UNCLEAR = {"untouched": UNTOUCHED, "unanswered": UNANSWERED}
+RIGHT = {"right": True, "wrong": False, "unclear": None}
+
+
+# What sees a case, or several, of which all is told; a `Verdict` has its own words.
+Sees = Callable[..., Case | tuple[Case, ...] | Verdict]
+
+
+def _judged(
+    words: Mapping[str, Any], found: Case, named: Mapping[str, Any]
+) -> tuple[bool | None, str]:
+    """Whether a case is right, and its text from a check's table.
+
+    Raises:
+        FactError: if there is no such text.
+    """
+    for group, right in RIGHT.items():
+        texts = words.get(group, {})
+        if isinstance(texts, str):
+            texts = {group: texts}
+        if group == "unclear":
+            texts = {**UNCLEAR, **texts}
+        if found.name in texts:
+            return right, told(texts[found.name], {**named, **found.named})
+    raise FactError(f"there is no text for the case {found.name!r}")
+
+
 class Declared:
     """What a lesson asks and checks, by the names that its notebook uses.
 
@@ -249,20 +332,53 @@ class Declared:
         return asked
 
     def checks(
-        self, *, scenarios: tuple[str, ...] = (), hints: tuple[CheckHint, ...] = ()
-    ) -> Callable[[Judge], Judge]:
-        """Make a check of a function that judges, as `exercises.checks`. A decorator.
+        self,
+        *,
+        scenarios: tuple[str, ...] = (),
+        hints: tuple[Callable[..., Case], ...] = (),
+    ) -> Callable[[Sees], Judge]:
+        """Make a check of a function that finds a case. A decorator.
 
         Args:
             scenarios: whose panel or run the first argument must be; none if that is not one.
             hints: that are worked out; they come after those of the TOML file.
         """
 
-        def make(judge: Judge) -> Judge:
-            name = judge.__name__.replace("_", "-")
-            texts = self.words["check"][name]["hints"]
-            check = checks(self.number, name, scenarios=scenarios, hints=(*texts, *hints))(judge)
-            setattr(self.check, judge.__name__, check)
+        def make(find: Sees) -> Judge:
+            name = find.__name__.replace("_", "-")
+            words = self.words["check"][name]
+            words = self.words["check"][words.get("same-as", name)]
+
+            def given(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+                bound = inspect.signature(find).bind(*args, **kwargs)
+                bound.apply_defaults()
+                return dict(bound.arguments)
+
+            def hinted(hint: Callable[..., Case]) -> CheckHint:
+                def say(*args: Any, **kwargs: Any) -> str:
+                    found = hint(*args, **kwargs)
+                    return told(words["hint"][found.name], {**given(args, kwargs), **found.named})
+
+                return say
+
+            @functools.wraps(find)
+            def judge(*args: Any, **kwargs: Any) -> Verdict:
+                found = find(*args, **kwargs)
+                if isinstance(found, Verdict):
+                    return found
+                cases = (found,) if isinstance(found, Case) else found
+                named = given(args, kwargs)
+                first = next(iter(named.values()))
+                about = cases[0].about
+                if about is None:
+                    about = run_of(first).name if scenarios else first
+                said = [_judged(words, one, named) for one in cases]
+                right, text = said[0][0], " ".join(text for _, text in said)
+                return not_yet(text) if right is None else judged(about, right, text)
+
+            ladder = (*words.get("hints", ()), *map(hinted, hints))
+            check = checks(self.number, name, scenarios=scenarios, hints=ladder)(judge)
+            setattr(self.check, find.__name__, check)
             return check
 
         return make

@@ -7,19 +7,17 @@ from itertools import pairwise
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import UNANSWERED, UNTOUCHED, not_yet, run_of, told
+from workbench.exercises.checks import run_of
 from workbench.exercises.compare import Comparison, compare_rules
-from workbench.exercises.measure import arrival, many
-from workbench.exercises.question import Verdict
+from workbench.exercises.measure import arrival
 from workbench.presets import Preset
 from workbench.scenarios.credit import TOP_UP_AT_HALF
 from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, Row
-from workbench.trace.words import count
 
-from .declare import Declared, Facts, Found, facts
+from .declare import Case, Declared, Facts, Found, case, facts
 
 __all__ = [
     "arrival",
@@ -265,20 +263,14 @@ def _until_next_grant(rows: Sequence[Row], grant: Row) -> list[Row]:
 # -- what is checked
 
 
-def _flying(desk: Any) -> str:
+def _flying(desk: Any) -> Case:
     """A hint with the learner's own run: when is something on the wire?"""
-    rows = run_of(desk).rows
-    sent = measure.frames(rows, "transfer", from_peer=BROKER)
-    if not sent:
-        return "No transfer is on the wire in this branch: grant something first."
-    return (
-        f"In this branch the first transfer leaves at step {measure.step(sent[0].seq)}: go to a"
-        " step soon after it and set link-credit to 0 there."
-    )
+    sent = measure.frames(run_of(desk).rows, "transfer", from_peer=BROKER)
+    return case("flying", first=measure.step(sent[0].seq)) if sent else case("nothing")
 
 
 @lesson.checks(scenarios=("credit",), hints=(_flying,))
-def late_arrivals(desk: Any) -> Verdict:
+def late_arrivals(desk: Any) -> Case:
     """Has the learner made a run in which messages arrive although the receiver's credit is 0?
 
     Args:
@@ -286,7 +278,7 @@ def late_arrivals(desk: Any) -> Verdict:
     """
     played = run_of(desk)
     if not played.actions:
-        return not_yet(UNTOUCHED)
+        return case("untouched")
     stops = [
         row
         for row in measure.frames(played.rows, "flow", from_peer=CLIENT)
@@ -294,39 +286,23 @@ def late_arrivals(desk: Any) -> Verdict:
     ]
     if not stops:
         grants = ", ".join(map(str, measure.grants(played.rows))) or "none"
-        return told(
-            played.name,
-            False,
-            f"No flow in this branch sets link-credit to 0; those it has carry: {grants}.",
-        )
+        return case("no-stop", grants=grants)
     stop = stops[-1]
+    step = measure.step(stop.seq)
     late = measure.messages(played.rows, event=RECEIVED, after=stop.seq)
     if not late:
         flying = measure.in_flight(played.rows, "transfer", stop.seq)
-        text = (
-            f"The flow of step {measure.step(stop.seq)} sets link-credit to 0, but nothing"
-            f" arrives after it: {many(flying)} were on the wire then, and the sender had no"
-            " credit left to use."
-            " Go back to a step where transfers are in flight and act there."
-        )
-        return told(played.name, False, text)
-    text = (
-        f"From step {measure.step(stop.seq)} on the receiver's link-credit is 0, and"
-        f" {many(late)} arrive after it: sent before the sender could know."
-    )
-    return told(played.name, True, text)
+        return case("nothing-late", step=step, flying=flying)
+    return case("right", step=step, late=late)
 
 
-def _at_most(desk: Any, link_credit: int) -> str:
+def _at_most(desk: Any, link_credit: int) -> Case:
     """A hint: all of them, so many at a time."""
-    return (
-        f"{many(_ready(run_of(desk)))} with at most {link_credit} at a time: grant, step to the end"
-        " of the run, grant again. A rule can do it for you."
-    )
+    return case("ready", ready=_ready(run_of(desk)))
 
 
 @lesson.checks(scenarios=("credit",), hints=(_at_most,))
-def never_more_than(desk: Any, link_credit: int) -> Verdict:
+def never_more_than(desk: Any, link_credit: int) -> Case:
     """Has the learner fetched every message without ever granting more than so many?
 
     Args:
@@ -335,61 +311,43 @@ def never_more_than(desk: Any, link_credit: int) -> Verdict:
     """
     played = run_of(desk)
     if not played.actions:
-        return not_yet(UNTOUCHED)
+        return case("untouched")
     held = [
-        (row.ledger["link_credit"], row.seq)
+        (row.ledger["link_credit"], -row.seq)
         for row in played.rows
         if row.vantage == BROKER and row.ledger and "link_credit" in row.ledger
     ]
-    most, at = max(held, default=(0, 0), key=lambda pair: (pair[0], -pair[1]))
+    most, at = max(held, default=(0, 0))
     arrived = measure.messages(played.rows, event=RECEIVED)
     left = measure.counter(played.rows, BROKER, "available") or 0
     if most > link_credit:
-        text = (
-            f"At step {measure.step(at)} the sender holds link-credit {most}; at most {link_credit}"
-            " was asked for."
-        )
-        return told(played.name, False, text)
+        return case("too-much", step=measure.step(-at), most=most)
     if left or not arrived:
-        text = f"{many(arrived)} arrived and {many(left)} wait in the queue: grant again."
-        return told(played.name, False, text)
-    flows = len(measure.grants(played.rows))
-    text = (
-        f"All {many(arrived)} arrived with {count(flows, 'flow')}, and the sender never held more"
-        f" than link-credit {most}."
-    )
-    return told(played.name, True, text)
+        return case("left", arrived=arrived, left=left)
+    return case("right", arrived=arrived, flows=len(measure.grants(played.rows)), most=most)
 
 
-def _way(answer: Any, *, latency_us: int, messages: int, preset: Preset | str = "spec") -> str:
+def _topped_up(n: Any, latency_us: int, messages: int, preset: Preset | str) -> Run:
+    """A queue whose receiver grants N, and again when half of it is left."""
+    given = {"policy": TOP_UP_AT_HALF, "n": n, "latency_us": latency_us, "messages": messages}
+    return run("credit", preset, given)
+
+
+def _way(answer: Any, *, latency_us: int, messages: int, preset: Preset | str = "spec") -> Case:
     """A hint: how long the sender waits for a grant, measured with N of one message."""
-    given = {
-        "policy": TOP_UP_AT_HALF,
-        "n": 1,
-        "latency_us": latency_us,
-        "messages": messages,
-    }
-    rows = run("credit", preset, given).rows
+    rows = _topped_up(1, latency_us, messages, preset).rows
     stops = measure.starvations(rows, LINK_CREDIT)
     sent = measure.frames(rows, "transfer", from_peer=BROKER)
     later = [row.t_us for row in sent if stops and row.seq > stops[0].seq]
     if not later:
-        return "In this run the sender never waits, however small N is."
-    return (
-        f"From the last transfer to the next one a receiver with N = 1 lets"
-        f" {measure.milliseconds(later[0] - stops[0].t_us):.1f} ms pass. How many messages does the"
-        " queue hand out in that time? Half of N must cover them."
-    )
+        return case("never-waits")
+    return case("waits", pause=measure.milliseconds(later[0] - stops[0].t_us))
 
 
 @lesson.checks(hints=(_way,))
 def smallest_n(
-    answer: Any,
-    *,
-    latency_us: int,
-    messages: int,
-    preset: Preset | str = "spec",
-) -> Verdict:
+    answer: Any, *, latency_us: int, messages: int, preset: Preset | str = "spec"
+) -> Case:
     """Is that the smallest N with which top-up-at-half never lets the sender run out of credit?
 
     Args:
@@ -399,37 +357,24 @@ def smallest_n(
         preset: every other number.
     """
     if answer is ...:
-        return not_yet(UNANSWERED)
+        return case("unanswered")
 
-    def stops(n: int) -> list[Any]:
-        given = {
-            "policy": TOP_UP_AT_HALF,
-            "n": n,
-            "latency_us": latency_us,
-            "messages": messages,
-        }
-        return measure.starvations(run("credit", preset, given).rows, LINK_CREDIT)
+    def stops(n: int) -> list[Row]:
+        rows = _topped_up(n, latency_us, messages, preset).rows
+        return measure.starvations(rows, LINK_CREDIT)
 
     try:
         starved = stops(answer)
     except ParameterError as error:
-        return not_yet(f"{error}.")
+        return case("illegal", why=error)
     if starved:
-        text = (
-            f"With N = {answer} the sender runs out of credit {count(len(starved), 'time')}, first"
-            f" at {measure.milliseconds(starved[0].t_us):.1f} ms: the next flow is still under way."
-            " Give it more."
-        )
-        return told(answer, False, text)
-    if answer > 1 and not stops(answer - 1):
-        text = f"N = {answer} is enough, and so is {answer - 1}: there is a smaller one."
-        return told(answer, False, text)
-    below = stops(answer - 1) if answer > 1 else []
-    text = f"With N = {answer} the sender never runs out of credit while messages wait"
-    if below:
-        text += f"; with {answer - 1} it does, {count(len(below), 'time')}"
-    text += ". N must last for the way of a flow and the way back of a transfer, from half on."
-    return told(answer, True, text)
+        first = measure.milliseconds(starved[0].t_us)
+        return case("starved", times=len(starved), first=first)
+    if answer == 1:
+        return case("one")
+    less = answer - 1
+    times = len(stops(less))
+    return case("smallest", less=less, times=times) if times else case("larger", less=less)
 
 
 # -- what the notebook needs besides

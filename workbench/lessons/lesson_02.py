@@ -9,10 +9,9 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.atm import atm_counters
 from workbench.exercises.audit import audit, audit_starts, audited_run
-from workbench.exercises.checks import UNANSWERED, UNTOUCHED, not_yet, run_of, told
+from workbench.exercises.checks import run_of
 from workbench.exercises.levels import levels
 from workbench.exercises.order_lines import on_flow_lines
-from workbench.exercises.question import Verdict
 from workbench.exercises.race_runs import CROSSING, ORDERS, RULES, orders, searched
 from workbench.exercises.readers import source_of
 from workbench.exercises.trial import Trial
@@ -24,9 +23,8 @@ from workbench.scenarios.rules import rule_named
 from workbench.scenarios.run import Run, run
 from workbench.trace.explain import explain
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT
-from workbench.trace.words import count
 
-from .declare import Declared, Found, facts
+from .declare import Case, Declared, Found, case, facts
 
 __all__ = [
     "atm_counters",
@@ -152,7 +150,8 @@ bad_states.again(
         "messages": 8 + form % 3,
         "grants": [2 + form % 3, 5 + form % 4],
         "rule": "set",
-    }
+    },
+    kept_as="bad-states-set",
 )
 
 
@@ -249,14 +248,6 @@ def noticed(trace: Any, reader: str) -> Found:
 # -- what is checked
 
 
-def _runs_of(desk: Any) -> list[Run]:
-    """Every branch that the learner made at a panel; a run alone is the only one."""
-    model = getattr(desk, "model", None)
-    if model is None:
-        return [run_of(desk)]
-    return [run for tree in model.trees for run in tree.runs]
-
-
 def crosses(run: Run) -> bool:
     """Whether a flow and a transfer are on the wire at the same time, and both have landed."""
     flights = []
@@ -276,37 +267,35 @@ def crosses(run: Run) -> bool:
 
 
 @lesson.checks(scenarios=("race",))
-def crossed(desk: Any) -> Verdict:
+def crossed(desk: Any) -> Case:
     """Has the learner made a flow and a transfer cross, and let both land?
 
     Args:
         desk: a panel on the race, or a run of it.
     """
-    runs = _runs_of(desk)
+    model = getattr(desk, "model", None)
+    runs = [run for tree in model.trees for run in tree.runs] if model else [run_of(desk)]
     if not any(run.actions for run in runs):
-        return not_yet(UNTOUCHED)
+        return case("untouched")
     made = [run for run in runs if crosses(run)]
     if not made:
-        text = (
-            "A flow and a transfer were on the wire at the same time, and landed, in none of your"
-            f" {count(len(runs), 'branch', 'branches')}."
-        )
-        return told(run_of(desk).name, False, text)
-    sender, receiver = (measure.credit(made[-1].rows, end) for end in (BROKER, CLIENT))
-    rule = made[-1].parameters["rule"]
-    same = "both ends hold" if sender == receiver else "and the ends differ:"
-    credits = f"link-credit {sender}" if sender == receiver else f"{sender} and {receiver}"
-    text = (
-        f"They crossed in {count(len(made), 'branch', 'branches')}. With rule “{rule}” {same}"
-        f" {credits} in the last of them."
+        return case("never", branches=len(runs))
+    last = made[-1]
+    sender, receiver = (measure.credit(last.rows, end) for end in (BROKER, CLIENT))
+    return case(
+        "same" if sender == receiver else "different",
+        about=last.name,
+        crossed=len(made),
+        rule=last.parameters["rule"],
+        sender=sender,
+        receiver=receiver,
     )
-    return told(made[-1].name, True, text)
 
 
 @lesson.checks()
 def half_worked_sender(
     on_flow: Callable[..., Any], *, messages: int, grants: Sequence[int]
-) -> Verdict:
+) -> Case:
     """Is the sender that was given in part right in every order?
 
     Args:
@@ -324,7 +313,7 @@ def sender(
     messages: int,
     grants: Sequence[int],
     starts: Sequence[int] = (0,),
-) -> Verdict:
+) -> Case:
     """Is that sender never entitled to too much, and never content with too little?
 
     Args:
@@ -338,32 +327,27 @@ def sender(
 
 def _judged(
     on_flow: Callable[..., Any], messages: int, grants: Sequence[int], starts: Sequence[int]
-) -> Verdict:
+) -> Case:
     """What every order from every beginning says of a sender."""
     if _unanswered(on_flow):
-        return not_yet(UNANSWERED)
+        return case("unanswered")
     if not starts:
-        return not_yet("Name at least one initial delivery-count in starts.")
+        return case("no-start")
     name = getattr(on_flow, "__name__", "on_flow")
     visited = 0
     for start in starts:
         trial = Trial(on_flow, messages=messages, grants=grants, initial_delivery_count=start)
         if not trial.passed:
-            text = trial.text.removeprefix("✘ ").removeprefix("… ")
-            again = (
-                f"try_sender({name}, messages={messages}, grants={list(grants)},"
-                f" initial_delivery_count={start})"
+            return case(
+                "fault" if trial.fault else "bad",
+                about=name,
+                start=start,
+                why=trial.text.removeprefix("✘ ").removeprefix("… "),
+                name=name,
+                granted=list(grants),
             )
-            opened = "" if trial.fault else f" {again} opens it in the stepper."
-            return told(name, False, f"Beginning at delivery-count {start}: {text}{opened}")
         visited += trial.found.states if trial.found is not None else 0
-    tried = ", ".join(map(str, starts))
-    text = (
-        f"{count(visited, 'state')} visited, beginning at delivery-count {tried}: in none of them"
-        " is the sender entitled to more than was granted, and with an empty wire it always holds"
-        " what the receiver allows."
-    )
-    return told(name, True, text)
+    return case("right", about=name, visited=visited, tried=", ".join(map(str, starts)))
 
 
 def _unanswered(on_flow: Callable[..., Any]) -> bool:

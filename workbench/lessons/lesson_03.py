@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench import serial
 from workbench.exercises import measure
-from workbench.exercises.checks import UNANSWERED, UNTOUCHED, not_yet, run_of, told
+from workbench.exercises.checks import run_of
 from workbench.exercises.drain_runs import (
     drain_cases,
     drained,
@@ -19,8 +19,7 @@ from workbench.exercises.drain_runs import (
     stopped,
 )
 from workbench.exercises.hand_runs import Handover, handovers
-from workbench.exercises.measure import arrival, many
-from workbench.exercises.question import Verdict
+from workbench.exercises.measure import arrival
 from workbench.exercises.timeout import (
     CROSSED,
     IN_TIME,
@@ -34,7 +33,7 @@ from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
-from .declare import Declared, Facts, Found, facts
+from .declare import Case, Declared, Facts, Found, case, facts
 
 __all__ = [
     "arrival",
@@ -267,7 +266,7 @@ def stale(run: Run) -> Found:
 
 
 @lesson.checks(scenarios=("credit", "asking"))
-def gave_back(desk: Any) -> Verdict:
+def gave_back(desk: Any) -> Case:
     """Has the learner made a drain that brings some messages and gives some credit back?
 
     Args:
@@ -275,36 +274,23 @@ def gave_back(desk: Any) -> Verdict:
     """
     played = run_of(desk)
     if not played.actions:
-        return not_yet(UNTOUCHED)
+        return case("untouched")
     requests = [row for row in _flows(played, CLIENT) if (row.frame or {}).get("drain")]
     if not requests:
-        return told(played.name, False, "No flow in this branch sets drain.")
+        return case("no-drain")
     request = requests[-1]
-    where = f"The drain of step {measure.step(request.seq)}"
-    credit = _credit(request)
+    step, credit = measure.step(request.seq), _credit(request)
     if not credit:
-        text = (
-            f"{where} was asked with link-credit 0: there was nothing to use up and nothing to give"
-            " back. Grant first."
-        )
-        return told(played.name, False, text)
+        return case("no-credit", step=step)
     sent = measure.messages(played.rows, after=request.seq)
     returned = _given_back(played, request)
     if not sent or not returned:
-        text = (
-            f"{where} had credit for {many(credit)}: {sent} came, {returned} of the credit was"
-            " given back. Both shall be more than zero: how many messages must be ready?"
-        )
-        return told(played.name, False, text)
-    text = (
-        f"{where} brought {many(sent)} and gave back {returned}: delivery-count rose by"
-        f" {sent + returned}."
-    )
-    return told(played.name, True, text)
+        return case("one-sided", step=step, credit=credit, sent=sent, returned=returned)
+    return case("right", step=step, sent=sent, returned=returned, moved=sent + returned)
 
 
 @lesson.checks(scenarios=("credit", "asking"))
-def paused(desk: Any) -> Verdict:
+def paused(desk: Any) -> Case:
     """Has the learner paused cleanly, and then resumed and fetched the rest?
 
     Args:
@@ -312,44 +298,38 @@ def paused(desk: Any) -> Verdict:
     """
     played = run_of(desk)
     if not played.actions:
-        return not_yet(UNTOUCHED)
-    fault, text = _pause(played)
-    return told(played.name, not fault, text)
-
-
-def _pause(played: Run) -> tuple[bool, str]:
-    """Whether something is wrong with a pause, and what there is to say."""
+        return case("untouched")
     stop = next((row for row in _flows(played, CLIENT) if _stops(row)), None)
     if stop is None:
-        return True, "No flow in this branch carries link-credit 0 and echo, as stop sends it."
-    where = f"The stop of step {measure.step(stop.seq)}"
+        return case("no-stop")
+    step = measure.step(stop.seq)
     if not measure.messages(played.rows, event=RECEIVED, upto=stop.seq):
-        return True, f"{where} comes before the first message: there was nothing to pause."
+        return case("too-soon", step=step)
     answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
     resumes = [row for row in _flows(played, CLIENT) if row.seq > stop.seq and _credit(row)]
     if not resumes:
-        return True, f"{where} paused the link; now resume it: grant again, in the same branch."
+        return case("not-resumed", step=step)
     resume = measure.step(resumes[0].seq)
     if not answers or resumes[0].seq < answers[0].seq:
-        return True, (
-            f"{where} was followed by a grant in step {resume}, before the answer had come: the"
-            " link was never known to be quiet. Wait for the answer."
-        )
+        return case("unanswered-stop", step=step, resume=resume)
     if left := measure.counter(played.rows, BROKER, "available"):
-        return True, f"{many(left).capitalize()} still wait in the queue: grant enough for them."
-    late = measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=answers[0].seq)
-    quiet = measure.messages(played.rows, event=RECEIVED, after=answers[0].seq, upto=resumes[0].seq)
+        return case("left", left=left)
     numbers = message_numbers(played.world.peers["consumer"].payloads)
-    order = "in the order of the queue" if numbers == sorted(numbers) else "out of order"
-    return False, (
-        f"{where}: {many(late)} came late, and {quiet} after the answer of step"
-        f" {measure.step(answers[0].seq)}. The grant of step {resume} went on with the same link,"
-        f" and all {many(len(numbers))} came, {order}."
+    return case(
+        "in-order" if numbers == sorted(numbers) else "out-of-order",
+        step=step,
+        late=measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=answers[0].seq),
+        quiet=measure.messages(
+            played.rows, event=RECEIVED, after=answers[0].seq, upto=resumes[0].seq
+        ),
+        answered=measure.step(answers[0].seq),
+        resume=resume,
+        came=len(numbers),
     )
 
 
 @lesson.checks(scenarios=("two_queues",))
-def urgent_first(desk: Any) -> Verdict:
+def urgent_first(desk: Any) -> Case:
     """Did every message of the first queue come before any of the second, and then all of those?
 
     Args:
@@ -357,7 +337,7 @@ def urgent_first(desk: Any) -> Verdict:
     """
     played = run_of(desk)
     if not played.actions and played.parameters.get("policy") == BY_HAND:
-        return not_yet(UNTOUCHED)
+        return case("untouched")
     came = [
         str(row.link)
         for row in measure.frames(played.rows, "transfer", event=RECEIVED, from_peer=BROKER)
@@ -365,34 +345,26 @@ def urgent_first(desk: Any) -> Verdict:
     ]
     left = {name: played.world.broker.queues[name].queue.ready for name in QUEUES}
     counted = ", ".join(f"{came.count(name)} {name}" for name in QUEUES)
-    waiting = {name: number for name, number in left.items() if number}
+    waiting = " and ".join(f"{number} {name}" for name, number in left.items() if number)
     if waiting:
-        words = " and ".join(f"{number} {name}" for name, number in waiting.items())
-        return told(played.name, False, f"{counted} came; {words} still wait in their queue.")
-    first_bulk = came.index(SECOND) if SECOND in came else len(came)
-    late = came[first_bulk:].count(FIRST)
+        return case("left", counted=counted, waiting=waiting)
+    late = came[came.index(SECOND) :].count(FIRST) if SECOND in came else 0
     if late:
-        text = (
-            f"All came ({counted}), but {many(late)} of {FIRST} after the first of {SECOND}: both"
-            " links had credit at the same time."
-        )
-        return told(played.name, False, text)
+        return case("mixed", counted=counted, late=late, first=FIRST, second=SECOND)
     flows = len(measure.grants(played.rows))
-    text = f"First every {FIRST} message, then every {SECOND} one ({counted}), with {flows} flows."
-    return told(played.name, True, text)
+    return case("right", counted=counted, flows=flows, first=FIRST, second=SECOND)
 
 
-def _ways(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int) -> str:
+def _ways(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int) -> Case:
     """A hint: what takes time."""
-    return (
-        f"The queue takes {get.preset.queue_enqueue_us} µs to take a message in and"
-        f" {get.preset.queue_deliver_us} µs to hand it out, and a frame is under way for"
-        f" {latency_us} µs."
-    )
+    taking, giving = get.preset.queue_enqueue_us, get.preset.queue_deliver_us
+    return case("ways", taking=taking, giving=giving)
 
 
 @lesson.checks(hints=(_ways,))
-def shortest_timeouts(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int) -> Verdict:
+def shortest_timeouts(
+    in_time: Any, at_all: Any, get: TimedGet, *, latency_us: int
+) -> Case | tuple[Case, ...]:
     """Are those the shortest time-outs with which the message comes in time, and at all?
 
     Args:
@@ -402,33 +374,28 @@ def shortest_timeouts(in_time: Any, at_all: Any, get: TimedGet, *, latency_us: i
         latency_us: of the wire, each way.
     """
     if in_time is ... or at_all is ...:
-        return not_yet(UNANSWERED)
-    wanted = (("in time", in_time, (IN_TIME,)), ("at all", at_all, (IN_TIME, CROSSED)))
-    said = []
-    for name, answer, good in wanted:
+        return case("unanswered")
+    about = f"{in_time}, {at_all}"
+    faults = []
+    for name, answer, good in (
+        ("in time", in_time, (IN_TIME,)),
+        ("at all", at_all, (IN_TIME, CROSSED)),
+    ):
         if not isinstance(answer, int) or isinstance(answer, bool) or answer < 0:
-            return not_yet(f"{answer!r} is no time-out; give whole microseconds, 0 or more.")
+            return case("no-timeout", given=repr(answer))
         try:
             # At the very microsecond of a boundary either order of two events is right, so the
             # two microseconds beside it decide.
             comes = ending_of(get.play(answer + 1, latency_us)) in good
             sooner = answer > 0 and ending_of(get.play(answer - 1, latency_us)) in good
         except ParameterError as error:
-            return not_yet(f"{error}.")
+            return case("illegal", why=error)
         if not comes:
-            told_now = explained(get.play(answer, latency_us))
-            said.append(f"{answer} µs is too short for {name}. {told_now}")
+            ending = explained(get.play(answer, latency_us))
+            faults.append(case("short", about=about, given=answer, name=name, ending=ending))
         elif sooner:
-            said.append(f"{answer} µs is enough for {name}, but so is a shorter one.")
-    answers = f"{in_time}, {at_all}"
-    if said:
-        return told(answers, False, " ".join(said))
-    text = (
-        f"{in_time} µs and {at_all} µs: a microsecond before it the ending is another. Between"
-        f" them the frames cross, for as long as a round trip ({2 * latency_us} µs) and"
-        " the queue's handing out take."
-    )
-    return told(answers, True, text)
+            faults.append(case("long", about=about, given=answer, name=name))
+    return tuple(faults) or case("right", about=about, trip=2 * latency_us)
 
 
 def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:

@@ -1,0 +1,599 @@
+"""Lesson 04: what a run says about each of its questions, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.exercises import measure
+from workbench.exercises.checks import run_of
+from workbench.exercises.table import Table
+from workbench.presets import Preset
+from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.run import Run, run
+from workbench.scenarios.windows import EXPRESS, OUT, OUT_EXPRESS, QUEUE, RECEIVERS, TARGET
+from workbench.trace.brakes import SESSION_WINDOW
+from workbench.trace.braking import blocked_us, held_by, links_of
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count
+
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+
+FIRST = RECEIVERS[0]
+PRESET = "rmq4.3"  # whose broker the lesson is about
+GENEROUS = 2_147_483_647  # the largest credit that RabbitMQ's sessions survive
+
+lesson = Declared("04")
+predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def at_start(played: Run, act: str, **arguments: Any) -> Run:
+    """The run in which somebody acts as soon as the links are attached."""
+    return played.act(played.start_seq, act, **arguments)
+
+
+def transfers(
+    rows: Sequence[Row], peer: str = BROKER, event: str = SENT, *, link: str = "", after: int = -1
+) -> list[Row]:
+    """Transfer frames of a peer; of one link, if it is named."""
+    found = measure.frames(rows, "transfer", event=event, from_peer=peer, after=after)
+    return [row for row in found if not link or row.link == link]
+
+
+def _whole(rows: Sequence[Row]) -> int:
+    """How many of these transfer frames end a message."""
+    return sum(not (row.frame or {}).get("more") for row in rows)
+
+
+def _arrived(played: Run) -> int:
+    """Messages that have come completely over the first receiving link."""
+    return _whole(transfers(played.rows, BROKER, RECEIVED, link=FIRST))
+
+
+def _of_queue(played: Run, counter: str, name: str = QUEUE) -> int:
+    """A counter of a queue by its last row; 0 before it has told."""
+    told = [row.ledger or {} for row in played.rows if row.vantage == f"queue:{name}"]
+    return next((int(each[counter]) for each in reversed(told) if counter in each), 0)
+
+
+def _session_flows(rows: Sequence[Row], peer: str = BROKER, *, after: int = -1) -> list[Row]:
+    """Flows of a peer that name no link: they tell windows alone."""
+    found = measure.frames(rows, "flow", from_peer=peer, after=after)
+    return [row for row in found if (row.frame or {}).get("handle") is None]
+
+
+def _field(row: Row, name: str) -> int:
+    """A field of a frame that holds a number; 0 where the wire did not carry it."""
+    return int(measure.numbers(row, name)[name] or 0)
+
+
+def _ledger(row: Row, name: str) -> int:
+    """A counter of the end that logged a row."""
+    return int((row.ledger or {})[name])
+
+
+def _announced(rows: Sequence[Row], peer: str) -> int:
+    """The incoming-window in a peer's begin."""
+    return _field(measure.frames(rows, "begin", from_peer=peer)[0], "incoming_window")
+
+
+def _most_in(rows: Sequence[Row], vantage: str) -> int:
+    """The most messages that a process of the broker said it holds."""
+    held = [_ledger(row, "mailbox") for row in rows if row.vantage == vantage and row.ledger]
+    return max(held, default=0)
+
+
+def _ends(rows: Sequence[Row]) -> list[Row]:
+    """The broker's end frames."""
+    return measure.frames(rows, "end", from_peer=BROKER)
+
+
+def halfway(played: Run, number: int, frames: int) -> Run:
+    """The run in which the client opens its window when so many frames have come, not all."""
+    return played.act(measure.arrival(played, number), "open_window", frames=frames)
+
+
+def told_at(played: Run) -> int:
+    """`seq` of the client's last flow that names no link."""
+    return _session_flows(played.rows, CLIENT)[-1].seq
+
+
+def disobeyed(run_: Run, publish: int) -> Run:
+    """An alarm, messages that wait for its end, and a client that sends them all the same."""
+    alarmed = at_start(run_, "alarm").then("publish", count=publish)
+    return alarmed.then("ignore_window")
+
+
+def refused_at(played: Run) -> int:
+    """`seq` of the row at which the broker ends a session.
+
+    Raises:
+        ValueError: if it ends none.
+    """
+    found = _ends(played.rows)
+    if not found:
+        raise ValueError("the broker ends no session in this run")
+    return found[0].seq
+
+
+def rabbit_cut(rows: Sequence[Row]) -> Row:
+    """The flow of a capture that sets link-credit to 0 in the middle of a message.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    unfinished = False
+    for row in rows:
+        frame = row.frame or {}
+        if row.kind == "transfer" and row.from_peer == BROKER:
+            unfinished = bool(frame.get("more"))
+        takes = row.kind == "flow" and row.from_peer == CLIENT and frame.get("link_credit") == 0
+        if takes and unfinished:
+            return row
+    raise ValueError("no flow in this trace takes credit away in the middle of a message")
+
+
+# -- what is asked
+
+
+@lesson.asks
+def stops_at(run: Run, link_credit: int) -> Found:
+    """How many frames of a large message pass a small window?"""
+    size = int(run.parameters["message_bytes"] or 0)
+    yield {
+        "size": size,
+        "limit": run.parameters["max_frame_size"],
+        "window": _announced(run.rows, CLIENT),
+    }
+    granted = at_start(run, "grant", link_credit=link_credit)
+    sent = transfers(granted.rows)
+    all_of_it = len(transfers(granted.then("open_window", frames=size).rows))
+    return facts(
+        len(sent),
+        all=all_of_it,
+        credit=_ledger(sent[-1], "link_credit"),
+        wrong={
+            "the window counts messages": all_of_it,
+            "a message is a frame": 1,
+            "all or nothing": 0,
+        },
+        seen=sent[-1],
+    )
+
+
+@stops_at.again
+def _large(form: int) -> dict[str, Any]:
+    window = 2 + form % FORMS
+    given = {
+        "messages": 1,
+        "message_bytes": 480 * (window + 4),
+        "max_frame_size": 512,
+        "client_window": window,
+    }
+    return {"run": run("windows", PRESET, given), "link_credit": 1}
+
+
+@lesson.asks
+def more_credit(run: Run, link_credit: int) -> Found:
+    """Does credit help a message that has stopped at a window?"""
+    stopped = len(transfers(run.rows))
+    yield {"stopped": stopped}
+    branch = run.then("grant", link_credit=link_credit)
+    flow = measure.frames(branch.rows, "flow", from_peer=CLIENT, after=run.last)[0]
+    opened = run.then("open_window", frames=stopped)
+    began = run.parent or run  # the panel in which it can be tried begins there
+    return facts(
+        len(transfers(branch.rows, after=run.last)),
+        credit=_field(flow, "link_credit"),
+        window=_field(flow, "incoming_window"),
+        wrong={
+            "credit opens the window": len(transfers(opened.rows, after=run.last)),
+            "credit counts frames": link_credit,
+        },
+        seen=began.rows[began.start_seq],
+    )
+
+
+@lesson.asks
+def worked_out(run: Run, number: int, frames: int) -> Found:
+    """What does a sender make of a window that was told while frames were under way?"""
+    branch = halfway(run, number, frames)
+    at = measure.arrival(run, number)
+    flow = _session_flows(branch.rows, CLIENT, after=at)[0]
+    sent = [row for row in transfers(branch.rows) if row.seq < flow.seq]
+    base = _field(flow, "next_incoming_id")
+    yield {"base": base, "sent": len(sent), "sent_to": _ledger(sent[-1], "next_outgoing_id")}
+    heard = next(
+        row for row in branch.rows if row.frame_id == flow.frame_id and row.event == RECEIVED
+    )
+    return facts(
+        _ledger(heard, "remote_incoming_window"),
+        heard=measure.step(heard.seq),
+        own=_ledger(heard, "next_outgoing_id"),
+        wrong={
+            "the window is what the flow says": frames,
+            "windows add up": frames + _announced(run.rows, CLIENT),
+        },
+        seen=heard,
+    )
+
+
+@worked_out.again
+def _crossing(form: int) -> dict[str, Any]:
+    frames = 2 + form % FORMS
+    given = {
+        "messages": 4 * frames,
+        "client_window": 2 * frames,
+        "link_credit": 4 * frames,
+        "broker_first_id": 10 * frames,
+        "latency_us": 100 * frames,
+    }
+    return {"run": run("windows", PRESET, given), "number": frames, "frames": frames + 1}
+
+
+@lesson.asks
+def reopens_at(run: Run, publish: int) -> Found:
+    """How much of its window has RabbitMQ left when it opens it again?"""
+    window = _announced(run.rows, BROKER)
+    yield {"window": window}
+    branch = at_start(run, "publish", count=publish)
+    flow = _session_flows(branch.rows, after=run.start_seq)[0]
+    before = [
+        row.ledger["incoming_window"]
+        for row in branch.rows[: flow.seq]
+        if row.vantage == BROKER
+        and row.session == flow.session
+        and row.ledger
+        and "incoming_window" in row.ledger
+    ]
+    came = transfers(branch.rows, CLIENT, RECEIVED)
+    return facts(
+        int(before[-1]),
+        came=sum(row.seq < flow.seq for row in came),
+        opened=measure.step(flow.seq),
+        told=_field(flow, "incoming_window"),
+        wrong={"waits until it is used up": 0, "after every frame": window - 1},
+    )
+
+
+@lesson.asks
+def held(run: Run) -> Found:
+    """How many messages leave the queue for a client that takes only a few?"""
+    ready = int(run.parameters["messages"] or 0)
+    yield {
+        "ready": ready,
+        "window": _announced(run.rows, CLIENT),
+        "credit": run.parameters["link_credit"],
+    }
+    sent = _whole(transfers(run.rows))
+    return facts(
+        ready - _of_queue(run, "queue_ready"),
+        sent=sent,
+        most=_most_in(run.rows, "session:c1/1"),
+        batch=run.preset.max_queue_credit,
+        wrong={"nothing leaves that cannot be sent": sent, "credit empties the queue": ready},
+    )
+
+
+@held.again
+def _greedy(form: int) -> dict[str, Any]:
+    given = {"messages": 500, "client_window": 2 + form % FORMS, "link_credit": GENEROUS}
+    return {"run": run("windows", PRESET, given)}
+
+
+@lesson.asks
+def real_split(rows: Sequence[Row]) -> Found:
+    """Does a real broker go on with a message whose credit is taken away in its middle?"""
+    request = rabbit_cut(rows)
+    sent = transfers(rows, BROKER, OBSERVED)
+    before = [row for row in sent if row.seq < request.seq]
+    window = _field(request, "incoming_window")
+    yield {
+        "came": len(before),
+        "step": measure.step(request.seq),
+        "window": window,
+        "credit": _field(request, "link_credit"),
+        "octets": sum(row.body_bytes or 0 for row in sent),
+        "each": before[-1].body_bytes,
+    }
+    return facts(
+        len(sent) - len(before),
+        last=measure.step(sent[-1].seq),
+        wrong={"credit 0 stops a message": 0, "the window is used up": window},
+        seen=sent[-1],
+    )
+
+
+@lesson.asks
+def obeys(run: Run, publish: int) -> Facts:
+    """How many messages does a client send that heeds an alarm?"""
+    branch = at_start(run, "alarm").then("publish", count=publish)
+    flow = _session_flows(branch.rows, after=run.start_seq)[0]
+    credit = next(
+        row.ledger["link_credit"]
+        for row in reversed(run.rows)
+        if row.link_sender == CLIENT and row.ledger and "link_credit" in row.ledger
+    )
+    return facts(
+        len(transfers(branch.rows, CLIENT)),
+        window=_field(flow, "incoming_window"),
+        told=measure.step(flow.seq),
+        credit=credit,
+        wrong={"credit is enough": min(publish, int(credit))},
+    )
+
+
+@lesson.asks
+def tolerated(run: Run, publish: int) -> Found:
+    """How many frames does the broker take from a client that ignores the alarm?"""
+    yield {"window": _announced(run.rows, BROKER)}
+    branch = disobeyed(run, publish)
+    over = next(iter(_ends(branch.rows)), None)
+    error = over.extra.get("error") if over else None
+    return facts(
+        _of_queue(branch, "queue_ready", TARGET),
+        case="ended" if over else "all",
+        condition=error.get("condition", "") if isinstance(error, dict) else error or "",
+        ended=measure.step(over.seq) if over else None,
+        sent=len(transfers(branch.rows, CLIENT)),
+        wrong={"the first frame too many ends it": 0, "nobody counts": publish},
+        seen=over or branch.rows[-1],
+    )
+
+
+@lesson.asks
+def consumers(run: Run, link_credit: int) -> Found:
+    """Do consumers of the same session go on under an alarm?"""
+    ready = int(run.parameters["messages"] or 0)
+    yield {"ready": ready}
+    branch = at_start(run, "alarm").then("grant", link_credit=link_credit)
+    return facts(
+        _arrived(branch),
+        wrong={"a closed window stops everything": 0, "an alarm empties the queue": ready},
+        seen=run.rows[run.start_seq],
+    )
+
+
+@consumers.again
+def _both_ways(form: int) -> dict[str, Any]:
+    credit = 2 + form % FORMS
+    given = {"publisher": True, "messages": 3 * credit}
+    return {"run": run("windows", PRESET, given), "link_credit": credit}
+
+
+@lesson.asks
+def express(run: Run) -> Found:
+    """Does a second session get through beside one that is full?"""
+    yield {
+        "ready": int(run.parameters["express"] or 0),
+        "stuck": int(run.parameters["messages"] or 0) - _arrived(run),
+    }
+    branch = run.then("begin_session")
+    came = transfers(branch.rows, BROKER, RECEIVED, link=EXPRESS)
+    return facts(
+        len(came),
+        number=came[-1].session if came else "?",
+        sockets=len(branch.world.wires),
+        wrong={
+            "the window is the connection's": 0,
+            "the window is shared out": _announced(run.rows, CLIENT),
+        },
+    )
+
+
+@express.again
+def _stuck(form: int) -> dict[str, Any]:
+    window = 2 + form % FORMS
+    given = {"messages": 5 * window, "client_window": window + 3, "link_credit": 5 * window}
+    return {"run": run("windows", PRESET, {**given, "express": window})}
+
+
+# -- what is checked
+
+
+@lesson.checks(scenarios=("windows",))
+def in_helpings(desk: Any, frames: int) -> Case:
+    """Has the whole message come through windows of at most so many frames?
+
+    Args:
+        desk: a panel, or a run.
+        frames: the most that any flow of the client may announce.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    flows = measure.frames(played.rows, "flow", from_peer=CLIENT, after=played.start_seq)
+    largest = max((_field(row, "incoming_window") for row in flows), default=0)
+    if largest > frames:
+        return case("too-large", largest=largest)
+    ready, came = int(played.parameters["messages"] or 0), _arrived(played)
+    sent = len(transfers(played.rows))
+    if came < ready:
+        return case("incomplete", came=came, ready=ready, sent=sent)
+    return case("right", came=came, sent=sent, largest=largest)
+
+
+@lesson.checks(scenarios=("windows",))
+def under_alarm(desk: Any) -> Case:
+    """Has the queue been emptied under an alarm while something published waits?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    alarm = next((row for row in played.rows if row.event == "alarm-set"), None)
+    if alarm is None:
+        return case("no-alarm")
+    if any(row.event == "alarm-clear" for row in played.rows):
+        return case("cleared")
+    if _ends(played.rows):
+        return case("ended")
+    left, came = _of_queue(played, "queue_ready"), measure.messages(played.rows, after=alarm.seq)
+    if left or not came:
+        return case("left", came=came, left=left)
+    unsettled = _of_queue(played, "queue_unsettled")
+    if unsettled:
+        return case("unsettled", unsettled=unsettled)
+    later = played.rows[alarm.seq + 1 :]
+    if not any(row.event == "action" and row.kind == "publish" for row in later):
+        return case("unpublished")
+    return case("right", came=came, sent=len(transfers(later, CLIENT)))
+
+
+@lesson.checks(scenarios=("windows",))
+def overtakes(desk: Any) -> Case:
+    """Has an express message come while the first session stood still at its window?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    closed = (
+        row.seq
+        for row in transfers(played.rows, link=FIRST)
+        if not _ledger(row, "remote_incoming_window")
+    )
+    at = next(closed, None)
+    if at is None:
+        return case("open")
+    full = measure.step(at)
+    later = transfers(played.rows, link=EXPRESS, after=at)
+    again = transfers(played.rows, link=FIRST, after=at)
+    if not later:
+        return case("nothing", full=full)
+    if again and again[0].seq < later[0].seq:
+        return case("opened")
+    return case("right", full=full, later=measure.step(later[0].seq))
+
+
+@lesson.checks()
+def smallest_window(
+    answer: Any, *, latency_us: int, messages: int, preset: Preset | str = PRESET
+) -> Case:
+    """Is that the smallest window, opened at half, with which the sender never finds it closed?
+
+    Args:
+        answer: transfer frames, 1 or more; `...` if there is none yet.
+        latency_us: how long a frame is under way in each direction.
+        messages: ready in the queue, of one frame each, with credit for all.
+        preset: every other number.
+    """
+    if answer is ...:
+        return case("unanswered")
+
+    def closed(window: int) -> int:
+        given = {
+            "client_window": window,
+            "reopens": True,
+            "latency_us": latency_us,
+            "messages": messages,
+            "link_credit": 2 * messages,
+        }
+        played = run("windows", preset, given)
+        return len(measure.starvations(played.rows, SESSION_WINDOW))
+
+    try:
+        times = closed(answer)
+    except ParameterError as error:
+        return case("illegal", why=str(error).replace("client_window", "your window"))
+    if times:
+        return case("closed", times=times)
+    if answer == 1:
+        return case("one")
+    less = answer - 1
+    times = closed(less)
+    return case("smallest", less=less, times=times) if times else case("larger", less=less)
+
+
+# -- tables
+
+
+def id_table(played: Run) -> Table:
+    """Both sequence numbers of a session at both ends, as they stand at the end of a run."""
+    names = ("next_outgoing_id", "next_incoming_id", "incoming_window", "remote_incoming_window")
+    lines = []
+    for peer in (CLIENT, BROKER):
+        known: dict[str, Any] = {}
+        for row in played.rows:
+            if row.vantage.startswith(peer) and row.session == 1:
+                known |= row.ledger or {}
+        lines.append((peer, *(str(known.get(name, "?")) for name in names)))
+    return Table(
+        name="The session's numbers at both ends",
+        head=("end", *(name.replace("_", "-") for name in names)),
+        lines=lines,
+    )
+
+
+def lane_runs(burst: int, preset: Preset | str = PRESET, **parameters: Any) -> dict[str, Run]:
+    """One urgent message behind a burst: on the same session, and on one of its own.
+
+    The urgent message is handed over when the whole burst is on the wire.
+    """
+    given = {"consumers": 0, "publisher": True, **parameters}
+    begun = run("windows", preset, given).then("begin_session", link_credit=0)
+    busy = begun.then("publish", count=burst)
+    at = transfers(busy.rows, CLIENT)[-1].seq
+    return {
+        "behind them, on the same session": busy.act(at, "publish", count=1, link=OUT),
+        "on a second session": busy.act(at, "publish", count=1, link=OUT_EXPRESS),
+    }
+
+
+def lane_us(played: Run) -> int:
+    """From handing the urgent message over to the broker's taking it in, in us."""
+    asked = [row for row in played.rows if row.event == "action" and row.kind == "publish"][-1]
+    link = str(played.actions[-1].arguments["link"])
+    return transfers(played.rows, CLIENT, RECEIVED, link=link)[-1].t_us - asked.t_us
+
+
+def lanes(burst: int, preset: Preset | str = PRESET, **parameters: Any) -> Table:
+    """How long an urgent message takes behind a burst, with one session and with two."""
+    return Table(
+        name="An urgent message behind a burst",
+        head=("the urgent message goes", "taken in after (ms)", "connections"),
+        lines=[
+            (words, f"{measure.milliseconds(lane_us(played)):,.1f}", str(len(played.world.wires)))
+            for words, played in lane_runs(burst, preset, **parameters).items()
+        ],
+    )
+
+
+SCARCE: dict[str, dict[str, Any]] = {
+    "little credit": {"link_credit": 10},
+    "small window": {"client_window": 10, "reopens": True},
+    "slow writer": {"writer_us": 400},
+}
+
+
+def layer_table(messages: int, preset: Preset | str = PRESET) -> Table:
+    """Which brake bound the sender longest, and where the messages waited, by what is scarce."""
+    lines = []
+    for name, scarce in SCARCE.items():
+        given = {"messages": messages, "link_credit": 2 * messages, **scarce}
+        played = run("windows", preset, given)
+        (link,) = links_of(played.rows, sender=BROKER)
+        total = blocked_us(played.rows, held_by(played.rows, link))
+        lines.append(
+            (
+                name,
+                max(total, key=total.__getitem__, default="none"),
+                count(_arrived(played), "message"),
+                str(_most_in(played.rows, "session:c1/1")),
+                str(_most_in(played.rows, "writer:c1")),
+                str(_of_queue(played, "queue_ready")),
+            )
+        )
+    head = ("scarce", "the brake, longest", "arrived", "most in the session")
+    return Table(
+        name="What holds the sender when one thing is scarce",
+        head=(*head, "most in the writer", "left in the queue"),
+        lines=lines,
+    )

@@ -23,7 +23,6 @@ from typing import Any
 from workbench import import_capture
 from workbench.exercises import (
     client_predict,
-    publish_predict,
     quorum_predict,
     quorum_rate_predict,
     recall,
@@ -32,14 +31,14 @@ from workbench.exercises import (
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.drain_runs import drained, outdated
-from workbench.exercises.publish_runs import stalled, waiting
 from workbench.exercises.question import Question, Solution
 from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
-from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04
+from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05
 from workbench.lessons.lesson_04 import GENEROUS, at_start
+from workbench.lessons.lesson_05 import stalled, waiting
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -293,34 +292,36 @@ def beside_slow(i: int) -> Question:
         play("publishers", "rmq4.3", queues=3, service_us=pace).then("publish", count=number)
         for pace in ("50", f"50,50,{slow_us}")
     )
-    return publish_predict.beside_slow.question(fair, slow, "q1", "q3")
+    return lesson_05.predict.beside_slow.question(fair, slow, "q1", "q3")
 
 
 def real_regrant(i: int) -> Question:
     if i < 2:
         name = ("rmq43_a_publisher_grants", "rmq40_a_publisher_grants")[i]
-        return publish_predict.real_regrant.question(captured(name))
-    return publish_predict.real_regrant.question(observed(alone(i).then("publish", count=many(i))))
+        return lesson_05.predict.real_regrant.question(captured(name))
+    return lesson_05.predict.real_regrant.question(
+        observed(alone(i).then("publish", count=many(i)))
+    )
 
 
 PUBLISH: dict[str, Form] = {
-    "regrant": lambda i: publish_predict.regrant.question(alone(i), 400 if i == 0 else many(i)),
-    "stall_takes": lambda i: publish_predict.stall_takes.question(alone(i), many(i)),
-    "one_confirmed": lambda i: publish_predict.one_confirmed.question(alone(i), many(i), 1 + i),
-    "settled_takes": lambda i: publish_predict.settled_takes.question(
+    "regrant": lambda i: lesson_05.predict.regrant.question(alone(i), 400 if i == 0 else many(i)),
+    "stall_takes": lambda i: lesson_05.predict.stall_takes.question(alone(i), many(i)),
+    "one_confirmed": lambda i: lesson_05.predict.one_confirmed.question(alone(i), many(i), 1 + i),
+    "settled_takes": lambda i: lesson_05.predict.settled_takes.question(
         play(
             "publishers", "rmq4.3",
             settled=True, **({} if i == 0 else {"max_link_credit": 20 + 3 * i}),
         ),
         many(i),
     ),
-    "told_in": lambda i: publish_predict.told_in.question(waiting("rmq4.3", 40 + i), 40 + i),
+    "told_in": lambda i: lesson_05.predict.told_in.question(waiting("rmq4.3", 40 + i), 40 + i),
     "beside_slow": beside_slow,
-    "both_ways": lambda i: publish_predict.both_ways.question(
+    "both_ways": lambda i: lesson_05.predict.both_ways.question(
         stalled(play("publishers", "rmq4.3", consumer=True, ready=500 - 20 * i), 600),
         500 if i == 0 else 30 * i,
     ),
-    "changed_setting": lambda i: publish_predict.changed_setting.question(
+    "changed_setting": lambda i: lesson_05.predict.changed_setting.question(
         alone(i).then("publish", count=400 if i == 0 else many(i)), 10 + i, 200 + i
     ),
     "real_regrant": real_regrant,

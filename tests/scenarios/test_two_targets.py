@@ -2,7 +2,8 @@
 
 import pytest
 
-from workbench.exercises.publish_runs import counter_before, rate, sent, stalls_us
+from workbench.exercises.measure import link_rate, stalls_us
+from workbench.lessons.lesson_05 import counter_before, sent
 from workbench.scenarios import ActionError, ParameterError, run
 
 
@@ -15,8 +16,8 @@ def published(fsync_us, count=500, **more):
 def test_a19_a_slow_disk_leaves_the_classic_link_as_fast_as_before():
     """Within a tenth; the quorum link is held by unconfirmed."""
     fast, slow = published(1_000), published(20_000)
-    assert rate(slow, "classic") == pytest.approx(rate(fast, "classic"), rel=0.1)
-    assert rate(slow, "quorum") < 0.7 * rate(fast, "quorum")
+    assert link_rate(slow, "classic") == pytest.approx(link_rate(fast, "classic"), rel=0.1)
+    assert link_rate(slow, "quorum") < 0.7 * link_rate(fast, "quorum")
     assert stalls_us(slow, "classic") == {}
     assert next(iter(stalls_us(slow, "quorum"))) == "unconfirmed"
 
@@ -38,7 +39,9 @@ def test_a26_half_the_fsync_time_twice_the_rate():
     for fsync_us in (20_000, 10_000):
         played = run("two_targets", "rmq4.3", {"fsync_us": fsync_us, "latency_us": 0})
         at = played.rows[-1].seq
-        rates.append(rate(played.act(at, "publish", queue="quorum", count=2_000, rate=0), "quorum"))
+        rates.append(
+            link_rate(played.act(at, "publish", queue="quorum", count=2_000, rate=0), "quorum")
+        )
     assert rates[1] == pytest.approx(2 * rates[0], rel=0.05)
 
 

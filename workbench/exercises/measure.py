@@ -159,6 +159,29 @@ def rate(rows: Sequence[Row]) -> float:
     return messages(rows, event=RECEIVED) * MICROSECONDS / time_us if time_us else 0.0
 
 
+def link_rate(played: Run, link: str) -> float:
+    """Messages a second that arrive over a publisher's link, from the first to the last."""
+    arrivals = [
+        row.t_us
+        for row in frames(played.rows, "transfer", event=RECEIVED, from_peer=CLIENT)
+        if row.link == link
+    ]
+    time_us = arrivals[-1] - arrivals[0] if arrivals else 0
+    return (len(arrivals) - 1) * MICROSECONDS / time_us if time_us else 0.0
+
+
+def about(one: float, other: float) -> bool:
+    """Whether two rates differ by less than a tenth."""
+    return abs(one - other) < max(one, other) / 10
+
+
+def stalls_us(played: Run, link: str) -> dict[str, int]:
+    """How long each brake held a publisher's link that had a message, in us, the longest first."""
+    scope = next(one for one in links_of(played.rows, sender=CLIENT) if one.link == link)
+    total = braking.blocked_us(played.rows, held_by(played.rows, scope))
+    return dict(sorted(total.items(), key=lambda item: -item[1]))
+
+
 def observed_grants(rows: Iterable[Row]) -> list[Row]:
     """A capture's flows of the client that carry a link-credit."""
     flows = frames(rows, "flow", event=OBSERVED, from_peer=CLIENT)

@@ -11,9 +11,8 @@ from workbench.scenarios.run import Run
 from workbench.trace.replicas import COMMITTED, CONFIRMED, REPLICATED, Replicas
 
 from . import measure
-from .measure import many
+from .measure import about, link_rate, many
 from .predict import asks
-from .publish_runs import about, rate
 from .question import Belief, Question, Solution
 from .quorum_rate_predict import (
     LESSON,
@@ -275,7 +274,7 @@ def beside(fast: Run, slow: Run, link: str, slow_link: str) -> Question:
     """What becomes of the link to a classic queue beside a slow quorum queue?"""
 
     def solve() -> Solution:
-        alone, now, crawl = rate(fast, link), rate(slow, link), rate(slow, slow_link)
+        alone, now, crawl = link_rate(fast, link), link_rate(slow, link), link_rate(slow, slow_link)
         answer = TOGETHER if about(now, crawl) else SHARED
         if about(now, alone):
             answer = AS_FAST

@@ -8,9 +8,8 @@ from workbench.scenarios.confirming import BATCHES, ONE_AT_A_TIME, PIPELINED, Co
 from workbench.scenarios.run import Run
 
 from . import measure
-from .measure import many
+from .measure import about, many
 from .predict import asks
-from .publish_runs import about
 from .question import Belief, Question, Solution
 from .quorum_runs import arrivals, most_pending, pipelined, slow_at, soft_limit_run
 

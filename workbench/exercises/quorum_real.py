@@ -21,8 +21,8 @@ from workbench.scenarios.two_senders import CLASSIC, QUORUM, counted
 from workbench.views.curve_chart import curve_chart
 
 from . import measure
+from .measure import link_rate
 from .progress_line import ProgressLine
-from .publish_runs import rate
 from .quorum_runs import PRESET
 from .table import Table
 
@@ -94,7 +94,7 @@ def modelled(fsync_us: int) -> float:
     Credit, confirms and fsync are all that costs time: no processor does.
     """
     played = run("two_targets", PRESET, {"fsync_us": fsync_us, "settled": True, "latency_us": 0})
-    return rate(played.then("publish", queue=QUORUM, count=MESSAGES, rate=0), QUORUM)
+    return link_rate(played.then("publish", queue=QUORUM, count=MESSAGES, rate=0), QUORUM)
 
 
 def transfer_ns() -> int:

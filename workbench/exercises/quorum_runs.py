@@ -15,7 +15,7 @@ from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 from workbench.trace.words import count
 
 from . import measure
-from .publish_runs import rate, stalls_us
+from .measure import link_rate, stalls_us
 from .table import Table
 
 PRESET = "rmq4.3"  # whose broker the lesson is about
@@ -300,7 +300,7 @@ def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
         cells = [words]
         for link in links:
             held = sum(stalls_us(played, link).values())
-            cells += [f"{rate(played, link):,.0f}", f"{measure.milliseconds(held):,.1f}"]
+            cells += [f"{link_rate(played, link):,.0f}", f"{measure.milliseconds(held):,.1f}"]
         lines.append(tuple(cells))
     return Table(name="Two targets on one session", head=tuple(head), lines=lines)
 

@@ -24,7 +24,7 @@ MODULES = {
     "02": "workbench.lessons.lesson_02",
     "03": "workbench.lessons.lesson_03",
     "04": "workbench.lessons.lesson_04",
-    "05": "workbench.exercises.publish_recall",
+    "05": "workbench.lessons.lesson_05",
     "07": "workbench.exercises.quorum_recall",
     "10": "workbench.exercises.spark_recall",
 }

@@ -5,37 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.lessons.asking import judged, solved, told
 from workbench import presets
 from workbench.capture.importer import import_capture
-from workbench.exercises import publish_check, publish_predict
+from workbench.exercises.measure import stalls_us
 from workbench.exercises.progress import Progress
-from workbench.exercises.publish_runs import (
+from workbench.frontends.incoming_link import IncomingLink
+from workbench.lessons.lesson_05 import (
     brake_table,
+    check,
+    predict,
     rate_table,
     sent,
     stall_table,
     stalled,
-    stalls_us,
     told_table,
     waiting,
 )
-from workbench.exercises.question import judge
-from workbench.frontends.incoming_link import IncomingLink
 from workbench.scenarios import run
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data/captures"
-
-
-def solved(asking, *args, **kwargs):
-    """The solution of a question, without its widget."""
-    return asking.question(*args, **kwargs).solve()
-
-
-def told(solution, answer) -> str:
-    """What a learner reads who gives that answer; it must not be right."""
-    verdict = judge(answer, solution)
-    assert verdict.right is False
-    return f"{verdict.belief}: {verdict.text}"
 
 
 def publishers(preset="rmq4.3", **parameters):
@@ -55,7 +44,7 @@ def alone():
 @pytest.mark.parametrize(("credit", "left"), [(170, 85), (10, 5), (7, 3)])
 def test_the_broker_grants_again_at_half(credit, left):
     """At most half, rounded down: 85 of 170, not 84."""
-    solution = solved(publish_predict.regrant, publishers(max_link_credit=credit), 400)
+    solution = solved(predict.regrant, publishers(max_link_credit=credit), 400)
     assert solution.answer == left
     assert told(solution, left - 1).startswith("below half")
     assert told(solution, 0).startswith("waits until it is used up")
@@ -63,7 +52,7 @@ def test_the_broker_grants_again_at_half(credit, left):
 
 def test_a_queue_that_hangs_takes_255(alone):
     """With the reason, in the run's own numbers."""
-    solution = solved(publish_predict.stall_takes, alone, 600)
+    solution = solved(predict.stall_takes, alone, 600)
     assert solution.answer == 255
     assert "with 85 unconfirmed it granted again; but with 170 it did not" in solution.reason
     assert told(solution, 170).startswith("the first grant is all")
@@ -72,16 +61,16 @@ def test_a_queue_that_hangs_takes_255(alone):
 
 def test_one_confirmed_message_is_worth_a_grant(alone):
     """340, and who adds one is told why not."""
-    solution = solved(publish_predict.one_confirmed, alone, 600, 1)
+    solution = solved(predict.one_confirmed, alone, 600, 1)
     assert solution.answer == 340
-    assert "with 169 unconfirmed it granted again; but with 254" in solution.reason
+    assert "with 84 and 169 unconfirmed it granted again; but with 254" in solution.reason
     assert told(solution, 256).startswith("one more confirmed, one more sent")
     assert told(solution, 255).startswith("confirmed ones do not matter")
 
 
 def test_settled_messages_count_as_well():
     """The same number, and no disposition."""
-    solution = solved(publish_predict.settled_takes, publishers(settled=True), 600)
+    solution = solved(predict.settled_takes, publishers(settled=True), 600)
     assert solution.answer == 255
     assert "no dispositions came back" in solution.reason
     assert told(solution, 600).startswith("settled messages do not count")
@@ -89,32 +78,32 @@ def test_settled_messages_count_as_well():
 
 def test_messages_confirmed_together_are_told_in_one_frame():
     """And one by one where the preset is the specification's."""
-    assert solved(publish_predict.told_in, waiting("rmq4.3", 40), 40).answer == 1
-    assert solved(publish_predict.told_in, waiting("spec", 40), 40).answer == 40
+    assert solved(predict.told_in, waiting("rmq4.3", 40), 40).answer == 1
+    assert solved(predict.told_in, waiting("spec", 40), 40).answer == 40
 
 
 def test_the_neighbour_of_a_slow_target_is_as_fast_as_before():
     """Credit belongs to a link."""
     fair = publishers(queues=3).then("publish", count=600)
     slow = publishers(queues=3, service_us="50,50,2000").then("publish", count=600)
-    solution = solved(publish_predict.beside_slow, fair, slow, "q1", "q3")
-    assert solution.answer == publish_predict.AS_FAST
-    assert told(solution, publish_predict.AS_SLOW).startswith("a stall holds the connection")
-    other = solved(publish_predict.beside_slow, fair, slow, "q3", "q3").answer
-    assert other == publish_predict.AS_SLOW
+    solution = solved(predict.beside_slow, fair, slow, "q1", "q3")
+    assert solution.answer == "as fast as before"
+    assert told(solution, "as slow as the slow one").startswith("a stall holds the connection")
+    other = solved(predict.beside_slow, fair, slow, "q3", "q3").answer
+    assert other == "as slow as the slow one"
 
 
 def test_a_stalled_publisher_still_consumes():
     """All that was granted comes."""
     two_way = stalled(publishers(consumer=True, ready=500), 600)
-    solution = solved(publish_predict.both_ways, two_way, 500)
+    solution = solved(predict.both_ways, two_way, 500)
     assert solution.answer == 500
     assert told(solution, 0).startswith("a stall holds the connection")
 
 
 def test_a_changed_setting_is_for_sessions_to_come(alone):
     """The next grant says what it said before."""
-    solution = solved(publish_predict.changed_setting, alone, 10, 200)
+    solution = solved(predict.changed_setting, alone, 10, 200)
     assert solution.answer == 170
     assert told(solution, 10).startswith("settings work at once")
 
@@ -123,7 +112,7 @@ def test_a_changed_setting_is_for_sessions_to_come(alone):
 def test_a_real_broker_grants_after_85(name):
     """As the model does."""
     rows = import_capture(DATA / f"{name}.pcapng").rows
-    solution = solved(publish_predict.real_regrant, rows)
+    solution = solved(predict.real_regrant, rows)
     assert solution.answer == 85
     assert told(solution, 86).startswith("below half")
 
@@ -131,36 +120,17 @@ def test_a_real_broker_grants_after_85(name):
 def test_the_specifications_broker_has_other_answers():
     """Nothing is written down: without the gate everything goes out."""
     plain = publishers("spec")
-    assert solved(publish_predict.stall_takes, plain, 600).answer == 600
-    assert solved(publish_predict.regrant, plain, 600).answer == 50
+    assert solved(predict.stall_takes, plain, 600).answer == 600
+    assert solved(predict.regrant, plain, 600).answer == 50
 
 
 def test_another_gate_changes_everything_that_is_shown(monkeypatch, alone):
     """With a gate of one message the stalled queue takes one grant; table and check follow."""
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "255"
     monkeypatch.setattr(IncomingLink, "withheld", property(lambda self: self.unconfirmed >= 1))
-    assert solved(publish_predict.stall_takes, alone, 600).answer == 170
+    assert solved(predict.stall_takes, alone, 600).answer == 170
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "170"
-    assert publish_check.largest_credit(100, limit=100, publish=300, log=Progress()).right
-
-
-def test_no_belief_s_answer_is_two_beliefs_in_the_lesson(alone):
-    """With the lesson's numbers a wrong answer names one belief."""
-    asked = [
-        publish_predict.regrant.question(alone, 400),
-        publish_predict.stall_takes.question(alone, 600),
-        publish_predict.one_confirmed.question(alone, 600, 1),
-        publish_predict.settled_takes.question(publishers(settled=True), 600),
-        publish_predict.told_in.question(waiting("rmq4.3", 40), 40),
-        publish_predict.both_ways.question(stalled(publishers(consumer=True), 600), 500),
-        publish_predict.changed_setting.question(alone, 10, 200),
-    ]
-    for question in asked:
-        solution = question.solve()
-        answers = [solution.answer, *(belief.answer for belief in solution.beliefs)]
-        assert len(set(answers)) == len(answers), question.name
-    assert len({question.name for question in asked}) == len(asked)
-    assert all(question.name.startswith("05/") for question in asked)
+    assert judged(check.largest_credit, 100, limit=100, publish=300).right
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -200,7 +170,7 @@ def test_tables_of_rates_brakes_and_frames():
 @pytest.mark.parametrize(("credit", "right"), [(65, False), (66, True), (67, False)])
 def test_the_largest_credit_is_found_by_trying(credit, right):
     """Both neighbours are told what is wrong with them."""
-    verdict = publish_check.largest_credit(credit, limit=100, publish=300, log=Progress())
+    verdict = judged(check.largest_credit, credit, limit=100, publish=300)
     assert verdict.right is right
 
 
@@ -208,7 +178,7 @@ def test_the_largest_credit_is_found_by_trying(credit, right):
 def test_what_is_no_credit_is_not_judged(answer):
     """It is told what would be one, and nothing is recorded."""
     log = Progress()
-    verdict = publish_check.largest_credit(answer, limit=100, publish=300, log=log)
+    verdict = check.largest_credit(answer, limit=100, publish=300, log=log)
     assert verdict.right is None
     assert log.entries == {}
 
@@ -233,29 +203,29 @@ def all_brakes():
 def test_a_branch_with_every_brake_is_recognised():
     """With the step at which each bound first."""
     log = Progress()
-    verdict = publish_check.collected(all_brakes(), log=log)
+    verdict = check.collected(all_brakes(), log=log)
     assert verdict.right, verdict
     assert log.entries["05/collected"].right
 
 
 def test_what_is_missing_is_named(alone):
     """And what is there already."""
-    verdict = publish_check.collected(stalled(alone, 300), log=Progress())
+    verdict = judged(check.collected, stalled(alone, 300))
     assert verdict.right is False
     assert "unconfirmed (step" in verdict.text
     assert "Not yet in this branch: link-credit, alarm, session-window, tcp." in verdict.text
-    assert publish_check.collected(alone, log=Progress()).right is None
+    assert judged(check.collected, alone).right is None
 
 
 def test_the_longest_brake_is_measured():
     """Right, wrong, no brake at all, no answer yet."""
     played = publishers(latency_us=20000, rate=0).then("publish", count=900)
-    longest = next(iter(stalls_us(played)))
-    assert publish_check.longest_brake(longest, played, log=Progress()).right
+    longest = next(iter(stalls_us(played, "q1")))
+    assert judged(check.longest_brake, longest, played).right
     other = "alarm"
-    assert publish_check.longest_brake(other, played, log=Progress()).right is False
+    assert judged(check.longest_brake, other, played).right is False
     for answer in (..., "credit", 3):
-        assert publish_check.longest_brake(answer, played, log=Progress()).right is None
+        assert judged(check.longest_brake, answer, played).right is None
 
 
 @pytest.mark.parametrize("credit", [2, 3, 50, 171])

@@ -1,0 +1,427 @@
+"""Lesson 05: what a run says about each of its questions, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.exercises import measure
+from workbench.exercises.checks import run_of
+from workbench.exercises.measure import about, link_rate, stalls_us
+from workbench.exercises.table import Table
+from workbench.presets import Preset
+from workbench.scenarios.publishers import QUEUES
+from workbench.scenarios.run import Run, run
+from workbench.trace import brakes
+from workbench.trace.braking import held_by, links_of
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count
+
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+
+FIRST = QUEUES[0]
+PRESET = "rmq4.3"  # whose broker the lesson is about
+# What may hold an AMQP 1.0 sender that has a message.
+BRAKES = (
+    brakes.UNCONFIRMED,
+    brakes.LINK_CREDIT,
+    brakes.ALARM,
+    brakes.SESSION_WINDOW,
+    brakes.TCP,
+)
+
+lesson = Declared("05")
+predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def stalled(played: Run, publish: int, *, confirmed: int = 0) -> Run:
+    """The run in which the first queue confirms some messages, stalls, and then more come.
+
+    Args:
+        played: a run of `publishers`.
+        publish: how many messages the application wants to send to the stalled queue.
+        confirmed: how many it sends before, and the queue confirms.
+    """
+    begun = played.then("publish", queue=FIRST, count=confirmed) if confirmed else played
+    return begun.then("stall", queue=FIRST).then("publish", queue=FIRST, count=publish)
+
+
+def waiting(preset: Preset | str, messages: int, **parameters: Any) -> Run:
+    """A stalled queue with messages that wait for their confirm, and then go through at once."""
+    given = {"service_us": "0", "rate": 0, **parameters}
+    held = stalled(run("publishers", preset, given), messages)
+    return held.then("resume", queue=FIRST)
+
+
+def sent(rows: Sequence[Row], link: str = FIRST, *, event: str = SENT) -> int:
+    """Messages that the client sent over a link, or that arrived (`event`)."""
+    found = measure.frames(rows, "transfer", event=event, from_peer=CLIENT)
+    return sum(row.link == link and not (row.frame or {}).get("more") for row in found)
+
+
+def _grants(rows: Sequence[Row], *, event: str = SENT, after: int = -1) -> list[Row]:
+    """The broker's flows that grant credit on the first publisher's link that they name."""
+    flows = [
+        row
+        for row in measure.frames(rows, "flow", event=event, from_peer=BROKER, after=after)
+        if row.link_sender == CLIENT and (row.frame or {}).get("link_credit") is not None
+    ]
+    return [row for row in flows if row.link == flows[0].link]
+
+
+def _field(row: Row, name: str) -> int:
+    return int((row.frame or {})[name])
+
+
+def counter_before(rows: Sequence[Row], at: int, name: str, link: str = FIRST) -> int:
+    """A counter of the broker's end of a publisher's link, as it was before a row."""
+    told = (
+        row.ledger[name]
+        for row in reversed(rows[:at])
+        if row.vantage == BROKER and row.link == link and row.link_sender == CLIENT
+        if row.ledger and name in row.ledger
+    )
+    return int(next(told, 0))
+
+
+def _dispositions(rows: Sequence[Row]) -> list[Row]:
+    """The broker's outcomes for messages of publishers."""
+    return [
+        row
+        for row in measure.frames(rows, "disposition", from_peer=BROKER)
+        if (row.frame or {}).get("role") == "receiver"
+    ]
+
+
+# -- what is asked
+
+
+def _publisher(form: int, *, settled: bool = False) -> dict[str, Any]:
+    """A publisher with a credit of its own, and more messages than it may send."""
+    credit = 20 + 2 * (form % FORMS)
+    given = {"max_link_credit": credit, "settled": settled}
+    return {"run": run("publishers", PRESET, given), "publish": 4 * credit}
+
+
+def _first(run: Run) -> int:
+    """The first grant of a run."""
+    return _field(_grants(run.rows)[0], "link_credit")
+
+
+@lesson.asks
+def regrant(run: Run, publish: int) -> Found:
+    """How much credit is left when the broker grants again?"""
+    first = _first(run)
+    yield {"first": first}
+    branch = run.then("publish", queue=FIRST, count=publish)
+    again = _grants(branch.rows)[1]
+    return facts(
+        counter_before(branch.rows, again.seq, "link_credit"),
+        again=measure.step(again.seq),
+        wrong={
+            "waits until it is used up": 0,
+            "below half": first // 2 - 1,
+            "after every message": first - 1,
+        },
+    )
+
+
+regrant.again(_publisher)
+
+
+def _looks(branch: Run) -> tuple[str, int | None]:
+    """How many were unconfirmed when the broker granted again, and when it did not."""
+    rows = branch.rows
+    looks = [counter_before(rows, flow.seq, "unconfirmed") for flow in _grants(rows)[1:]]
+    held = (
+        row.ledger["unconfirmed"]
+        for row in rows
+        if row.event == "block" and row.kind == "unconfirmed" and row.link == FIRST and row.ledger
+    )
+    return " and ".join(map(str, looks)) or "nothing", next(held, None)
+
+
+@lesson.asks
+def stall_takes(run: Run, publish: int) -> Found:
+    """How many messages go out to a queue that never confirmed any?"""
+    first = _first(run)
+    yield {"first": first}
+    branch = stalled(run, publish)
+    looks, unconfirmed = _looks(branch)
+    return facts(
+        sent(branch.rows),
+        case="never-held" if unconfirmed is None else "held",
+        looks=looks,
+        unconfirmed=unconfirmed,
+        gate=first,
+        wrong={
+            "the first grant is all": first,
+            "nothing goes to a queue that stalls": 0,
+            "credit is granted whatever waits": publish,
+        },
+        seen=measure.last_frame(branch.rows, "transfer"),
+    )
+
+
+stall_takes.again(_publisher)
+
+
+@lesson.asks
+def one_confirmed(run: Run, publish: int, confirmed: int) -> Facts:
+    """And if the queue had confirmed one before it hung?"""
+    branch = stalled(run, publish, confirmed=confirmed)
+    without = sent(stalled(run, publish).rows)
+    looks, unconfirmed = _looks(branch)
+    return facts(
+        sent(branch.rows),
+        case="never-held" if unconfirmed is None else "held",
+        looks=looks,
+        unconfirmed=unconfirmed,
+        gate=_first(run),
+        wrong={
+            "one more confirmed, one more sent": without + confirmed,
+            "confirmed ones do not matter": without,
+        },
+    )
+
+
+one_confirmed.again(lambda form: {**_publisher(form), "confirmed": 1})
+
+
+@lesson.asks
+def settled_takes(run: Run, publish: int) -> Facts:
+    """How many settled messages go out to a queue that hangs?"""
+    branch = stalled(run, publish)
+    return facts(
+        sent(branch.rows),
+        told=len(_dispositions(branch.rows)),
+        wrong={"settled messages do not count": publish, "the first grant is all": _first(run)},
+    )
+
+
+settled_takes.again(lambda form: _publisher(form, settled=True))
+
+
+@lesson.asks
+def told_in(run: Run, messages: int) -> Facts:
+    """How many dispositions tell of messages that are confirmed together?"""
+    return facts(
+        len(_dispositions(run.rows)),
+        wrong={"one frame a message": messages, "confirms are silent": 0},
+    )
+
+
+@lesson.asks
+def beside_slow(fair: Run, slow: Run, link: str, slow_link: str) -> Facts:
+    """How fast is a link whose neighbour's target is slow?"""
+    alone, beside, crawl = (
+        link_rate(played, of) for played, of in ((fair, link), (slow, link), (slow, slow_link))
+    )
+    other = "as-slow" if about(beside, crawl) else "shared"
+    return facts(
+        "as-fast" if about(beside, alone) else other,
+        beside=beside,
+        alone=alone,
+        crawl=crawl,
+        wrong={"a stall holds the connection": "as-slow", "links share one credit": "shared"},
+    )
+
+
+@lesson.asks
+def both_ways(run: Run, link_credit: int) -> Facts:
+    """How many messages does a client get whose publishing is stopped?"""
+    branch = run.then("grant", link_credit=link_credit)
+    return facts(
+        measure.messages(branch.rows, event=RECEIVED, after=run.last),
+        wrong={"a stall holds the connection": 0},
+        seen=measure.last_frame(branch.rows, "transfer"),
+    )
+
+
+@lesson.asks
+def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
+    """What does the next grant say when max_link_credit was changed meanwhile?"""
+    lowered = run.then("set_max_link_credit", link_credit=link_credit)
+    branch = lowered.then("publish", count=publish)
+    flow = _grants(branch.rows, after=run.last)[0]
+    return facts(
+        _field(flow, "link_credit"),
+        step=measure.step(flow.seq),
+        wrong={"settings work at once": link_credit, "credit is taken back": 0},
+    )
+
+
+@changed_setting.again
+def _attached(form: int) -> dict[str, Any]:
+    given = _publisher(form)
+    return {**given, "run": given["run"].then("publish", count=1), "link_credit": 5 + form}
+
+
+@lesson.asks
+def real_regrant(rows: Sequence[Row]) -> Found:
+    """After how many messages does a real broker grant again?"""
+    begin, again = _grants(rows, event=OBSERVED)[:2]
+    first, after = _field(begin, "link_credit"), _field(again, "delivery_count")
+    yield {"first": first, "step": measure.step(begin.seq)}
+    return facts(
+        after,
+        again=measure.step(again.seq),
+        credit=_field(again, "link_credit"),
+        left=first - after,
+        wrong={"below half": first - first // 2 + 1, "waits until it is used up": first},
+        seen=again,
+    )
+
+
+# -- what is checked
+
+
+@lesson.checks()
+def largest_credit(answer: Any, *, limit: int, publish: int, preset: Preset | str = PRESET) -> Case:
+    """Is that the largest max_link_credit with which a stalled queue takes no more than a limit?
+
+    Args:
+        answer: a credit; `...` if there is none yet.
+        limit: messages to a queue that stalls and has confirmed nothing.
+        publish: how many the application wants to send.
+        preset: whose rules.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+        return case("no-credit")
+    took, more = (
+        sent(stalled(run("publishers", preset, {"max_link_credit": credit}), publish).rows)
+        for credit in (answer, answer + 1)
+    )
+    if took > limit:
+        return case("too-many", took=took)
+    return case("larger" if more <= limit else "right", took=took, next=answer + 1, more=more)
+
+
+@lesson.checks(scenarios=("publishers",))
+def collected(desk: Any) -> Case:
+    """Was each brake the binding one at some step of this branch?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    seen: dict[str, int] = {}
+    for link in links_of(played.rows, sender=CLIENT):
+        for row, held in zip(played.rows, held_by(played.rows, link), strict=True):
+            step = measure.step(row.seq)
+            seen[held.brake] = min(step, seen.get(held.brake, step))
+    bound = ", ".join(f"{brake} (step {seen[brake]})" for brake in BRAKES if brake in seen)
+    missing = ", ".join(brake for brake in BRAKES if brake not in seen)
+    if missing:
+        return case("wrong", bound=bound or "none", missing=missing)
+    return case("right", bound=bound)
+
+
+@lesson.checks()
+def longest_brake(answer: Any, played: Run) -> Case:
+    """Is that the brake that held this run's first link the longest, while it had a message?
+
+    Args:
+        answer: a brake's name; `...` if there is none yet.
+        played: the run.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if answer not in BRAKES:
+        return case("no-brake", given=repr(answer), brakes=", ".join(BRAKES))
+    total = stalls_us(played, FIRST)
+    times = ", ".join(
+        f"{brake} {measure.milliseconds(time):,.1f} ms" for brake, time in total.items()
+    )
+    longest = next(iter(total), None)
+    return case("right" if answer == longest else "wrong", times=times or "Nothing")
+
+
+# -- tables
+
+
+def stall_table(
+    confirmed: Sequence[int], *, preset: Preset | str, publish: int, **parameters: Any
+) -> Table:
+    """How many messages go out to a queue that confirmed some and then stalls; a row a run.
+
+    Args:
+        confirmed: how many it confirms before it stalls.
+        preset: whose rules.
+        publish: how many the application wants to send then.
+        parameters: further ones of the scenario.
+    """
+    lines = []
+    for before in confirmed:
+        played = stalled(run("publishers", preset, parameters), publish, confirmed=before)
+        flows = _grants(played.rows)
+        lines.append(
+            (
+                count(before, "message"),
+                str(sent(played.rows)),
+                str(counter_before(played.rows, played.last + 1, "unconfirmed")),
+                str(len(flows)),
+                ", ".join(str(_field(row, "delivery_count")) for row in flows),
+            )
+        )
+    head = ("confirmed before", "sent in all", "unconfirmed", "grants", "granted at delivery-count")
+    return Table(name="Messages that go out to a queue that stalls", head=head, lines=lines)
+
+
+def rate_table(runs: dict[str, Run], links: Sequence[str] = QUEUES) -> Table:
+    """Messages a second over each link, a row a run.
+
+    Args:
+        runs: by what to call them.
+        links: columns; those that no run has are left out.
+    """
+    there = [name for name in links if any(sent(played.rows, name) for played in runs.values())]
+
+    def cell(played: Run, name: str) -> str:
+        return f"{link_rate(played, name):,.0f}" if sent(played.rows, name) else "none"
+
+    return Table(
+        name="Messages a second over each link",
+        head=("messages a second", *there),
+        lines=[(words, *(cell(played, name) for name in there)) for words, played in runs.items()],
+    )
+
+
+def told_table(runs: dict[str, Run]) -> Table:
+    """How many messages were confirmed and how many frames told of them, a row a run."""
+    lines = []
+    for words, played in runs.items():
+        frames = [row.frame or {} for row in _dispositions(played.rows)]
+        ranges = [
+            str(one["first"]) + (f" to {one['last']}" if one.get("last") is not None else "")
+            for one in frames[:3]
+        ]
+        told = ", ".join([*ranges, *(["..."] if len(frames) > 3 else [])]) or "none"
+        lines.append((words, str(sent(played.rows)), str(len(frames)), told))
+    head = ("run", "messages", "dispositions", "delivery-ids")
+    return Table(name="How many frames tell of how many messages", head=head, lines=lines)
+
+
+def brake_table(played: Run) -> Table:
+    """How long each brake held each link, a row a link."""
+    links = [str(link.link) for link in links_of(played.rows, sender=CLIENT)]
+    found = {name: stalls_us(played, name) for name in links}
+    names = list(dict.fromkeys(brake for total in found.values() for brake in total))
+    return Table(
+        name="How long each brake held each link",
+        head=("link, in ms", *names),
+        lines=[
+            (
+                name,
+                *(f"{measure.milliseconds(found[name].get(brake, 0)):,.1f}" for brake in names),
+            )
+            for name in links
+        ],
+    )

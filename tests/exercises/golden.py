@@ -22,7 +22,6 @@ from typing import Any
 
 from workbench import import_capture
 from workbench.exercises import (
-    client_predict,
     quorum_predict,
     quorum_rate_predict,
     recall,
@@ -36,7 +35,7 @@ from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
-from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05
+from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05, lesson_11
 from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.lessons.lesson_05 import stalled, waiting
 from workbench.presets import UINT_MAX
@@ -447,16 +446,16 @@ def server(i: int, *, source: str = "own") -> Any:
 
 
 CLIENT: dict[str, Form] = {
-    "first_frame": lambda i: client_predict.first_frame.question(server(i)),
-    "before_attach": lambda i: client_predict.before_attach.question(server(i)),
-    "first_credit": lambda i: client_predict.first_credit.question(server(i), credit=4 + i),
-    "brought": lambda i: client_predict.brought.question(server(i)),
-    "next_credit": lambda i: client_predict.next_credit.question(server(i)),
-    "stopped_at": lambda i: client_predict.stopped_at.question(server(i)),
-    "whose_ledger": lambda i: client_predict.whose_ledger.question(
+    "first_frame": lambda i: lesson_11.predict.first_frame.question(server(i)),
+    "before_attach": lambda i: lesson_11.predict.before_attach.question(server(i)),
+    "first_credit": lambda i: lesson_11.predict.first_credit.question(server(i), credit=4 + i),
+    "brought": lambda i: lesson_11.predict.brought.question(server(i)),
+    "next_credit": lambda i: lesson_11.predict.next_credit.question(server(i)),
+    "stopped_at": lambda i: lesson_11.predict.stopped_at.question(server(i)),
+    "whose_ledger": lambda i: lesson_11.predict.whose_ledger.question(
         server(i, source=("shadow", "own")[i % 2])
     ),
-    "rows_per_frame": lambda i: client_predict.rows_per_frame.question(
+    "rows_per_frame": lambda i: lesson_11.predict.rows_per_frame.question(
         SimpleNamespace(rows=lambda: observed(queue(10 + i)) if i % 2 == 0 else queue(10 + i).rows)
     ),
 }

@@ -8,10 +8,9 @@ import nbformat
 import pytest
 
 from tests.patience import TIMEOUT_S, until
-from workbench.exercises import client_check, client_predict
-from workbench.exercises.client_runs import fill, heartbeats
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
+from workbench.lessons.lesson_11 import check, fill, heartbeats, predict
 from workbench.lessons.table import lesson_numbered
 from workbench.net.background import background
 from workbench.net.serve import serve
@@ -110,14 +109,14 @@ def answer(question):
 @pytest.mark.parametrize(
     "asked",
     [
-        client_predict.first_frame.question,
-        client_predict.before_attach.question,
-        client_predict.brought.question,
-        client_predict.next_credit.question,
-        client_predict.stopped_at.question,
-        client_predict.whose_ledger.question,
-        client_predict.rows_per_frame.question,
-        lambda server: client_predict.first_credit.question(server, credit=CREDIT),
+        predict.first_frame.question,
+        predict.before_attach.question,
+        predict.brought.question,
+        predict.next_credit.question,
+        predict.stopped_at.question,
+        predict.whose_ledger.question,
+        predict.rows_per_frame.question,
+        lambda server: predict.first_credit.question(server, credit=CREDIT),
     ],
 )
 def test_what_has_not_happened_yet_cannot_be_compared(server, asked):
@@ -131,18 +130,18 @@ def test_what_has_not_happened_yet_cannot_be_compared(server, asked):
     assert verdict.right is None
     assert verdict.text
     assert prediction.answer is not None
-    assert client_check.crossed(server, log=Progress()).right is None
-    assert client_check.stopped(server, log=Progress()).right is None
+    assert check.crossed(server, log=Progress()).right is None
+    assert check.stopped(server, log=Progress()).right is None
 
 
 def test_the_handshake_is_counted_frame_by_frame(server, wire):
     """The first frame is the protocol header; everything before the attach is counted [2.2]."""
     wire.wait_held(1)
-    assert answer(client_predict.first_frame.question(server)) == wire.held()[0].kind
+    assert answer(predict.first_frame.question(server)) == wire.held()[0].kind
     step_to(wire, "attach")
     passed = sum(gate.passed for gate in wire.picture().gates.values())
     waiting = {frame.frame_id for frame in wire.held() if frame.kind != "attach"}
-    told = answer(client_predict.before_attach.question(server))
+    told = answer(predict.before_attach.question(server))
     assert told in (passed, passed + len(waiting))
 
 
@@ -150,16 +149,16 @@ def test_the_first_flow_and_what_it_brings_are_read_off_the_wire(server, wire):
     """As many transfers wait as the flow grants, though none has arrived [2.6.7]."""
     held = step_to(wire, "flow")
     flow = held.item.performative
-    asked = client_predict.first_credit.question(server, credit=CREDIT)
+    asked = predict.first_credit.question(server, credit=CREDIT)
     assert answer(asked) == flow.link_credit
     with pytest.raises(NotYetError):
-        client_predict.brought.question(server).solve()
+        predict.brought.question(server).solve()
     while wire.held("b2c"):
         wire.step(1, "b2c")
     wire.step(1, "c2b")
     transfers = wire.wait_held(flow.link_credit, direction="b2c")
     assert {frame.kind for frame in transfers} == {"transfer"}
-    assert answer(client_predict.brought.question(server)) == len(transfers)
+    assert answer(predict.brought.question(server)) == len(transfers)
 
 
 def second_flow(wire):
@@ -176,7 +175,7 @@ def second_flow(wire):
 def test_the_second_flow_asks_for_more_before_a_message_came(server, wire):
     """What Proton grants when its attach is answered is read off the wire, with the limit."""
     flow = second_flow(wire).item.performative
-    solution = client_predict.next_credit.question(server).solve()
+    solution = predict.next_credit.question(server).solve()
     assert solution.answer == flow.link_credit
     assert f"up to delivery-count {flow.delivery_count + flow.link_credit}" in solution.reason
 
@@ -184,10 +183,10 @@ def test_the_second_flow_asks_for_more_before_a_message_came(server, wire):
 def test_a_flow_that_crosses_transfers_at_the_gate_is_the_race(server, wire):
     """The check wants it by hand, and shows the sum that the broker made of it [2.6.7]."""
     held = second_flow(wire)
-    assert client_check.crossed(server, log=Progress()).right is False
+    assert check.crossed(server, log=Progress()).right is False
     wire.release(held.frame_id)
     until(lambda: not wire.held("c2b"))
-    verdict = client_check.crossed(server, log=Progress())
+    verdict = check.crossed(server, log=Progress())
     assert verdict.right, verdict
     flow = held.item.performative
     left = server.ask(lambda: sending_credit(server))
@@ -212,7 +211,7 @@ def test_frames_that_ran_freely_are_no_race_of_the_learner_s(server, wire):
     """Whatever crossed by itself, the check wants to see a hand."""
     wire.free_run()
     assert server.job.wait(TIMEOUT_S) == list(range(10))
-    verdict = client_check.crossed(server, log=Progress())
+    verdict = check.crossed(server, log=Progress())
     assert verdict.right is False
     assert "none of them through your hand" in verdict.text
 
@@ -224,15 +223,15 @@ def test_a_breakpoint_on_the_credit_holds_the_transfer_that_used_it(server, wire
     wire.free_run()
     until(wire.stops)
     wire.wait_held(1)
-    assert answer(client_predict.stopped_at.question(server)) == wire.held()[0].kind == "transfer"
-    verdict = client_check.stopped(server, log=Progress())
+    assert answer(predict.stopped_at.question(server)) == wire.held()[0].kind == "transfer"
+    verdict = check.stopped(server, log=Progress())
     assert verdict.right is False
     assert "still wait" in verdict.text
     wire.clear_breakpoints()
     wire.free_run()
     assert server.job.wait(TIMEOUT_S) == list(range(10))
     until(lambda: not server.connections())
-    verdict = client_check.stopped(server, log=Progress())
+    verdict = check.stopped(server, log=Progress())
     assert verdict.right, verdict
     assert "none was lost" in verdict.text
 
@@ -241,8 +240,8 @@ def test_the_client_s_counters_are_a_shadow_s(server, wire):
     """Proton shows none: the rows of its end say so."""
     wire.free_run()
     server.job.wait(TIMEOUT_S)
-    solution = client_predict.whose_ledger.question(server).solve()
-    assert solution.answer == client_predict.SEEN
+    solution = predict.whose_ledger.question(server).solve()
+    assert solution.answer == predict.whose_ledger.words["choices"]["shadow"]
     assert "ledger_source='shadow'" in solution.reason
     assert "empty frame" in heartbeats(server)
 
@@ -254,4 +253,4 @@ def test_a_proxy_has_one_row_for_a_frame(server, wire):
     server.job.wait(TIMEOUT_S)
     with serve(forward=server.url) as proxy:
         assert len(background(client, proxy.url, CREDIT, 5).wait(TIMEOUT_S)) == 5
-        assert answer(client_predict.rows_per_frame.question(proxy)) == 1
+        assert answer(predict.rows_per_frame.question(proxy)) == 1

@@ -8,7 +8,7 @@ from string import Formatter
 import pytest
 
 from workbench.exercises.progress import Progress
-from workbench.exercises.question import judge
+from workbench.exercises.question import NotYetError, judge
 from workbench.exercises.show_me import ShowMe
 from workbench.lessons import declare
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
@@ -94,6 +94,7 @@ def test_every_fact_that_the_words_name_is_given(lesson, name, find):
     before = named_in(words["ask"], words.get("again", ""), words.get("hints", []))
     assert before <= asking
     after = named_in(words["right"], words.get("wrong", {}))
+    assert named_in(words.get("wait", "")) <= asking
     assert after <= asking | then | {"answer"}
 
 
@@ -154,6 +155,14 @@ def test_the_cases_of_a_check_and_its_texts_are_the_same(lesson, name, find):
         assert named_in(texts[text]) <= given | cases[text]
         together = [texts[one] for one in texts if cases[one] == cases[text]]  # of one call
         assert cases[text] <= named_in(*together)
+
+
+@EACH
+def test_a_question_that_may_be_asked_too_early_says_what_must_happen(lesson, name, find):
+    """Its function returns None as long as that has not; no other question needs the words."""
+    returned = [one.value for one in ast.walk(find) if isinstance(one, ast.Return)]
+    may_be_early = any(isinstance(one, ast.Constant) and one.value is None for one in returned)
+    assert may_be_early == ("wait" in words_of(lesson)[name])
 
 
 @pytest.mark.parametrize("path", DECLARED, ids=lambda path: path.stem)
@@ -269,6 +278,19 @@ def test_words_and_a_case_make_a_verdict(checked, n, right, text):
     assert (verdict.right, verdict.text) == (right, text)
     assert [one.answer for one in log.records] == ([] if right is None else [str(n)])
     assert checked(n, hints=2, log=log).hints == ("Count.", "Fewer than 4.")
+
+
+def test_what_has_not_happened_yet_is_waited_for():
+    """Before it yields facts or after it: the learner is told what must happen."""
+    words = {"ask": "How many of {n}?", "wait": "Let {n} through first.", "right": "!"}
+
+    def after(n):
+        yield {}
+        return None
+
+    for find in (lambda n: None, after):
+        with pytest.raises(NotYetError, match="Let 4 through"):
+            Asked("11", "q", words, find).question(4).solve()
 
 
 def test_an_answer_among_choices_is_a_key_of_its_words():

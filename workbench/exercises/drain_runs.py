@@ -44,11 +44,6 @@ def message_numbers(payloads: Iterable[bytes]) -> list[int]:
     return [int(match[1]) for match in found if match is not None]
 
 
-def number_in(row: Row, name: str) -> int:
-    """A field of a frame that holds a number; 0 where the wire did not carry it."""
-    return int(measure.numbers(row, name)[name] or 0)
-
-
 def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     """The first drain of a capture that finds messages, but too few: request, and what follows.
 

@@ -144,6 +144,11 @@ def numbers(row: Row, *names: str) -> dict[str, Any]:
     return {name: (row.frame or {}).get(name) for name in names}
 
 
+def number_in(row: Row, name: str) -> int:
+    """A field of a frame that holds a number; 0 where the wire did not carry it."""
+    return int((row.frame or {}).get(name) or 0)
+
+
 def duration_us(rows: Sequence[Row]) -> int:
     """Time from the client's first flow to the arrival of the last message; 0 if none arrived."""
     flows = frames(rows, "flow", from_peer=CLIENT)

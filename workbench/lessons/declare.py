@@ -14,6 +14,7 @@ A question is a table of the file and a function of the lesson's module with the
 
 `ask` and the hints may name the function's arguments and what it yields first; `right` and `wrong`
 also what it returns: it goes on after its `yield`, if it has one, when the learner has committed.
+Where it returns None, what it reads has not happened yet, and `wait` says what must.
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
 capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
 
@@ -58,6 +59,7 @@ from workbench.exercises.predict import PredictionView
 from workbench.exercises.question import (
     Answer,
     Belief,
+    NotYetError,
     Prediction,
     Question,
     Solution,
@@ -138,9 +140,10 @@ def told(template: str, named: Mapping[str, Any]) -> str:
     return _Words().vformat(template, (), named)
 
 
-# What a question's function gives when it yields first what its text names.
-Found = Generator[Mapping[str, Any], None, Facts]
-Find = Callable[..., Facts | Found]
+# What a question's function gives when it yields first what its text names. It returns None as long
+# as what it reads has not happened: then the learner is told the question's `wait`.
+Found = Generator[Mapping[str, Any], None, Facts | None]
+Find = Callable[..., Facts | Found | None]
 
 
 class Asked:
@@ -211,15 +214,15 @@ class Asked:
         first: Mapping[str, Any] = next(self.find(**inputs))
         return first
 
-    def _facts(self, inputs: Mapping[str, Any]) -> Facts:
+    def _facts(self, inputs: Mapping[str, Any]) -> Facts | None:
         found = self.find(**inputs)
-        if isinstance(found, Facts):
+        if found is None or isinstance(found, Facts):
             return found
         next(found)
         try:
             next(found)
         except StopIteration as end:
-            result: Facts = end.value
+            result: Facts | None = end.value
             return result
         raise TypeError(f"{self.name}: a question yields once, and returns its facts")
 
@@ -227,6 +230,8 @@ class Asked:
         self, inputs: Mapping[str, Any], given: Mapping[str, Any], choices: Mapping[Answer, str]
     ) -> Solution:
         found = self._facts(inputs)
+        if found is None:
+            raise NotYetError(told(self.words["wait"], given))
 
         def shown(answer: Answer) -> Answer:
             return choices[answer] if choices else answer

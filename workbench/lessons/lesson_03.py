@@ -12,14 +12,13 @@ from workbench.exercises.drain_runs import (
     drain_cases,
     drained,
     message_numbers,
-    number_in,
     outdated,
     rabbit_drain,
     rabbit_stop,
     stopped,
 )
 from workbench.exercises.hand_runs import Handover, handovers
-from workbench.exercises.measure import arrival
+from workbench.exercises.measure import arrival, number_in
 from workbench.exercises.timeout import (
     CROSSED,
     IN_TIME,

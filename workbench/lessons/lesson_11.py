@@ -1,0 +1,326 @@
+"""Lesson 11: what the trace of a live server says about the client that is on its wire.
+
+A live run is not played by us, so it has no numbers to look up: everything is read off the rows
+that are there when somebody asks, and a question whose answer has not happened yet gives no facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench import serial
+from workbench.amqp10.messaging import AmqpValue, encode_message
+from workbench.exercises import measure
+from workbench.exercises.checks import not_yet, told
+from workbench.exercises.measure import number_in
+from workbench.exercises.question import Verdict
+from workbench.frontends import message_of
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
+from workbench.trace.words import count
+
+from .declare import Declared, Facts, facts
+
+__all__ = ["check", "fill", "heartbeats", "predict"]
+
+lesson = Declared("11")
+predict, check = lesson.predict, lesson.check
+
+HEARTBEAT = "heartbeat"
+NOTHING = "Nobody has received anything over this wire yet: run a client first."
+
+
+# -- what the notebook does with a live server
+
+
+def fill(server: Any, queue: str, messages: int) -> str:
+    """Put messages into a queue of a live broker, as if somebody had published them before.
+
+    Args:
+        server: what `serve` has started.
+        queue: name of the queue.
+        messages: how many; their bodies are 0, 1, 2, ...
+    """
+    payloads = [encode_message([AmqpValue(value=number)]) for number in range(messages)]
+    server.ask(lambda: server.listener.broker.declare(queue).fill(map(message_of, payloads)))
+    return f"{messages} messages are ready in queue {queue!r}"
+
+
+def heartbeats(server: Any) -> str:
+    """How many empty frames have arrived so far, by who got them."""
+    arrived = [
+        row for row in server.rows() if row.kind == HEARTBEAT and row.event in (RECEIVED, OBSERVED)
+    ]
+    to_client = sum(row.from_peer == BROKER for row in arrived)
+    return (
+        f"{count(len(arrived), 'empty frame')} so far: {to_client} to clients,"
+        f" {len(arrived) - to_client} to the broker"
+    )
+
+
+# -- what is asked
+
+
+@lesson.asks
+def first_frame(server: Any) -> Facts | None:
+    """What does a client send first?"""
+    sent = [row for row in _sent(_consumer_rows(server)) if row.from_peer == CLIENT]
+    if not sent:
+        return None
+    return facts(
+        str(sent[0].kind),
+        step=measure.step(sent[0].seq),
+        said=", ".join(dict.fromkeys(str(row.kind) for row in sent)),
+        wrong={"begins with open": "open", "begins with who I am": "sasl-init"},
+    )
+
+
+@lesson.asks
+def before_attach(server: Any) -> Facts | None:
+    """How many frames cross before a client names the queue?"""
+    sent = _sent(_consumer_rows(server))
+    kinds = [row.kind for row in sent]
+    if "attach" not in kinds:
+        return None
+    before = sent[: kinds.index("attach")]
+    by_client = sum(row.from_peer == CLIENT for row in before)
+    return facts(
+        len(before),
+        step=measure.step(sent[len(before)].seq),
+        client=by_client,
+        broker=len(before) - by_client,
+        wrong={"the queue is named at once": 1},
+    )
+
+
+@lesson.asks
+def first_credit(server: Any, credit: int) -> Facts | None:
+    """Which link-credit does the client's first flow carry?"""
+    found = _flows(_consumer_rows(server))
+    if not found:
+        return None
+    carried, base = number_in(found[0], "link_credit"), number_in(found[0], "delivery_count")
+    return facts(
+        carried,
+        step=measure.step(found[0].seq),
+        base=base,
+        limit=base + carried,
+        wrong={"one at a time": 1, "nothing before receive": 0},
+    )
+
+
+@lesson.asks
+def brought(server: Any) -> Facts | None:
+    """How many transfers wait at the gate after the first flow, and nothing else, went through?"""
+    rows = _consumer_rows(server)
+    flow = next(iter(_flows(rows)), None)
+    arrived = [
+        row.seq for row in rows if flow and (row.event, row.frame_id) == (RECEIVED, flow.frame_id)
+    ]
+    if flow is None or not arrived:
+        return None
+    heard = (
+        row.seq
+        for row in rows
+        if row.seq > arrived[0] and row.event == RECEIVED and row.from_peer == CLIENT
+        and row.kind != HEARTBEAT
+    )  # fmt: skip
+    return facts(
+        measure.messages(rows, after=arrived[0], upto=next(heard, None)),
+        step=measure.step(flow.seq),
+        granted=number_in(flow, "link_credit"),
+        wrong={"one, and then an answer": 1},
+    )
+
+
+@lesson.asks
+def next_credit(server: Any) -> Facts | None:
+    """Which link-credit does the client's second flow carry?"""
+    rows = _consumer_rows(server)
+    found = _flows(rows)
+    if len(found) < 2:
+        return None
+    first, second = found[:2]
+    carried, base = number_in(second, "link_credit"), number_in(second, "delivery_count")
+    asked = number_in(first, "link_credit")
+    before = [
+        row.event
+        for row in rows
+        if row.seq < second.seq and row.kind == "transfer" and row.from_peer == BROKER
+    ]
+    return facts(
+        carried,
+        step=measure.step(second.seq),
+        base=base,
+        limit=base + carried,
+        before=number_in(first, "delivery_count") + asked,
+        sent=before.count(SENT),
+        got=len(before) - before.count(SENT),
+        wrong={"asks for what it was told": asked, "has asked enough": 0},
+    )
+
+
+@lesson.asks
+def stopped_at(server: Any) -> Facts | None:
+    """Which frame is the first that a breakpoint on the credit holds?"""
+    rows = server.rows()
+    stops = _stops(rows)
+    held = [row for row in _sent(rows) if stops and row.seq > stops[0].seq]
+    if not held:
+        return None
+    return facts(
+        str(held[0].kind),
+        step=measure.step(held[0].seq),
+        breakpoint=stops[0].extra["breakpoint"],
+    )
+
+
+@lesson.asks
+def whose_ledger(server: Any) -> Facts | None:
+    """Where do the numbers of the client's end come from?"""
+    for row in _consumer_rows(server):
+        if row.ledger and row.from_peer and row.vantage.startswith(CLIENT):
+            source = str(row.ledger_source)
+            return facts(
+                source if source in (OWN, SHADOW) else "broker",
+                vantage=row.vantage,
+                source=source,
+                wrong={"the broker knows both ends": "broker"},
+            )
+    return None
+
+
+@lesson.asks
+def rows_per_frame(proxy: Any) -> Facts | None:
+    """In how many rows is a frame, in the trace of a proxy?"""
+    rows = [row for row in proxy.rows() if row.frame_id is not None]
+    if not rows:
+        return None
+    frames = len({row.frame_id for row in rows})
+    return facts(
+        len(rows) // frames,
+        rows=len(rows),
+        frames=frames,
+        observed=sum(row.event == OBSERVED for row in rows),
+        wrong={"both ends report": 2},
+    )
+
+
+# -- what is checked
+
+
+@lesson.checks()
+def crossed(server: Any) -> Verdict:
+    """Has a flow of the client reached the broker after the broker had sent more than it tells of?
+
+    Args:
+        server: a live broker.
+    """
+    rows = server.rows()
+    arrived = _flows(rows, RECEIVED)
+    if not arrived:
+        return not_yet(NOTHING)
+    released = {row.extra.get("frame_id") for row in rows if row.event == "release"}
+    by_hand = [row for row in arrived if row.frame_id in released]
+    if not by_hand:
+        text = f"{count(len(arrived), 'flow')} reached the broker, none of them through your hand."
+        return told(arrived[-1].link, False, text)
+    for row in by_hand:
+        said, granted = number_in(row, "delivery_count"), number_in(row, "link_credit")
+        sent = _sent_before(rows, row)
+        if serial.diff(sent, said) > 0:
+            left = (row.ledger or {}).get("link_credit")
+            text = (
+                f"The flow of step {measure.step(row.seq)} tells of delivery-count {said} and"
+                f" grants {granted}; the broker stood at {sent} already. It did not take {granted}"
+                f" but {said} + {granted} − {sent} = {left} [2.6.7]: the race of lesson 02, by your"
+                " own client."
+            )
+            return told(row.link, True, text)
+    text = (
+        f"You let {count(len(by_hand), 'flow')} through, the latest in step"
+        f" {measure.step(by_hand[-1].seq)}, and each told the count at which the broker stood:"
+        " nothing had crossed."
+    )
+    return told(by_hand[-1].link, False, text)
+
+
+@lesson.checks()
+def stopped(server: Any) -> Verdict:
+    """Has a breakpoint on a counter stopped the wire, and did everything go on afterwards?
+
+    Args:
+        server: a live broker.
+    """
+    rows = server.rows()
+    stops = [row for row in _stops(rows) if "_" in row.extra["breakpoint"]]
+    if not stops:
+        return not_yet("No breakpoint on a counter has been met on this wire yet.")
+    stop = stops[-1]
+    where = f"“{stop.extra['breakpoint']}” stopped the wire in step {measure.step(stop.seq)}"
+    arrived = {row.frame_id for row in rows if row.event in (RECEIVED, OBSERVED)}
+    waiting = [
+        row
+        for row in rows
+        if row.event == SENT and row.frame_id not in arrived and row.connection == stop.connection
+    ]
+    if waiting:
+        who = "the client" if waiting[0].from_peer == CLIENT else "the broker"
+        text = f"{where}; {count(len(waiting), 'frame')} still wait, the first of {who}."
+        return told(stop.connection, False, text)
+    later = [row for row in rows if row.seq > stop.seq and row.event == RECEIVED]
+    text = f"{where}, and {count(len(later), 'frame')} arrived after it: none was lost."
+    return told(stop.connection, bool(later), text)
+
+
+# -- reading a live trace
+
+
+def _consumer_rows(server: Any) -> list[Row]:
+    """The rows of the latest connection on which a client has attached a receiver, else the latest.
+
+    None at all if nobody has connected.
+    """
+    rows: list[Row] = [row for row in server.rows() if row.connection is not None]
+    receiving = [
+        row.connection
+        for row in rows
+        if row.kind == "attach" and row.from_peer == CLIENT and row.link_sender == BROKER
+    ]
+    wanted = [*(row.connection for row in rows[-1:]), *receiving][-1:]
+    return [row for row in rows if row.connection in wanted]
+
+
+def _sent(rows: Sequence[Row]) -> list[Row]:
+    """The frames that were sent, in order; not the empty ones, which only say that a peer lives."""
+    return [
+        row
+        for row in rows
+        if row.event == SENT and row.kind not in (None, HEARTBEAT) and row.connection is not None
+    ]
+
+
+def _flows(rows: Sequence[Row], event: str = SENT) -> list[Row]:
+    """The client's flows about a link on which it receives."""
+    return [
+        row
+        for row in measure.frames(rows, "flow", event=event, from_peer=CLIENT)
+        if row.link_sender == BROKER and (row.frame or {}).get("link_credit") is not None
+    ]
+
+
+def _stops(rows: Sequence[Row]) -> list[Row]:
+    """The rows in which a breakpoint closed a gate."""
+    return [row for row in rows if row.event == "hold" and row.extra.get("breakpoint")]
+
+
+def _sent_before(rows: Sequence[Row], flow: Row) -> int:
+    """The broker's delivery-count when a flow reached it."""
+    found = 0
+    for row in rows:
+        if row.seq >= flow.seq:
+            break
+        same = (row.connection, row.link) == (flow.connection, flow.link)
+        if same and row.vantage == BROKER and row.link_sender == BROKER:
+            found = int((row.ledger or {}).get("delivery_count", found))
+    return found

@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 from workbench.analysis.reading import open_trace
 from workbench.analysis.stalls import stalls
-from workbench.exercises import spark_check
 from workbench.exercises.progress import Progress
 from workbench.exercises.spark_traces import small_trace
+from workbench.lessons.lesson_10 import check
 
 
 def lasted():
@@ -58,7 +58,7 @@ def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
         )
 
     for query in (grouped, longhand):
-        verdict = spark_check.query(query, desk, log=log)
+        verdict = check.query(query, desk, log=log)
         assert verdict.right is True, verdict.text
     assert {record.right for record in log.records} == {True}
 
@@ -103,7 +103,7 @@ def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
 )  # fmt: skip
 def test_a_wrong_query_is_told_what_it_computes(desk, query, belief, words):
     """The belief behind it where it is known, else the first row that differs."""
-    verdict = spark_check.query(query, desk, log=Progress())
+    verdict = check.query(query, desk, log=Progress())
     assert verdict.right is False
     assert verdict.belief == belief
     assert words in verdict.text
@@ -125,7 +125,7 @@ def test_a_wrong_query_is_told_what_it_computes(desk, query, belief, words):
 def test_a_query_that_fails_is_answered_in_words_and_not_recorded(desk, query, words):
     """Spark's own errors are pages long: the learner gets a line."""
     log = Progress()
-    verdict = spark_check.query(query, desk, log=log)
+    verdict = check.query(query, desk, log=log)
     assert verdict.right is None
     assert words in verdict.text
     assert "\n" not in verdict.text
@@ -143,7 +143,7 @@ def test_the_planted_answer_is_spark_s(desk):
 
 def test_hints_lead_to_the_query(desk):
     """The last one is nearly the answer."""
-    verdict = spark_check.query(
+    verdict = check.query(
         lambda t: by(t).agg(F.max(lasted()).alias("lost_us")), desk, log=Progress(), hints=3
     )
     assert "F.sum(" in verdict.hints[-1]

@@ -94,7 +94,7 @@ def test_from_the_throughput_to_the_frame_and_the_brake(lab_page, pictures):
 
     # All of it is aggregated: so many points for so many rows.
     drawn = lesson.show_cell("held-chart").inner_text()
-    assert re.search(r"\b\d{2,3} points drawn, of \d{3},\d{3} rows", drawn)
+    assert re.search(r"\b\d{2,3} points drawn, of \d{3},\d{3} frames in \d{3},\d{3} rows", drawn)
     assert "archive" in chosen(lesson, "most", "a link that is not among the ten longest stalls")
 
     # What a capture cannot tell, from the start and from the middle.
@@ -115,7 +115,7 @@ def test_spark_starts_shows_its_tasks_and_runs_a_query(lab_page, pictures):
     start = lesson.show_cell("start").get_by_role("status")
     assert re.search(r"ready after [\d.]+ s", start.inner_text())
     asked = lesson.show_cell("captured")
-    assert re.search(r"done in [\d.]+ s: \d+ jobs?, \d+ tasks, \d+ rows",
+    assert re.search(r"done in [\d.]+ s: \d+ jobs?, \d+ tasks, \d+ rows out of [\d,]+ frames",
                      asked.get_by_role("status").inner_text())  # fmt: skip
     assert "link-credit" in asked.locator("table").inner_text()
     asked.screenshot(path=pictures / "captured.png")

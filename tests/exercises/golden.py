@@ -25,7 +25,6 @@ from workbench.exercises import (
     quorum_predict,
     quorum_rate_predict,
     recall,
-    spark_predict,
 )
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
@@ -35,7 +34,15 @@ from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
-from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05, lesson_11
+from workbench.lessons import (
+    lesson_01,
+    lesson_02,
+    lesson_03,
+    lesson_04,
+    lesson_05,
+    lesson_10,
+    lesson_11,
+)
 from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.lessons.lesson_05 import stalled, waiting
 from workbench.presets import UINT_MAX
@@ -402,27 +409,27 @@ def part(name: str, i: int) -> Answer:
 
 def evidence(i: int) -> Question:
     rows = recorded("captures", "stalls")
-    return spark_predict.evidence.question(answer("stalls", rows[i % (len(rows) - 1) :]))
+    return lesson_10.predict.evidence.question(answer("stalls", rows[i % (len(rows) - 1) :]))
 
 
 def claim(i: int) -> Question:
     if i == 0:
-        return spark_predict.claim.question(cannot_tell())
+        return lesson_10.predict.claim.question(cannot_tell())
     played = play("publishers", "rmq4.3", settled=bool(i % 2), max_link_credit=20 + i)
-    return spark_predict.claim.question(
+    return lesson_10.predict.claim.question(
         unknowns_report(observed(played.then("publish", count=30 + i)))
     )
 
 
 MILLION: dict[str, Form] = {
     "evidence": evidence,
-    "longest": lambda i: spark_predict.longest.question(
+    "longest": lambda i: lesson_10.predict.longest.question(
         part("rates", 0), {"stalls": part("stalls", i)}
     ),
-    "nobody": lambda i: spark_predict.nobody.question(
+    "nobody": lambda i: lesson_10.predict.nobody.question(
         part("rates", 0), {"stalls": part("stalls", i)}
     ),
-    "most_lost": lambda i: spark_predict.most_lost.question(
+    "most_lost": lambda i: lesson_10.predict.most_lost.question(
         part("stalls", i), {"lost": part("lost", 0)}
     ),
     "claim": claim,

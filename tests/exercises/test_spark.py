@@ -10,18 +10,21 @@ import pytest
 from workbench.exercises import (
     measure,
     recall,
-    spark_check,
-    spark_dips,
-    spark_predict,
     spark_traces,
-    spark_ways,
 )
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
 from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
-from workbench.exercises.spark_recall import FORMS
-from workbench.exercises.spark_shows import dip_table, drawn, held_over_time, rate_over_time
+from workbench.exercises.spark_shows import (
+    HALF,
+    archive_rate,
+    dip_table,
+    dips_of,
+    drawn,
+    held_over_time,
+    rate_over_time,
+)
 from workbench.exercises.spark_traces import (
     big_trace,
     cannot_tell,
@@ -32,9 +35,13 @@ from workbench.exercises.spark_traces import (
     small_trace,
 )
 from workbench.folds.stalls import stalls
+from workbench.lessons.declare import FORMS
+from workbench.lessons.lesson_10 import check, held_in, predict
 from workbench.scenarios.shift import shift_parts
 from workbench.trace.schema import SENT
 
+SETTLED_BY = "rmq43_h_sac_handover"
+"""A capture in which every transfer is answered."""
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
@@ -153,7 +160,7 @@ def test_without_java_the_desk_says_so_and_answers_from_the_record(no_java):
 def test_without_java_a_query_has_to_wait(no_java):
     """Nothing is recorded, and the reason is told."""
     log = Progress()
-    verdict = spark_check.query(lambda table: table, SparkDesk(), log=log)
+    verdict = check.query(lambda table: table, SparkDesk(), log=log)
     assert verdict.right is None
     assert "A query needs Spark" in verdict.text
     assert log.records == []
@@ -224,12 +231,12 @@ def test_charts_draw_what_was_counted_and_no_more():
 def test_the_three_dips_are_told_apart_by_the_stalls():
     """The shallow one has the longest stall, the widest has none; both come out of the answers."""
     rates, asked = said("rates"), {"stalls": said("stalls")}
-    dips = {dip.name: dip for dip in spark_dips.dips_of(rates)}
-    held = spark_dips.held_in(list(dips.values()), asked["stalls"])
-    longest = spark_predict.longest.question(rates, asked).solve()
+    dips = {dip.name: dip for dip in dips_of(rates)}
+    held = held_in(list(dips.values()), asked["stalls"])
+    longest = predict.longest.question(rates, asked).solve()
     assert longest.answer.startswith(f"in {max(held, key=held.get)}")
     assert longest.answer.startswith(f"in {max(dips, key=lambda name: dips[name].rate)}")
-    nobody = spark_predict.nobody.question(rates, asked).solve()
+    nobody = predict.nobody.question(rates, asked).solve()
     widest = max(dips, key=lambda name: dips[name].seconds)
     assert nobody.answer.startswith(f"in {widest}")
     assert held[widest] < 100_000
@@ -245,17 +252,17 @@ def test_the_three_dips_are_told_apart_by_the_stalls():
 def test_nothing_is_compared_before_spark_was_asked(asked):
     """The text says which cell to run."""
     rates = said("rates")
-    for question in (spark_predict.longest, spark_predict.nobody):
+    for question in (predict.longest, predict.nobody):
         with pytest.raises(NotYetError, match="run the cell"):
             question.question(rates, asked).solve()
     with pytest.raises(NotYetError, match="`lost`"):
-        spark_predict.most_lost.question(said("stalls"), asked).solve()
+        predict.most_lost.question(said("stalls"), asked).solve()
 
 
 def test_the_longest_stall_is_not_the_largest_loss():
     """The link that loses most is not among the longest."""
     asked = {"lost": said("lost")}
-    question = spark_predict.most_lost.question(said("stalls"), asked)
+    question = predict.most_lost.question(said("stalls"), asked)
     solution = question.solve()
     top, worst = asked["lost"].rows[0], said("stalls").row(1)
     assert solution.answer in question.choices
@@ -268,18 +275,17 @@ def test_the_evidence_is_counted():
     """What most stalls of the captures are known from."""
     answer = said("stalls", trace="captures")
     counts = Counter(row["evidence"] for row in answer.rows)
-    solution = spark_predict.evidence.question(answer).solve()
-    assert solution.answer == spark_predict._EVIDENCE[counts.most_common(1)[0][0]]
+    solution = predict.evidence.question(answer).solve()
+    assert solution.answer == predict.evidence.words["choices"][counts.most_common(1)[0][0]]
     for name, number in counts.items():
         assert f"{name} {number}" in solution.reason
 
 
 def test_what_was_sent_settled_is_confirmed_by_nothing():
     """The report decides: with a capture in which nothing is settled the answer is another."""
-    report = cannot_tell()
-    assert spark_predict.claim.question(report).solve().answer == spark_predict.NO_SETTLED
-    other = cannot_tell("rmq43_h_sac_handover")
-    assert spark_predict.claim.question(other).solve().answer == spark_predict.YES_SETTLED
+    choices = predict.claim.words["choices"]
+    for report, answer in ((cannot_tell(), "nothing"), (cannot_tell(SETTLED_BY), "settled")):
+        assert predict.claim.question(report).solve().answer == choices[answer]
 
 
 def test_a_capture_that_is_not_there_is_answered_with_those_that_are():
@@ -296,19 +302,19 @@ def test_the_brake_is_the_one_of_the_longest_stall():
     """Right, wrong with a belief, wrong without, and what is no brake."""
     answer, log = said("stalls"), Progress()
     brake = answer.row(1)["brake"]
-    assert spark_check.brake(..., answer, log=log).right is None
-    assert "legal: no-message" in spark_check.brake("credits", answer, log=log).text
+    assert check.brake(..., answer, log=log).right is None
+    assert "legal: no-message" in check.brake("credits", answer, log=log).text
     assert log.records == []
-    assert spark_check.brake(brake.upper().replace("-", "_"), answer, log=log).right is True
-    wrong = spark_check.brake("link-credit", answer, log=log)
+    assert check.brake(brake.upper().replace("-", "_"), answer, log=log).right is True
+    wrong = check.brake("link-credit", answer, log=log)
     assert (wrong.right, wrong.belief) == (False, "credit is 0, so credit is the brake")
-    assert spark_check.brake("tcp", answer, log=log).belief is None
+    assert check.brake("tcp", answer, log=log).belief is None
     assert len(log.records) == 3
 
 
 def test_a_hint_is_given_to_whom_asks():
     """One by one, to nearly the answer."""
-    verdict = spark_check.brake("tcp", said("stalls"), log=Progress(), hints=2)
+    verdict = check.brake("tcp", said("stalls"), log=Progress(), hints=2)
     assert len(verdict.hints) == 2
 
 
@@ -316,17 +322,16 @@ def test_a_hint_is_given_to_whom_asks():
 def test_the_smallest_credit_is_judged_by_runs():
     """Too little, too much, no number; and the smallest one, found by trying."""
     log = Progress()
-    check = spark_check.credit
-    assert check(..., rate=1000, log=log).right is None
-    assert check("many", rate=1000, log=log).right is None
-    assert "fewer than" in check(20, rate=1000, log=log).text
-    assert "try a smaller one" in check(300, rate=1000, log=log).text
+    assert check.credit(..., rate=1000, log=log).right is None
+    assert check.credit("many", rate=1000, log=log).right is None
+    assert "fewer than" in check.credit(20, rate=1000, log=log).text
+    assert "try a smaller one" in check.credit(300, rate=1000, log=log).text
     low, high = 20, 300
     while high - low > 1:
         middle = (low + high) // 2
-        enough = spark_ways.archive_rate(spark_ways.HALF, middle) >= 1000
+        enough = archive_rate(HALF, middle) >= 1000
         low, high = (low, middle) if enough else (middle, high)
-    assert check(high, rate=1000, log=log).right is True
+    assert check.credit(high, rate=1000, log=log).right is True
 
 
 # -- recall

@@ -127,8 +127,12 @@ def cases_of(lesson: str, find: ast.FunctionDef) -> dict[str, set[str]]:
             if isinstance(node, ast.Name) and node.id.startswith("_"):
                 todo += {node.id} & there.keys() - seen
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "case":
-                facts = {one.arg for one in node.keywords if one.arg and one.arg != "about"}
-                names = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+                facts = {one.arg for one in node.keywords if one.arg} - {"about", "belief"}
+                names = [
+                    one
+                    for one in ast.walk(node.args[0])
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                ]
                 found |= {one.value: facts for one in names}
     return found
 

@@ -26,7 +26,7 @@ MODULES = {
     "04": "workbench.lessons.lesson_04",
     "05": "workbench.lessons.lesson_05",
     "07": "workbench.exercises.quorum_recall",
-    "10": "workbench.exercises.spark_recall",
+    "10": "workbench.lessons.lesson_10",
 }
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.

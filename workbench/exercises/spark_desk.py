@@ -13,6 +13,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from .progress import progress
@@ -171,7 +172,7 @@ class SparkDesk(Still, widgets.VBox):
                 rows = self.rows(question, trace.path, view.spark)
                 if name == LONGEST:
                     stalls = self.stalls(trace.path).count()
-                view.done(f"{view.text}, {len(rows):,} row{'' if len(rows) == 1 else 's'}")
+                view.done(f"{view.text}, {count(len(rows), 'row')} out of {trace.frames:,} frames")
         more = max(0, stalls - len(rows))
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
+from workbench.scenarios.run import run
 from workbench.views.curve_chart import curve_chart
-from workbench.views.rate_chart import held_chart, points, rate_chart
+from workbench.views.rate_chart import Dip, dips, held_chart, points, rate_chart
 
+from . import measure
 from .measure import MICROSECONDS
 from .spark_answers import Answer
 from .spark_desk import WINDOW_US
-from .spark_dips import dips_of
-from .spark_ways import BATCH, HALF, archive_rate
 from .table import Table
+
+# The archive's link with fewer messages, enough to fill the wire several times.
+ARCHIVE = {"messages": 1_200, "latency_us": 40_000}
+BATCH, HALF = "batch-then-wait", "top-up-at-half"
 
 
 def rate_over_time(rates: Answer) -> Any:
@@ -25,6 +30,11 @@ def held_over_time(held: Answer, rates: Answer) -> Any:
     """How many links each brake held, over the same time as the throughput."""
     end_us = rates.rows[-1]["window_start_us"] + WINDOW_US
     return held_chart(held.rows, window_us=WINDOW_US, end_us=end_us)
+
+
+def dips_of(rates: Answer) -> list[Dip]:
+    """The dips of an answer to `rates`."""
+    return dips([(row["window_start_us"], row["messages"]) for row in rates.rows])
 
 
 def dip_table(rates: Answer) -> Table:
@@ -48,6 +58,20 @@ def dip_table(rates: Answer) -> Table:
 def drawn(*charts: Any) -> int:
     """How many points these charts have in all."""
     return sum(points(chart) for chart in charts)
+
+
+@cache
+def archive_rate(rule: str, link_credit: int) -> float:
+    """Messages a second over the archive's link.
+
+    Args:
+        rule: how its receiver grants.
+        link_credit: how many it grants.
+    """
+    given = {**ARCHIVE, "policy": rule, "n": link_credit, "acknowledge": "auto"}
+    rows = run("credit", "rmq4.3", given).rows
+    times = [row.t_us for row in measure.frames(rows, "transfer", event="received")]
+    return (len(times) - 1) / (times[-1] - times[0]) * MICROSECONDS
 
 
 def archive_chart(values: Sequence[int]) -> Any:

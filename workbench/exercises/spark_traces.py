@@ -51,6 +51,7 @@ class LessonTrace(Tabled):
         path: the Parquet file.
         table: what is in it.
         rows: how many rows.
+        frames: how many frames these tell of; what both ends logged is one frame.
         parts: the distinct runs that it was written from; empty for captures.
     """
 
@@ -58,6 +59,7 @@ class LessonTrace(Tabled):
     path: Path
     table: Table
     rows: int
+    frames: int
     parts: Sequence[Part] = field(default=(), repr=False)
 
 
@@ -77,9 +79,10 @@ def captured_rows() -> Iterator[Row]:
 
 def real_captures() -> LessonTrace:
     """The captures that come with the project, as one trace."""
-    lines = []
+    lines, frames = [], 0
     for path, result in _imported():
         report = result.report
+        frames += report.frames
         others = sum(not one.imported for one in report.connections)
         lines.append(
             (
@@ -95,7 +98,11 @@ def real_captures() -> LessonTrace:
     path = folder() / "captures.parquet"
     count = files.write(path, captured_rows(), raw=False)
     return LessonTrace(
-        name="captures", path=path, rows=count, table=Table(name="Captures", head=head, lines=lines)
+        name="captures",
+        path=path,
+        rows=count,
+        frames=frames,
+        table=Table(name="Captures", head=head, lines=lines),
     )
 
 
@@ -162,12 +169,14 @@ def big_trace(frames: int | None = None) -> LessonTrace:
             parts[0] = _as_many(parts, frames)
         view.step(1, 1, "written")
         clients = sum(len(part.runs) for part in parts)
+        sent = sum(_frames(part.rows) * len(part.runs) for part in parts)
         path = folder() / f"shift-{clients}.parquet"
         rows = write_copies(path, parts)
     return LessonTrace(
         name="shift" if frames is None else f"shift-{clients}",
         path=path,
         rows=rows,
+        frames=sent,
         parts=tuple(parts),
         table=Table(
             name="The large trace",
@@ -175,7 +184,7 @@ def big_trace(frames: int | None = None) -> LessonTrace:
             lines=[
                 (
                     str(clients),
-                    f"{sum(_frames(part.rows) * len(part.runs) for part in parts):,}",
+                    f"{sent:,}",
                     f"{rows:,}",
                     f"{path.stat().st_size / 1_000_000:.1f}",
                     f"{max(part.rows[-1].t_us for part in parts) / 1_000_000:.0f}",

@@ -270,17 +270,19 @@ class Case:
         name: of the text that holds: below `right`, `wrong` or `unclear` in the check's table, or
             one of those words itself where it has that text alone.
         about: what was judged, as the log keeps it; None: the run, or the first argument.
+        belief: the misconception that is behind it, as the log keeps it.
         named: what the text names besides the check's arguments.
     """
 
     name: str
     about: object = None
+    belief: str | None = None
     named: Mapping[str, Any] = field(default_factory=dict)
 
 
-def case(name: str, /, *, about: object = None, **named: Any) -> Case:
+def case(name: str, /, *, about: object = None, belief: str | None = None, **named: Any) -> Case:
     """Which of a check's texts holds, and what that text names."""
-    return Case(name=name, about=about, named=named)
+    return Case(name=name, about=about, belief=belief, named=named)
 
 
 # What any check may say when there is nothing to judge yet.
@@ -288,8 +290,8 @@ UNCLEAR = {"untouched": UNTOUCHED, "unanswered": UNANSWERED}
 RIGHT = {"right": True, "wrong": False, "unclear": None}
 
 
-# What sees a case, or several, of which all is told; a `Verdict` has its own words.
-Sees = Callable[..., Case | tuple[Case, ...] | Verdict]
+# What sees a case, or several, of which all is told.
+Sees = Callable[..., Case | tuple[Case, ...]]
 
 
 def _judged(
@@ -369,8 +371,6 @@ class Declared:
             @functools.wraps(find)
             def judge(*args: Any, **kwargs: Any) -> Verdict:
                 found = find(*args, **kwargs)
-                if isinstance(found, Verdict):
-                    return found
                 cases = (found,) if isinstance(found, Case) else found
                 named = given(args, kwargs)
                 first = next(iter(named.values()))
@@ -379,7 +379,9 @@ class Declared:
                     about = run_of(first).name if scenarios else first
                 said = [_judged(words, one, named) for one in cases]
                 right, text = said[0][0], " ".join(text for _, text in said)
-                return not_yet(text) if right is None else judged(about, right, text)
+                if right is None:
+                    return not_yet(text)
+                return judged(about, right, text, cases[0].belief)
 
             ladder = (*words.get("hints", ()), *map(hinted, hints))
             check = checks(self.number, name, scenarios=scenarios, hints=ladder)(judge)

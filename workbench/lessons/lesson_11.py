@@ -12,14 +12,12 @@ from typing import Any
 from workbench import serial
 from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
-from workbench.exercises.checks import not_yet, told
 from workbench.exercises.measure import number_in
-from workbench.exercises.question import Verdict
 from workbench.frontends import message_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
 from workbench.trace.words import count
 
-from .declare import Declared, Facts, facts
+from .declare import Case, Declared, Facts, case, facts
 
 __all__ = ["check", "fill", "heartbeats", "predict"]
 
@@ -27,7 +25,6 @@ lesson = Declared("11")
 predict, check = lesson.predict, lesson.check
 
 HEARTBEAT = "heartbeat"
-NOTHING = "Nobody has received anything over this wire yet: run a client first."
 
 
 # -- what the notebook does with a live server
@@ -210,7 +207,7 @@ def rows_per_frame(proxy: Any) -> Facts | None:
 
 
 @lesson.checks()
-def crossed(server: Any) -> Verdict:
+def crossed(server: Any) -> Case:
     """Has a flow of the client reached the broker after the broker had sent more than it tells of?
 
     Args:
@@ -219,34 +216,25 @@ def crossed(server: Any) -> Verdict:
     rows = server.rows()
     arrived = _flows(rows, RECEIVED)
     if not arrived:
-        return not_yet(NOTHING)
+        return case("nothing")
     released = {row.extra.get("frame_id") for row in rows if row.event == "release"}
     by_hand = [row for row in arrived if row.frame_id in released]
     if not by_hand:
-        text = f"{count(len(arrived), 'flow')} reached the broker, none of them through your hand."
-        return told(arrived[-1].link, False, text)
+        return case("by-itself", about=arrived[-1].link, flows=len(arrived))
     for row in by_hand:
         said, granted = number_in(row, "delivery_count"), number_in(row, "link_credit")
         sent = _sent_before(rows, row)
         if serial.diff(sent, said) > 0:
-            left = (row.ledger or {}).get("link_credit")
-            text = (
-                f"The flow of step {measure.step(row.seq)} tells of delivery-count {said} and"
-                f" grants {granted}; the broker stood at {sent} already. It did not take {granted}"
-                f" but {said} + {granted} − {sent} = {left} [2.6.7]: the race of lesson 02, by your"
-                " own client."
+            step, left = measure.step(row.seq), (row.ledger or {}).get("link_credit")
+            return case(
+                "right", about=row.link, step=step, said=said, granted=granted, sent=sent, left=left
             )
-            return told(row.link, True, text)
-    text = (
-        f"You let {count(len(by_hand), 'flow')} through, the latest in step"
-        f" {measure.step(by_hand[-1].seq)}, and each told the count at which the broker stood:"
-        " nothing had crossed."
-    )
-    return told(by_hand[-1].link, False, text)
+    last = by_hand[-1]
+    return case("in-order", about=last.link, flows=len(by_hand), step=measure.step(last.seq))
 
 
 @lesson.checks()
-def stopped(server: Any) -> Verdict:
+def stopped(server: Any) -> Case:
     """Has a breakpoint on a counter stopped the wire, and did everything go on afterwards?
 
     Args:
@@ -255,9 +243,9 @@ def stopped(server: Any) -> Verdict:
     rows = server.rows()
     stops = [row for row in _stops(rows) if "_" in row.extra["breakpoint"]]
     if not stops:
-        return not_yet("No breakpoint on a counter has been met on this wire yet.")
+        return case("not-met")
     stop = stops[-1]
-    where = f"“{stop.extra['breakpoint']}” stopped the wire in step {measure.step(stop.seq)}"
+    about, condition, step = stop.connection, stop.extra["breakpoint"], measure.step(stop.seq)
     arrived = {row.frame_id for row in rows if row.event in (RECEIVED, OBSERVED)}
     waiting = [
         row
@@ -265,12 +253,18 @@ def stopped(server: Any) -> Verdict:
         if row.event == SENT and row.frame_id not in arrived and row.connection == stop.connection
     ]
     if waiting:
-        who = "the client" if waiting[0].from_peer == CLIENT else "the broker"
-        text = f"{where}; {count(len(waiting), 'frame')} still wait, the first of {who}."
-        return told(stop.connection, False, text)
-    later = [row for row in rows if row.seq > stop.seq and row.event == RECEIVED]
-    text = f"{where}, and {count(len(later), 'frame')} arrived after it: none was lost."
-    return told(stop.connection, bool(later), text)
+        return case(
+            "client-waits" if waiting[0].from_peer == CLIENT else "broker-waits",
+            about=about, condition=condition, step=step, frames=len(waiting),
+        )  # fmt: skip
+    later = sum(row.seq > stop.seq and row.event == RECEIVED for row in rows)
+    return case(
+        "right" if later else "at-its-end",
+        about=about,
+        condition=condition,
+        step=step,
+        frames=later,
+    )
 
 
 # -- reading a live trace

@@ -1,6 +1,10 @@
 """Asking first: what is an answer, what is told about it, and that nothing is given away before."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
@@ -10,6 +14,7 @@ from workbench.exercises.question import (
     Prediction,
     Question,
     Solution,
+    Stage,
     judge,
 )
 from workbench.scenarios import run
@@ -156,6 +161,64 @@ def test_compare_waits_until_the_step_was_looked_at():
     widget.cursor = 31
     shown.compare.click()
     assert "✔ Right." in shown.line.value
+
+
+def test_who_insists_may_give_up():
+    """After Compare was refused, and not before: the answer stands, and the run judges it."""
+    deciding = run("credit").rows[-1]
+    shown, log = view(solve=lambda: Solution(answer=7, reason="Seven came.", seen=deciding))
+    assert shown.give_up.layout.display == "none"
+    shown.field.value = "5"
+    shown.commit.click()
+    assert shown.give_up.layout.display == "none"
+    shown.compare.click()
+    assert shown.give_up.layout.display is None
+    shown.give_up.click()
+    assert "You said 5; in this run it is 7. Seven came." in shown.line.value
+    assert shown.give_up.layout.display == "none"
+    assert log.entries["01/seven"].answers == ["5"]
+
+
+ACTS = ("5", "many", "compare", "look", "give up", "remember")
+
+
+@given(st.lists(st.sampled_from(ACTS)))
+def test_nothing_is_compared_before_it_was_committed_and_looked_at(acts):
+    """Whatever a learner does in whatever order; and what is not legal changes nothing."""
+    seen: set[int] = set()
+    told = replace(SOLUTION, seen=run("credit").rows[0])
+    asked = Prediction(question(lambda: told))
+    committed, may_see, refused = [], False, False
+    for act in acts:
+        before, verdict = (asked.stage, list(asked.answers)), None
+        if act == "look":
+            seen.add(told.seen.seq)
+        elif act == "compare":
+            verdict = asked.compare(lambda row: row.seq in seen)
+            may_see |= bool(committed and seen)
+            refused |= bool(committed and not may_see)
+        elif act == "give up" and asked.stage is not Stage.UNSEEN:
+            with pytest.raises(KeyError):
+                asked.give_up()
+        elif act == "give up":
+            assert refused
+            verdict, may_see = asked.give_up(), True
+        elif act == "remember" and committed:
+            with pytest.raises(KeyError):
+                asked.remember("5")
+        elif act == "many":
+            with pytest.raises(AnswerError):
+                asked.commit(act)
+        else:
+            may_see |= act == "remember"
+            committed.append((asked.remember if act == "remember" else asked.commit)("5"))
+        if verdict is None and len(committed) == len(before[1]):
+            assert (asked.stage, asked.answers) == before
+        if verdict is not None:
+            assert (verdict.right is not None) == (bool(committed) and may_see)
+            assert (asked.stage is Stage.COMPARED) == (verdict.right is not None)
+        assert asked.answers == committed
+        assert (asked.stage is Stage.ASKED) == (not committed)
 
 
 def test_what_is_asked_again_stands_alone_and_waits_for_no_step():

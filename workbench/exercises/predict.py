@@ -18,7 +18,7 @@ from workbench.views.looked import looked
 from workbench.views.stills import Still
 
 from .progress import CONFIDENCES, SURE, Progress, progress
-from .question import AnswerError, Prediction, Question, Verdict
+from .question import AnswerError, Prediction, Question, Stage, Verdict
 
 P = ParamSpec("P")
 
@@ -50,8 +50,6 @@ class PredictionView(Still, widgets.VBox):
         self.prediction = prediction
         self._log = log
         self._recalled_in = recalled_in
-        # What is asked again in a later lesson stands alone: there is nothing to step through.
-        self._waits_for_step = recalled_in is None
         question = prediction.question
         lead = "Predict." if recalled_in is None else f"From lesson {_lesson(question)}."
         self.heading = widgets.HTML(_question_html(lead, question.text))
@@ -63,6 +61,9 @@ class PredictionView(Still, widgets.VBox):
             description="Compare",
             tooltip="work out what the run says and compare it with your answer",
             disabled=True,
+        )
+        self.give_up = widgets.Button(
+            description="I give up", tooltip="compare now, without having looked"
         )
         self.confidence = widgets.RadioButtons(
             options=list(CONFIDENCES),
@@ -76,7 +77,12 @@ class PredictionView(Still, widgets.VBox):
         self.hint = widgets.Button(tooltip="say a little more")
         self.hints = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
-        buttons = [self.commit, self.compare, *([self.hint] if question.hints else [])]
+        buttons = [
+            self.commit,
+            self.compare,
+            self.give_up,
+            *([self.hint] if question.hints else []),
+        ]
         asked = (
             # Choices are sentences; beside them everything else would wander about.
             [self.field, self.confidence]
@@ -98,8 +104,10 @@ class PredictionView(Still, widgets.VBox):
             layout={"border": "1px solid #8a94a0", "padding": "6px 14px", "max_width": "62em"},
         )
         self._label_hint()
+        self._label_give_up()
         self.commit.on_click(lambda _button: self._commit())
         self.compare.on_click(lambda _button: self._compare())
+        self.give_up.on_click(lambda _button: self._compared(self.prediction.give_up()))
         self.hint.on_click(lambda _button: self._hint())
         if not question.choices:
             self.field.on_msg(self._entered)
@@ -119,7 +127,7 @@ class PredictionView(Still, widgets.VBox):
         if not told:
             return
         try:
-            answer = self.prediction.commit(told[-1].answer)
+            answer = self.prediction.remember(told[-1].answer)
         except AnswerError:  # the question was another one then
             return
         self.field.value = str(answer)
@@ -128,7 +136,6 @@ class PredictionView(Still, widgets.VBox):
         self.commit.description = "Change"
         mark = Verdict(right=told[-1].right, text="").mark
         self._say(_FROM_BEFORE.format(answer=answer, mark=mark))
-        self._waits_for_step = False  # it was compared on that day
 
     def _commit(self) -> None:
         try:
@@ -141,8 +148,13 @@ class PredictionView(Still, widgets.VBox):
         self._say((STEP_NOW if self._recalled_in is None else COMPARE_NOW).format(answer=answer))
 
     def _compare(self) -> None:
+        # What is asked again in a later lesson stands alone: there is nothing to step through.
+        alone = self._recalled_in is not None
+        self._compared(self.prediction.compare(None if alone else _looked_at))
+
+    def _compared(self, verdict: Verdict) -> None:
         self.prediction.confidence = self.confidence.value
-        verdict = self.prediction.compare(_looked_at if self._waits_for_step else None)
+        self._label_give_up()
         if verdict.right is not None:
             self._log.record(
                 self.prediction.question.name,
@@ -170,6 +182,10 @@ class PredictionView(Still, widgets.VBox):
         self.hint.description = (
             "No more hints" if shown >= there else f"Hint {shown + 1} of {there}"
         )
+
+    def _label_give_up(self) -> None:
+        shown = self.prediction.stage is Stage.UNSEEN
+        self.give_up.layout.display = None if shown else "none"
 
     def _say(self, text: str) -> None:
         self.line.value = f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>'

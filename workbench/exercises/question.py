@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 
 from workbench.presets import UINT_MAX
 from workbench.trace.schema import Row
@@ -196,11 +197,37 @@ def judge(answer: Answer, solution: Solution) -> Verdict:
     )
 
 
+class Stage(Enum):
+    """How far a learner is with a question: predict, commit, look, and only then compare."""
+
+    ASKED = "nothing was committed yet"
+    COMMITTED = "an answer was committed, and the run is to be looked at"
+    UNSEEN = "Compare was pressed before the step that decides was looked at"
+    SEEN = "the step that decides was looked at, or nothing needs to be"
+    COMPARED = "the run has judged the answer"
+
+
+# What happens in a stage, and the stage that follows. Nothing else can happen in it.
+STAGES = {
+    Stage.ASKED: {"commit": Stage.COMMITTED, "remember": Stage.SEEN},
+    Stage.COMMITTED: {"commit": Stage.COMMITTED, "refuse": Stage.UNSEEN, "look": Stage.SEEN},
+    Stage.UNSEEN: {
+        "commit": Stage.UNSEEN,
+        "refuse": Stage.UNSEEN,
+        "look": Stage.SEEN,
+        "give up": Stage.SEEN,
+    },
+    Stage.SEEN: {"commit": Stage.SEEN, "compare": Stage.COMPARED},
+    Stage.COMPARED: {"commit": Stage.SEEN, "compare": Stage.COMPARED},
+}
+
+
 class Prediction:
     """One asking of a question: what was committed, and what came of comparing.
 
     Attributes:
         question: what is asked.
+        stage: how far the learner is.
         answers: everything committed so far, in order; the last one counts.
         confidence: how sure the learner is of it, one of `progress.CONFIDENCES`; None if unsaid.
         hints: those shown so far.
@@ -209,11 +236,11 @@ class Prediction:
 
     def __init__(self, question: Question) -> None:
         self.question = question
+        self.stage = Stage.ASKED
         self.answers: list[Answer] = []
         self.confidence: str | None = None
         self.hints: list[str] = []
         self.verdict: Verdict | None = None
-        self.on_verdict: Callable[[Prediction, Verdict], None] | None = None
 
     @property
     def answer(self) -> Answer | None:
@@ -226,7 +253,20 @@ class Prediction:
         Raises:
             AnswerError: if it is no answer; what was committed before stands.
         """
+        return self._answered(given, "commit")
+
+    def remember(self, given: object) -> Answer:
+        """Put down an answer that was compared on an earlier day: its step was looked at then.
+
+        Raises:
+            AnswerError: if it is no answer, for the question was another one then.
+            KeyError: if something was committed already.
+        """
+        return self._answered(given, "remember")
+
+    def _answered(self, given: object, how: str) -> Answer:
         answer = self.question.read(given)
+        self.stage = STAGES[self.stage][how]
         self.answers.append(answer)
         self.verdict = None
         return answer
@@ -238,19 +278,30 @@ class Prediction:
             looked_at: says whether a row was shown in a stepper; with it the comparison waits
                 until the row at which the answer can be seen was. None waits for nothing.
         """
-        if not self.answers:
+        if self.stage is Stage.ASKED:
             return Verdict(right=None, text=NOT_YET)
         try:
             solution = self.question.solve()
         except NotYetError as error:
             return Verdict(right=None, text=str(error))
-        seen = solution.seen
-        if looked_at is not None and seen is not None and not looked_at(seen):
-            return Verdict(right=None, text=LOOK_FIRST.format(step=seen.seq + 1))
+        if "look" in STAGES[self.stage]:
+            seen = solution.seen
+            unseen = seen is not None and looked_at is not None and not looked_at(seen)
+            self.stage = STAGES[self.stage]["refuse" if unseen else "look"]
+            if seen is not None and unseen:
+                return Verdict(right=None, text=LOOK_FIRST.format(step=seen.seq + 1))
+        self.stage = STAGES[self.stage]["compare"]
         self.verdict = judge(self.answers[-1], solution)
-        if self.on_verdict is not None:
-            self.on_verdict(self, self.verdict)
         return self.verdict
+
+    def give_up(self) -> Verdict:
+        """Compare without having looked, for a learner who was told to look first.
+
+        Raises:
+            KeyError: in any other stage.
+        """
+        self.stage = STAGES[self.stage]["give up"]
+        return self.compare()
 
     def hint(self) -> str | None:
         """The next hint; None if there is no further one."""

@@ -67,7 +67,8 @@ class ShowMe(Still, widgets.VBox):
         self.shown: StepperWidget | None = None
         super().__init__(children=[view, self.place])
         # After the handlers of the prediction itself, so the verdict is there.
-        view.compare.on_click(lambda _button: self._compared())
+        for button in (view.compare, view.give_up):
+            button.on_click(lambda _button: self._compared())
         view.commit.on_click(lambda _button: self._hide())
         self.button.on_click(lambda _button: self._show())
 

@@ -22,15 +22,12 @@ from typing import Any
 
 from workbench import import_capture
 from workbench.exercises import (
-    quorum_predict,
-    quorum_rate_predict,
     recall,
 )
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.drain_runs import drained, outdated
 from workbench.exercises.question import Question, Solution
-from workbench.exercises.quorum_runs import disks, race
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
 from workbench.exercises.timeout import timed_get
@@ -40,11 +37,13 @@ from workbench.lessons import (
     lesson_03,
     lesson_04,
     lesson_05,
+    lesson_07,
     lesson_10,
     lesson_11,
 )
 from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.lessons.lesson_05 import stalled, waiting
+from workbench.lessons.lesson_07 import disks, race
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -357,7 +356,7 @@ def ways(n: int, fsync_us: int, send_us: int, virtual_us: int) -> Any:
 def best_way(i: int) -> Question:
     n = 100 if i == 0 else 4 + i % 5
     given = (5000, 100, 500_000) if i == 0 else (1000 + 500 * (i % 5), 50 + 10 * i, 60_000)
-    return quorum_rate_predict.best_way.question(ways(n, *given), n=n)
+    return lesson_07.predict.best_way.question(ways(n, *given), n=n)
 
 
 def beside(i: int) -> Question:
@@ -366,23 +365,23 @@ def beside(i: int) -> Question:
         play("two_targets", "rmq4.3", fsync_us=pace).then("publish", count=number)
         for pace in (fast_us, slow_us)
     )
-    return quorum_predict.beside.question(fast, slow, "classic", "quorum")
+    return lesson_07.predict.beside.question(fast, slow, "classic", "quorum")
 
 
 QUORUM: dict[str, Form] = {
-    "trigger": lambda i: quorum_predict.trigger.question(
+    "trigger": lambda i: lesson_07.predict.trigger.question(
         disks(play("quorum", "rmq4.3", replicas="5"), times(i))
     ),
-    "slow_disks": lambda i: quorum_predict.slow_disks.question(
+    "slow_disks": lambda i: lesson_07.predict.slow_disks.question(
         play("quorum", "rmq4.3", replicas="5"), SLOW[i % len(SLOW)], 50 + i
     ),
-    "who_resends": lambda i: quorum_predict.who_resends.question(replicas(i), pending=40 - i),
-    "twice": lambda i: quorum_predict.twice.question(replicas(i), pending=40 - i),
+    "who_resends": lambda i: lesson_07.predict.who_resends.question(replicas(i), pending=40 - i),
+    "twice": lambda i: lesson_07.predict.twice.question(replicas(i), pending=40 - i),
     "beside": beside,
-    "slower_sync": lambda i: quorum_rate_predict.slower_sync.question(
+    "slower_sync": lambda i: lesson_07.predict.slower_sync.question(
         170 if i == 0 else 4 * i, 5000 if i == 0 else 400 * i, 2 + i % 3
     ),
-    "credit_bound": lambda i: quorum_rate_predict.credit_bound.question(
+    "credit_bound": lambda i: lesson_07.predict.credit_bound.question(
         play(
             "quorum", "rmq4.3",
             replicas="1", fsync_us=0, latency_us=10000 if i == 0 else 500 * i,
@@ -390,8 +389,8 @@ QUORUM: dict[str, Form] = {
         2500 if i == 0 else 300 + 50 * i,
     ),
     "best_way": best_way,
-    "soft_limit": lambda i: quorum_rate_predict.soft_limit.question(32 + i, 600 - 10 * i),
-    "overshoot": lambda i: quorum_rate_predict.overshoot.question(32 + i, 600 - 10 * i),
+    "soft_limit": lambda i: lesson_07.predict.soft_limit.question(32 + i, 600 - 10 * i),
+    "overshoot": lambda i: lesson_07.predict.overshoot.question(32 + i, 600 - 10 * i),
 }  # fmt: skip
 
 # -- lesson 10

@@ -91,7 +91,7 @@ def test_every_fact_that_the_words_name_is_given(lesson, name, find):
     words = words_of(lesson)[name]
     first, then, _ = given_by(find)
     asking = {argument.arg for argument in find.args.args} | first
-    before = named_in(words["ask"], words.get("again", ""), words.get("hints", []))
+    before = named_in(*(words.get(part, []) for part in ("ask", "again", "choices", "hints")))
     assert before <= asking
     after = named_in(words["right"], words.get("wrong", {}))
     assert named_in(words.get("wait", "")) <= asking

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import ipywidgets as widgets
 
-from workbench.scenarios.confirming import Confirmed
+from workbench.scenarios.confirming import PIPELINED, Confirmed, publish_for
 from workbench.views.bokeh_widget import ChartWidget
 from workbench.views.curve_chart import curve_chart
 from workbench.views.stills import Still
 
-from .quorum_runs import rates_at, sync_table
+from .measure import milliseconds
 from .table import Table
 
 MOST_MS = 20
 MILLISECOND = 1_000
+SEND_US = 10  # what a message costs the publisher
+SYNCS = 24  # so many fsyncs long is a run from which a rate is read
+LEAST_US = 20_000  # and at least so long
+
+
+def pipelined(cap: int, fsync_us: int) -> Confirmed:
+    """A publisher with at most `cap` unconfirmed, over a queue with one replica."""
+    given = {"replicas": 1, "latency_us": 0, "send_us": SEND_US}
+    virtual_us = max(LEAST_US, SYNCS * fsync_us)
+    (result,) = publish_for(PIPELINED, n=cap, fsync_us=fsync_us, virtual_us=virtual_us, **given)
+    return result
+
+
+def sync_table(fsync_us: int, results: Mapping[int, Confirmed]) -> Table:
+    """Rate, latency, and how many fsyncs a message waited for, by what may be in flight."""
+    lines = []
+    for cap, result in results.items():
+        syncs = f"{result.mean_latency_us / fsync_us:.2f}" if fsync_us else "no fsync time"
+        latency = f"{milliseconds(round(result.mean_latency_us)):,.1f}"
+        lines.append((str(cap), f"{result.rate:,.0f}", latency, syncs))
+    head = ("in flight at most", "confirmed a second", "mean latency in ms", "latency in fsyncs")
+    return Table(name="Rate by what may be in flight", head=head, lines=lines)
 
 
 class SyncDesk(Still, widgets.VBox):
@@ -60,7 +82,7 @@ class SyncDesk(Still, widgets.VBox):
     def _show(self) -> None:
         fsync_us = self.slider.value * MILLISECOND
         if fsync_us not in self._seen:
-            self._seen[fsync_us] = rates_at(fsync_us, self.caps)
+            self._seen[fsync_us] = {cap: pipelined(cap, fsync_us) for cap in self.caps}
         self.results = self._seen[fsync_us]
         curves = {"confirmed a second": [(cap, one.rate) for cap, one in self.results.items()]}
         if fsync_us:

@@ -12,9 +12,9 @@ A question is a table of the file and a function of the lesson's module with the
         ...
         return facts(sent, left=publish - sent, wrong={"adds": 2 * link_credit})
 
-`ask` and the hints may name the function's arguments and what it yields first; `right` and `wrong`
-also what it returns: it goes on after its `yield`, if it has one, when the learner has committed.
-Where it returns None, what it reads has not happened yet, and `wait` says what must.
+`ask`, `choices` and the hints may name the function's arguments and what it yields first; `right`
+and `wrong` also what it returns: it goes on after its `yield`, if it has one, when the learner has
+committed. Where it returns None, what it reads has not happened yet, and `wait` says what must.
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
 capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
 
@@ -191,7 +191,9 @@ class Asked:
     def _question(self, inputs: Mapping[str, Any], ask: str) -> Question:
         given = {**inputs, **self._first(inputs)}
         shown = given.get("choices") or self.words.get("choices") or {}
-        choices = shown if isinstance(shown, Mapping) else {one: one for one in shown}
+        if not isinstance(shown, Mapping):
+            shown = {one: one for one in shown}
+        choices = {key: told(text, given) for key, text in shown.items()}
         return Question(
             name=f"{self.lesson}/{self._kept_as(given)}",
             text=told(ask, given),

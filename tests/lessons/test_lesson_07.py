@@ -4,22 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from tests.lessons.asking import judged, solved, told
 from workbench import presets, run
 from workbench.broker.quorum_cluster import QuorumCluster
-from workbench.exercises import quorum_check, quorum_predict, quorum_rate_predict, quorum_runs
 from workbench.exercises.progress import Progress
-from workbench.exercises.question import judge
-from workbench.exercises.quorum_desk import sync_desk
+from workbench.exercises.quorum_desk import pipelined, sync_desk, sync_table
 from workbench.exercises.quorum_real import (
     MEASURED,
     modelled,
-    real_chart,
-    real_table,
-    senders_table,
     transfer_ns,
     with_processor,
 )
-from workbench.exercises.quorum_runs import (
+from workbench.lessons.lesson_07 import (
+    check,
     confirm_table,
     confirm_us,
     crash_table,
@@ -27,31 +24,27 @@ from workbench.exercises.quorum_runs import (
     deciders,
     disks,
     newest,
-    pipelined,
+    predict,
     race,
     race_table,
+    real_chart,
+    real_table,
+    senders_table,
     slow_at,
     slowed,
     soft_limit_run,
     soft_limit_table,
-    sync_table,
+    tables,
     targets_table,
 )
-from workbench.exercises.table import tables
+from workbench.lessons.table import words_of
 from workbench.queues.raft import RULES_BROKEN
 from workbench.trace.replicas import REPLICATED, Replicas
 
 
-def solved(ask, *args, **kwargs):
-    """The solution of a question."""
-    return ask.question(*args, **kwargs).solve()
-
-
-def told(solution, answer) -> str:
-    """What somebody is told who gives this wrong answer: belief and text."""
-    verdict = judge(answer, solution)
-    assert verdict.right is False
-    return f"{verdict.belief}: {verdict.text}"
+def said(question, key) -> str:
+    """One of a question's choices, in its words."""
+    return words_of("07")[question]["choices"][key]
 
 
 @pytest.fixture(scope="module")
@@ -71,44 +64,46 @@ def unequal(five):
 
 def test_a20_a_majority_of_disks_triggers_the_confirm(unequal):
     """With the disks named, and every other belief answered."""
-    solution = solved(quorum_predict.trigger, unequal)
-    assert solution.answer == quorum_predict.MAJORITY
+    solution = solved(predict.trigger, unequal)
+    assert solution.answer == said("trigger", "majority")
     assert "n3, n1, n5 had told of it: 3 of 5" in solution.reason
-    assert told(solution, quorum_predict.MEMORY).startswith("memory is enough")
-    assert told(solution, quorum_predict.LEADERS_DISK).startswith("the leader alone decides")
-    assert told(solution, quorum_predict.EVERYBODY).startswith("every replica must have it")
+    assert told(solution, said("trigger", "memory")).startswith("memory is enough")
+    assert told(solution, said("trigger", "leader")).startswith("the leader alone decides")
+    assert told(solution, said("trigger", "everybody")).startswith("every replica must have it")
 
 
 @pytest.mark.parametrize(
     ("nodes", "kind", "answer"),
     [
-        (["n1"], "slow-leader", quorum_predict.AS_BEFORE),
-        (["n3"], "slow-follower", quorum_predict.AS_BEFORE),
-        (["n2", "n4"], "slow-follower", quorum_predict.AS_BEFORE),
-        (["n1", "n2"], "slow-leader", quorum_predict.AS_BEFORE),
-        (["n1", "n2", "n3"], "slow-majority", quorum_predict.AS_SLOW),
-        (["n3", "n4", "n5"], "slow-majority", quorum_predict.AS_SLOW),
+        (["n1"], "slow-leader", "before"),
+        (["n3"], "slow-follower", "before"),
+        (["n2", "n4"], "slow-follower", "before"),
+        (["n1", "n2"], "slow-leader", "before"),
+        (["n1", "n2", "n3"], "slow-majority", "slow"),
+        (["n3", "n4", "n5"], "slow-majority", "slow"),
     ],
 )
 def test_only_a_slow_majority_makes_a_confirm_slow(five, nodes, kind, answer):
     """The fastest majority decides, whether or not the leader is in it."""
-    question = quorum_predict.slow_disks.question(five, nodes, 50)
+    question = predict.slow_disks.question(five, nodes, 50)
     assert question.name == f"07/{kind}"
-    assert ("leads" in question.text or "leader" in question.text) == ("n1" in nodes)
-    assert question.solve().answer == answer
+    assert question.text.startswith(f"n1 leads. On {', '.join(nodes)} an fsync")
+    assert question.solve().answer == said("slow-disks", answer)
 
 
 def test_the_session_sends_again(five):
     """Neither the publisher nor the new leader."""
-    solution = solved(quorum_predict.who_resends, five, 40)
-    assert solution.answer == quorum_predict.SESSION
+    solution = solved(predict.who_resends, five, 40)
+    assert solution.answer == said("who-resends", "session")
     assert "40 messages are confirmed in the end" in solution.reason
-    assert told(solution, quorum_predict.PUBLISHER).startswith("the publisher must send again")
+    assert told(solution, said("who-resends", "publisher")).startswith(
+        "the publisher must send again"
+    )
 
 
 def test_what_is_sent_again_is_there_once(five):
     """Both copies are in the log; the queue knows the number."""
-    solution = solved(quorum_predict.twice, five, 40)
+    solution = solved(predict.twice, five, 40)
     assert solution.answer == 40
     assert told(solution, 80).startswith("what is sent again is there twice")
 
@@ -116,9 +111,9 @@ def test_what_is_sent_again_is_there_once(five):
 @pytest.mark.parametrize(("in_flight", "fsync_us"), [(170, 5_000), (40, 4_000), (1, 5_000)])
 def test_twice_the_fsync_time_half_the_rate(in_flight, fsync_us):
     """Whatever is in flight."""
-    solution = solved(quorum_predict.slower_sync, in_flight, fsync_us, 2)
-    assert solution.answer == quorum_rate_predict.HALF
-    assert told(solution, quorum_rate_predict.SAME).startswith("batches grow")
+    solution = solved(predict.slower_sync, in_flight, fsync_us, 2)
+    assert solution.answer == "about half"
+    assert told(solution, "the same").startswith("batches grow")
 
 
 def test_a_channel_that_heeds_the_limit_stops_its_reader_only_when_that_has_no_credit():
@@ -130,18 +125,18 @@ def test_a_channel_that_heeds_the_limit_stops_its_reader_only_when_that_has_no_c
 def test_170_credits_at_20_ms_are_8500_a_second():
     """The disk needs no time: credit divided by the round trip."""
     far = run("quorum", "rmq4.3", {"replicas": "1", "fsync_us": 0, "latency_us": 10_000})
-    solution = solved(quorum_predict.credit_bound, far, 1_500)
+    solution = solved(predict.credit_bound, far, 1_500)
     assert solution.answer == "about 8,500 a second"
     assert told(solution, "about 50 a second").startswith("one message for each round trip")
     less = replace(presets.get("rmq4.3"), publisher_credit=40)
     near = run("quorum", less, {"replicas": "1", "fsync_us": 0, "latency_us": 1_000})
-    assert solved(quorum_predict.credit_bound, near, 600).answer == "about 20,000 a second"
+    assert solved(predict.credit_bound, near, 600).answer == "about 20,000 a second"
 
 
 def test_a7_pipelined_is_faster_than_batches_and_batches_than_one_at_a_time():
     """Rates and table from the same three runs."""
     results = race(n=100, fsync_us=5_000, send_us=100, virtual_us=200_000)
-    assert solved(quorum_predict.best_way, results, 100).answer == "pipelined"
+    assert solved(predict.best_way, results, 100).answer == "pipelined"
     rates = [one.rate for one in results.values()]
     assert rates == sorted(rates)
     assert rates[0] < rates[1] / 10
@@ -154,14 +149,14 @@ def test_b21_the_queue_is_slow_one_command_after_the_limit(limit):
     """The 33rd, the 257th; credit holds the publisher at 255, or a grant later."""
     played = soft_limit_run(limit, 600, confirmed=1)
     assert slow_at(played) == limit + 1
-    solution = solved(quorum_predict.soft_limit, 32, 600)
+    solution = solved(predict.soft_limit, 32, 600)
     assert solution.answer == 33
     assert told(solution, 32).startswith("at the limit")
 
 
 def test_credit_and_not_the_soft_limit_holds_a_1_0_publisher():
     """255 wait; with the old limit the queue never counts as slow."""
-    solution = solved(quorum_predict.overshoot, 32, 600)
+    solution = solved(predict.overshoot, 32, 600)
     assert solution.answer == 255
     assert told(solution, 33).startswith("the soft limit stops the publisher")
     runs = {
@@ -179,9 +174,9 @@ def test_a19_the_classic_link_is_as_fast_as_before():
     """And the table has both links."""
     fast = run("two_targets", "rmq4.3", {"fsync_us": 1_000}).then("publish", count=500)
     slow = run("two_targets", "rmq4.3", {"fsync_us": 20_000}).then("publish", count=500)
-    solution = solved(quorum_predict.beside, fast, slow, "classic", "quorum")
-    assert solution.answer == quorum_predict.AS_FAST
-    assert told(solution, quorum_predict.TOGETHER).startswith("a stall holds the connection")
+    solution = solved(predict.beside, fast, slow, "classic", "quorum")
+    assert solution.answer == "as fast as without the slow disk"
+    assert told(solution, "as slow as the quorum queue").startswith("a stall holds the connection")
     table = targets_table({"fast": fast, "slow": slow}, ["classic", "quorum"])
     assert table.lines[1][1] == table.lines[0][1]
     assert float(table.lines[1][4]) > 10
@@ -198,29 +193,7 @@ def test_another_rule_changes_what_the_lesson_says(monkeypatch, five, unequal):
         {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7},
     )
     assert confirm_us(weak.then("publish", count=1)) < before
-    assert solved(quorum_predict.trigger, weak).answer != quorum_predict.MAJORITY
-
-
-def test_no_belief_s_answer_is_two_beliefs_in_the_lesson(five, unequal):
-    """With the lesson's numbers a wrong answer names one belief."""
-    asked = [
-        quorum_predict.trigger.question(unequal),
-        quorum_predict.slow_disks.question(five, ["n1"], 50),
-        quorum_predict.slow_disks.question(five, ["n2", "n4"], 50),
-        quorum_predict.slow_disks.question(five, ["n1", "n2", "n3"], 50),
-        quorum_predict.who_resends.question(five, 40),
-        quorum_predict.twice.question(five, 40),
-        quorum_predict.slower_sync.question(170, 5_000, 2),
-        quorum_predict.soft_limit.question(32, 600),
-        quorum_predict.overshoot.question(32, 600),
-    ]
-    for question in asked:
-        solution = question.solve()
-        named = [one.answer for one in solution.beliefs if one.answer != solution.answer]
-        assert len(set(named)) == len(named), question.name
-        assert not question.choices or solution.answer in question.choices
-    assert len({question.name for question in asked}) == len(asked)
-    assert all(question.name.startswith("07/") for question in asked)
+    assert solved(predict.trigger, weak).answer != said("trigger", "majority")
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -325,20 +298,19 @@ def test_the_articles_two_senders_are_played_and_their_residuals_told(capsys):
 
 def test_who_comes_back_from_no_majority_has_passed(five):
     """Each step on the way there is told what is still missing."""
-    check = quorum_check.recovered
-    assert check(five, log=Progress()).right is None
+    assert judged(check.recovered, five).right is None
     played = five.then("publish", count=2)
-    assert "a majority always reached" in check(played, log=Progress()).text
+    assert "a majority always reached" in judged(check.recovered, played).text
     for node in ("n1", "n2", "n3"):
         played = played.then("crash", node=node)
-    assert "no message was waiting" in check(played, log=Progress()).text
+    assert "no message was waiting" in judged(check.recovered, played).text
     played = played.then("publish", count=5)
-    assert "5 messages still wait" in check(played, log=Progress()).text
+    assert "5 messages still wait" in judged(check.recovered, played).text
     played = played.then("restart", node="n1")
     log = Progress()
-    assert check(played, log=log).right
+    assert check.recovered(played, log=log).right
     assert log.entries["07/recovered"].right
-    assert check(run("credit"), log=Progress()).right is None
+    assert check.recovered(run("credit"), log=Progress()).right is None
 
 
 def test_messages_that_came_before_or_after_the_stall_do_not_count(five):
@@ -347,20 +319,16 @@ def test_messages_that_came_before_or_after_the_stall_do_not_count(five):
     for node in ("n1", "n2", "n3"):
         played = played.then("crash", node=node)
     played = played.then("restart", node="n1").then("publish", count=3)
-    assert quorum_check.recovered(played, log=Progress()).right is False
+    assert judged(check.recovered, played).right is False
 
 
 def test_the_smallest_cap_is_found_by_trying():
     """Both neighbours are told what is wrong with them."""
     given = {"rate": 6_000, "fsync_us": 4_000}
-    right = [
-        cap
-        for cap in range(45, 60)
-        if quorum_check.smallest_cap(cap, **given, log=Progress()).right
-    ]
+    right = [cap for cap in range(45, 60) if judged(check.smallest_cap, cap, **given).right]
     assert len(right) == 1
-    less = quorum_check.smallest_cap(right[0] - 1, **given, log=Progress())
-    more = quorum_check.smallest_cap(right[0] + 1, **given, log=Progress())
+    less = judged(check.smallest_cap, right[0] - 1, **given)
+    more = judged(check.smallest_cap, right[0] + 1, **given)
     assert "fewer than 6,000" in less.text
     assert "there is a smaller one" in more.text
 
@@ -369,7 +337,7 @@ def test_the_smallest_cap_is_found_by_trying():
 def test_what_is_no_cap_is_not_judged(answer):
     """It is told what would be one, and nothing is recorded."""
     log = Progress()
-    verdict = quorum_check.smallest_cap(answer, rate=6_000, fsync_us=4_000, log=log)
+    verdict = check.smallest_cap(answer, rate=6_000, fsync_us=4_000, log=log)
     assert verdict.right is None
     assert log.entries == {}
 
@@ -380,12 +348,7 @@ def test_the_node_that_decides_is_read_off_the_run(five):
     mystery = mystery.then("crash", node="n4").then("publish", count=2)
     story = Replicas(mystery.rows)
     assert deciders(story, newest(story)) == ("n2",)
-    assert quorum_check.decides("n2", mystery, log=Progress()).right
-    assert quorum_check.decides("n1", mystery, log=Progress()).right is False
+    assert judged(check.decides, "n2", mystery).right
+    assert judged(check.decides, "n1", mystery).right is False
     for answer in (..., "n9", 3):
-        assert quorum_check.decides(answer, mystery, log=Progress()).right is None
-
-
-def test_the_module_of_runs_offers_what_it_says():
-    """Names in `__all__` exist."""
-    assert all(hasattr(quorum_runs, name) for name in quorum_runs.__all__)
+        assert judged(check.decides, answer, mystery).right is None

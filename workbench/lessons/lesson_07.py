@@ -1,0 +1,622 @@
+"""Lesson 07: what a run says about each of its questions, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from workbench import presets
+from workbench.exercises import measure
+from workbench.exercises.checks import run_of
+from workbench.exercises.measure import about, link_rate, stalls_us
+from workbench.exercises.quorum_desk import pipelined, sync_desk
+from workbench.exercises.quorum_real import real_chart, real_table, senders_table
+from workbench.exercises.table import Table, tables
+from workbench.scenarios.confirming import (
+    BATCHES,
+    ONE_AT_A_TIME,
+    STRATEGIES,
+    Confirmed,
+    publish_for,
+)
+from workbench.scenarios.heeding import beside_a_hanging_disk
+from workbench.scenarios.run import Run, run
+from workbench.trace.replicas import (
+    COMMITTED,
+    CONFIRMED,
+    DOWN,
+    REPLICATED,
+    WRITTEN,
+    Message,
+    Nodes,
+    Replicas,
+)
+from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
+from workbench.trace.words import count
+
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+
+__all__ = [
+    "check",
+    "confirm_table",
+    "crash_table",
+    "crashed",
+    "disks",
+    "predict",
+    "race",
+    "race_table",
+    "real_chart",
+    "real_table",
+    "senders_table",
+    "slowed",
+    "soft_limit_run",
+    "soft_limit_table",
+    "sync_desk",
+    "tables",
+    "targets_table",
+]
+
+PRESET = "rmq4.3"  # whose broker the lesson is about
+CHANNEL_MESSAGES = 2_000  # as many as no limit here lets in
+
+lesson = Declared("07")
+predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def disks(played: Run, fsync_ms: Mapping[str, int]) -> Run:
+    """The run in which these nodes have other disks: name to ms for one fsync."""
+    for node, time_ms in fsync_ms.items():
+        played = played.then("slow_disk", node=node, fsync_us=time_ms * 1000)
+    return played
+
+
+def slowed(played: Run, nodes: Sequence[str], fsync_ms: int) -> Run:
+    """The run in which these nodes have this slow disk."""
+    return disks(played, dict.fromkeys(nodes, fsync_ms))
+
+
+def _arrivals(rows: Sequence[Row], *, event: str = RECEIVED, after: int = -1) -> list[Row]:
+    """Messages that publishers sent, as they come to the broker (or as they go out)."""
+    return measure.frames(rows, "transfer", event=event, from_peer=CLIENT, after=after)
+
+
+def newest(story: Replicas) -> Message:
+    """The message that was published last."""
+    return story.messages[max(story.messages)]
+
+
+def confirm_us(played: Run) -> int | None:
+    """From the arrival of the last message at the broker to its confirm; None if there is none."""
+    message = newest(Replicas(played.rows))
+    step = message.done.get(CONFIRMED)
+    if step is None:
+        return None
+    return played.rows[step - 1].t_us - _arrivals(played.rows)[message.number - 1].t_us
+
+
+def _safe_us(story: Replicas, message: Message, node: str) -> int:
+    """When a disk had the message."""
+    line = message.disks
+    steps = zip(line.steps, line.values, strict=True)
+    return story.rows[next(at for at, nodes in steps if node in nodes) - 1].t_us
+
+
+def on_disk_when(story: Replicas, message: Message) -> Nodes:
+    """Nodes that the leader had heard of when it took the message for committed.
+
+    What is on a disk in the very last moment before cannot have been heard of yet, unless the disk
+    is the leader's own.
+    """
+    step = message.done[COMMITTED]
+    t_us = story.rows[step - 1].t_us
+    return tuple(
+        node
+        for node in message.disks.at(step)
+        if _safe_us(story, message, node) < t_us or node == story.leader.at(step)
+    )
+
+
+def deciders(story: Replicas, message: Message) -> Nodes:
+    """Nodes with whose fsync the leader had a majority; more than one if they came at once."""
+    heard = on_disk_when(story, message)
+    times = {node: _safe_us(story, message, node) for node in heard}
+    last_needed = heard[story.majority - 1]
+    leads = story.leader.at(message.done[COMMITTED])
+    return tuple(
+        node
+        for node in heard
+        if node == last_needed
+        or (times[node] == times[last_needed] and leads not in (node, last_needed))
+    )
+
+
+def crashed(played: Run, pending: int, lamp: str = WRITTEN) -> Run:
+    """Publish so many messages; the leader crashes when a lamp of the last of them is lit."""
+    branch = played.then("publish", count=pending)
+    return branch.act(_lit(Replicas(branch.rows), lamp) - 1, "crash", node="leader")
+
+
+def _lit(story: Replicas, lamp: str) -> int:
+    """The step at which a lamp of the last message is lit."""
+    message = newest(story)
+    return next(step for step in message.logs.steps if story.lamp(message, lamp, step)[0])
+
+
+def _event(rows: Sequence[Row], event: str) -> Row:
+    """The first row of a kind of event."""
+    return next(row for row in rows if row.event == event)
+
+
+def _node(row: Row) -> str:
+    """Whose row it is."""
+    return row.vantage.rpartition("@")[2]
+
+
+def _sent_again(played: Run) -> list[Row]:
+    """The rows in which the new leader takes messages into its log."""
+    elected = _event(played.rows, "elect")
+    return [
+        row
+        for row in played.rows[elected.seq + 1 :]
+        if row.event == "append" and row.vantage == elected.vantage and row.extra.get("messages")
+    ]
+
+
+def _copies(played: Run) -> int:
+    """How many messages those are."""
+    return sum(runs[-1] for row in _sent_again(played) for runs in row.extra["messages"])
+
+
+def _ready(played: Run) -> int:
+    """Messages in the queue at the end, as the leader has it."""
+    return next(
+        int(row.ledger["queue_ready"])
+        for row in reversed(played.rows)
+        if row.vantage.startswith("queue:") and row.ledger and "queue_ready" in row.ledger
+    )
+
+
+def soft_limit_run(soft_limit: int, publish: int, *, confirmed: int = 0, **parameters: Any) -> Run:
+    """A queue confirms some messages; then its disks hang, and many more come.
+
+    Args:
+        soft_limit: of the queue.
+        publish: how many messages come while the disk hangs.
+        confirmed: how many before.
+        parameters: of the scenario.
+    """
+    preset = replace(presets.get(PRESET), quorum_soft_limit=soft_limit)
+    played = run("quorum", preset, {"replicas": "1", **parameters})
+    if confirmed:
+        played = played.then("publish", count=confirmed)
+    hangs = played.then("slow_disk", node="all", fsync_us=1_000_000)
+    return hangs.then("publish", count=publish)
+
+
+def slow_at(played: Run) -> int | None:
+    """With how many pending commands the queue first counted as slow; None if it never did."""
+    blocks = [row for row in played.rows if row.event == "block" and row.kind == "soft-limit"]
+    return int(blocks[0].extra["pending"]) if blocks else None
+
+
+def _most_pending(played: Run) -> int:
+    """The most messages that ever waited for a confirm, as the broker counts."""
+    return max(
+        int((row.ledger or {}).get("unconfirmed", 0))
+        for row in played.rows
+        if row.link_sender == CLIENT and row.vantage == "broker"
+    )
+
+
+def race(n: int, fsync_us: int, send_us: int, virtual_us: int = 500_000) -> dict[str, Confirmed]:
+    """The three ways to confirm, each alone with a queue of three replicas."""
+    found = {}
+    for way in STRATEGIES:
+        (found[way],) = publish_for(
+            way, n=n, fsync_us=fsync_us, send_us=send_us, virtual_us=virtual_us
+        )
+    return found
+
+
+# -- what is asked
+
+
+def _replicas(form: int) -> Run:
+    return run("quorum", PRESET, {"replicas": "5" if form % 2 else "3"})
+
+
+@lesson.asks
+def trigger(run: Run) -> Facts:
+    """What has to be so before a message is confirmed?"""
+    branch = run.then("publish", count=1)
+    story = Replicas(branch.rows)
+    message = newest(story)
+    step = message.done[COMMITTED]
+    heard = on_disk_when(story, message)
+    minority = "leader" if story.leader.at(step) in heard else "memory"
+    answer = "majority" if len(heard) >= story.majority else minority
+    committed, in_memory = (branch.rows[at - 1] for at in (step, _lit(story, REPLICATED)))
+    return facts(
+        "everybody" if len(heard) == len(story.nodes) else answer,
+        disks=", ".join(heard),
+        heard=len(heard),
+        nodes=len(story.nodes),
+        majority=story.majority,
+        lag=measure.milliseconds(committed.t_us - in_memory.t_us),
+        wrong={
+            "the leader alone decides": "leader",
+            "memory is enough": "memory",
+            "every replica must have it": "everybody",
+        },
+        seen=committed,
+    )
+
+
+@trigger.again
+def _unequal(form: int) -> dict[str, Any]:
+    step = form % FORMS
+    times = {"n1": 3, "n2": 9 + step, "n3": 1, "n4": 60 + step, "n5": 6}
+    return {"run": disks(run("quorum", PRESET, {"replicas": "5"}), times)}
+
+
+@lesson.asks
+def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
+    """When is a message confirmed if these disks are slow?"""
+    equal = run.then("publish", count=1)
+    story = Replicas(equal.rows)
+    leader, majority = story.leader.now, story.majority
+    few = "leader" if leader in nodes else "follower"
+    yield {
+        "leader": leader,
+        "names": ", ".join(nodes),
+        "kind": "majority" if len(nodes) >= majority else few,
+    }
+    slow = slowed(run, nodes, fsync_ms).then("publish", count=1)
+    took, before = confirm_us(slow), confirm_us(equal)
+    assert took is not None
+    assert before is not None
+    story = Replicas(slow.rows)
+    return facts(
+        "before" if about(took, before) else "slow",
+        took=measure.milliseconds(took),
+        before=measure.milliseconds(before),
+        heard=", ".join(on_disk_when(story, newest(story))),
+        majority=majority,
+        wrong={"the slowest disk decides": "slow", "one disk is like another": "before"},
+    )
+
+
+slow_disks.again(
+    lambda form: {"run": _replicas(form), "nodes": ["n2"], "fsync_ms": 30 + form % FORMS},
+    kept_as="slow-follower",
+)
+slow_disks.again(
+    lambda form: {
+        "run": _replicas(form),
+        "nodes": ["n1", "n3", "n5"] if form % 2 else ["n1", "n2"],
+        "fsync_ms": 30 + form % FORMS,
+    },
+    kept_as="slow-majority",
+)
+
+
+@lesson.asks
+def who_resends(run: Run, pending: int) -> Facts:
+    """Who sends the pending messages again when the leader has crashed?"""
+    branch = crashed(run, pending)
+    crash, elected = _event(branch.rows, "crash"), _event(branch.rows, "elect")
+    frames = len(_arrivals(branch.rows, event=SENT, after=crash.seq))
+    told = sum(CONFIRMED in each.done for each in Replicas(branch.rows).messages.values())
+    nobody = "leader" if told == pending else "nobody"
+    inside = "session" if _sent_again(branch) else nobody
+    return facts(
+        "publisher" if frames else inside,
+        crash=measure.step(crash.seq),
+        frames=frames,
+        elected=_node(elected),
+        election=measure.step(elected.seq),
+        told=told,
+        wrong={
+            "the publisher must send again": "publisher",
+            "followers have everything": "leader",
+            "what is pending is lost": "nobody",
+        },
+        seen=elected,
+    )
+
+
+@lesson.asks
+def twice(run: Run, pending: int) -> Facts:
+    """How many messages are in the queue when all were sent to a log that had them already?"""
+    branch = crashed(run, pending, REPLICATED)
+    ready, again = _ready(branch), _copies(branch)
+    return facts(
+        ready,
+        again=again,
+        wrong={
+            "what is sent again is there twice": ready + again,
+            "what was not confirmed is gone": 0,
+        },
+    )
+
+
+twice.again(lambda form: {"run": _replicas(form), "pending": 10 + form % FORMS})
+
+
+@lesson.asks
+def beside(fast: Run, slow: Run, link: str, slow_link: str) -> Facts:
+    """What becomes of the link to a classic queue beside a slow quorum queue?"""
+    alone, now, crawl = (
+        link_rate(played, of) for played, of in ((fast, link), (slow, link), (slow, slow_link))
+    )
+    other = "together" if about(now, crawl) else "shared"
+    return facts(
+        "as-fast" if about(now, alone) else other,
+        now=now,
+        alone=alone,
+        crawl=crawl,
+        wrong={"a stall holds the connection": "together", "links share one credit": "shared"},
+    )
+
+
+@lesson.asks
+def slower_sync(in_flight: int, fsync_us: int, times: int) -> Found:
+    """What becomes of the rate if an fsync takes several times as long?"""
+    yield {
+        "fast_ms": measure.milliseconds(fsync_us),
+        "slow_ms": measure.milliseconds(fsync_us * times),
+    }
+    fast, slow = (pipelined(in_flight, us).rate for us in (fsync_us, fsync_us * times))
+    other = "quarter" if about(slow * times * times, fast) else "same"
+    return facts(
+        "half" if about(slow * times, fast) else other,
+        fast=fast,
+        slow=slow,
+        wrong={
+            "batches grow and make up for it": "same",
+            "the leader's and the followers' times multiply": "quarter",
+        },
+    )
+
+
+slower_sync.again(lambda form: {"in_flight": 40 + form % FORMS, "fsync_us": 4000, "times": 2})
+
+
+@lesson.asks
+def credit_bound(run: Run, publish: int) -> Found:
+    """How fast can a publisher be whose credit and round trip are given?"""
+    credit = run.preset.publisher_credit
+    trip_us = 2 * int(run.parameters["latency_us"] or 0)
+    each = (1, credit, 2 * credit)
+    rates = [many * measure.MICROSECONDS // trip_us for many in each]
+    one, all_, double = rates
+    trip_ms = measure.milliseconds(trip_us)
+    yield {"credit": credit, "trip_ms": trip_ms, "one": one, "all": all_, "double": double}
+    seen = _arrivals(run.then("publish", count=publish).rows)
+    reached = (len(seen) - 1) * measure.MICROSECONDS / (seen[-1].t_us - seen[0].t_us)
+    return facts(
+        ("one", "all", "double")[rates.index(min(rates, key=lambda rate: abs(rate - reached)))],
+        reached=reached,
+        wrong={"one message for each round trip": "one", "two grants are out at a time": "double"},
+    )
+
+
+@lesson.asks
+def best_way(results: Mapping[str, Confirmed], n: int) -> Found:
+    """Which of three ways to confirm is the fastest?"""
+    yield {"choices": tuple(results)}
+    return facts(
+        max(results, key=lambda way: results[way].rate),
+        rates="; ".join(f"{way} {one.rate:,.0f} a second" for way, one in results.items()),
+        wrong={
+            "batches use the disk best": BATCHES,
+            "fewer in flight, less to wait for": ONE_AT_A_TIME,
+        },
+    )
+
+
+@lesson.asks
+def soft_limit(limit: int, publish: int) -> Facts:
+    """How many commands are pending when a queue turns slow?"""
+    branch = soft_limit_run(limit, publish)
+    pending = slow_at(branch)
+    assert pending is not None, "so many are published"
+    return facts(
+        pending,
+        wrong={"at the limit": limit, "when credit is used up": _most_pending(branch)},
+    )
+
+
+soft_limit.again(lambda form: {"limit": 20 + form % FORMS, "publish": 300})
+
+
+@lesson.asks
+def overshoot(limit: int, publish: int) -> Facts:
+    """And how many will be pending at most?"""
+    branch = soft_limit_run(limit, publish)
+    return facts(
+        _most_pending(branch),
+        wrong={
+            "the soft limit stops the publisher": slow_at(branch) or 0,
+            "nothing stops it": publish,
+        },
+    )
+
+
+overshoot.again(lambda form: {"limit": 20 + form % FORMS, "publish": 400 + form % FORMS})
+
+
+# -- what is checked
+
+
+@lesson.checks(scenarios=("quorum",))
+def recovered(desk: Any) -> Case:
+    """Was there a time without a majority, with messages waiting, and was all confirmed later?
+
+    Args:
+        desk: a panel, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    story = Replicas(played.rows)
+    came = [measure.step(row.seq) for row in _arrivals(story.rows)]
+    changes = [*zip(story.stall.steps, story.stall.values, strict=True), (len(story.rows) + 1, "")]
+    stalls = [(begin, end) for (begin, why), (end, _) in pairwise(changes) if why]
+    if not stalls:
+        return case("never")
+    begun = stalls[0][0]
+    waited = any(
+        sum(at < begin for at in came) > story.confirmed.at(begin)
+        or any(begin <= at < end for at in came)
+        for begin, end in stalls
+    )
+    if not waited:
+        return case("idle", begun=begun)
+    left = len(came) - story.confirmed.now
+    return (
+        case("left", begun=begun, left=left) if left else case("right", begun=begun, came=len(came))
+    )
+
+
+@lesson.checks()
+def smallest_cap(answer: Any, *, rate: int, fsync_us: int) -> Case:
+    """Is that the smallest cap with which a pipelined publisher reaches a rate?
+
+    Args:
+        answer: how many may be unconfirmed; `...` if there is none yet.
+        rate: messages a second.
+        fsync_us: time of an fsync.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+        return case("no-cap")
+    if answer > rate:
+        return case("beyond")
+    reached = pipelined(answer, fsync_us).rate
+    if reached < rate:
+        return case("slow", reached=reached)
+    less = pipelined(answer - 1, fsync_us).rate if answer > 1 else 0
+    return case("right" if less < rate else "larger", reached=reached, next=answer - 1, less=less)
+
+
+@lesson.checks()
+def decides(answer: Any, played: Run) -> Case:
+    """Is that the node whose fsync was the last one needed for the newest message's confirm?
+
+    Args:
+        answer: a node's name; `...` if there is none yet.
+        played: the run.
+    """
+    if answer is ...:
+        return case("unanswered")
+    story = Replicas(played.rows)
+    if answer not in story.nodes:
+        return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))
+    message = newest(story)
+    before = message.done[CONFIRMED] - 1
+    down = [name for name, node in story.nodes.items() if node.role.at(before) == DOWN]
+    return case(
+        "right" if answer in deciders(story, message) else "wrong",
+        leader=story.leader.at(before),
+        heard=", ".join(on_disk_when(story, message)),
+        down=", ".join(down) or "none",
+    )
+
+
+# -- tables
+
+
+def confirm_table(runs: Mapping[str, Run]) -> Table:
+    """How long the last message of each run waited for its confirm, and for whose disks."""
+    lines = []
+    for words, played in runs.items():
+        story = Replicas(played.rows)
+        message = newest(story)
+        time_us = confirm_us(played)
+        told = ("never", "none", ", ".join(message.disks.now) or "none")
+        if time_us is not None:
+            decided = " or ".join(deciders(story, message))
+            heard = ", ".join(on_disk_when(story, message))
+            told = (f"{measure.milliseconds(time_us):,.1f}", decided, heard)
+        lines.append((words, *told))
+    head = ("disks", "confirm after, in ms", "decided by", "on disk then, as the leader knew")
+    return Table(name="When the confirm comes", head=head, lines=lines)
+
+
+def crash_table(played: Run) -> Table:
+    """What became of the messages that were pending when the leader crashed."""
+    crash, elected = _event(played.rows, "crash"), _event(played.rows, "elect")
+    before, new = measure.step(crash.seq), _node(elected)
+    messages = Replicas(played.rows).messages.values()
+    known = [message for message in messages if message.known(before)]
+    pending = [one for one in known if one.done.get(CONFIRMED, before + 1) > before]
+    found = {
+        "pending when the leader crashed": len(pending),
+        "of its log no fsync had made safe": count(int(crash.extra["lost"]), "entry", "entries"),
+        "in the log of the next leader already": sum(
+            new in one.logs.at(measure.step(elected.seq)) for one in pending
+        ),
+        f"sent to {new} by the broker's session, again": _copies(played),
+        "sent by the publisher, again": len(_arrivals(played.rows, event=SENT, after=crash.seq)),
+        "confirmed in the end": sum(CONFIRMED in one.done for one in pending),
+        "ready in the queue": _ready(played),
+    }
+    return Table(
+        name="What became of the pending messages",
+        head=("messages", "how many"),
+        lines=[(words, str(number)) for words, number in found.items()],
+    )
+
+
+def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None = None) -> Table:
+    """When a queue counts as slow, and how far it goes on all the same.
+
+    Args:
+        runs: over AMQP 1.0, by what they are called.
+        channels: soft limits before a channel that heeds them, while the disk hangs.
+    """
+    found = [(words, slow_at(played), _most_pending(played)) for words, played in runs.items()]
+    for words, limit in (channels or {}).items():
+        channel = beside_a_hanging_disk(limit, CHANNEL_MESSAGES)
+        found.append((words, channel.slow_with, channel.most_inside))
+    return Table(
+        name="The soft limit",
+        head=("run", "slow with so many pending", "most that waited for a confirm"),
+        lines=[
+            (words, "never" if slow is None else str(slow), str(most))
+            for words, slow, most in found
+        ],
+    )
+
+
+def race_table(results: Mapping[str, Confirmed]) -> Table:
+    """Throughput and latency of each way."""
+    lines = []
+    for way, result in results.items():
+        ordered = sorted(result.latencies_us) or [0]
+        late = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+        times = (round(result.mean_latency_us), late)
+        shown = (f"{measure.milliseconds(time):,.1f}" for time in times)
+        lines.append((way, f"{result.rate:,.0f}", *shown, str(result.most_unconfirmed)))
+    head = ("way", "confirmed a second", "mean latency in ms", "99th percentile", "most in flight")
+    return Table(name="Three ways to confirm", head=head, lines=lines)
+
+
+def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
+    """Messages a second over each link, and how long each was held, a row a run."""
+    head = [cell for link in links for cell in (f"{link}, messages a second", "held, in ms")]
+    lines = []
+    for words, played in runs.items():
+        cells = [words]
+        for link in links:
+            held = sum(stalls_us(played, link).values())
+            cells += [f"{link_rate(played, link):,.0f}", f"{measure.milliseconds(held):,.1f}"]
+        lines.append(tuple(cells))
+    return Table(name="Two targets on one session", head=("run", *head), lines=lines)

@@ -120,12 +120,12 @@ def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
 @pytest.mark.slow
 @pytest.mark.usefixtures("not_joined")
 def test_credit_deals_its_rows_once(spark, hot):
-    """Both passes over the rows read one shuffle [a second one would write them all again]."""
+    """Both scans of the rows read one shuffle [a second one would write them all again]."""
     chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
-    work = credit(chunks=chunks)(hot.frame)
     links = hot.frame.where("link is not null and event in ('sent', 'received')").count()
     dealt = sum(
-        one.shuffleWriteMetrics().recordsWritten() for one in tasks_of(spark, lambda: done(work))
+        one.shuffleWriteMetrics().recordsWritten()
+        for one in tasks_of(spark, lambda: done(credit(chunks=chunks)(hot.frame)))
     )
     assert links <= dealt < 1.5 * links
 

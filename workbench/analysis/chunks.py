@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "CELL", "CHUNK", "DEAL", "Chunks", "cell_of", "dealt", "in_cells", "run_deal", "task_of",
+    "CHUNK", "DEAL", "Chunks", "chunk_of", "in_cells", "run_deal", "task_of",
 ]  # fmt: skip
 
-CHUNK, CELL, DEAL = "chunk", "cell", "deal"
+CHUNK, DEAL = "chunk", "deal"
 WHOLE_ROWS = 100_000
 """A trace of no more rows is worked through faster than it is cut."""
 SHORT = 16
@@ -55,11 +55,6 @@ class Chunks:
     def uncut(self) -> bool:
         """Each link's rows are in one task."""
         return self.whole or self.deal != 0
-
-    @property
-    def span(self) -> int:
-        """`rows`, or the next power of 2: places in such a chunk are bits of `seq`."""
-        return 1 << min(28, max(0, self.rows - 1).bit_length())
 
     @classmethod
     def of(cls, rows: int, runs: Mapping[str, int] | None = None) -> Chunks:
@@ -106,44 +101,24 @@ def run_deal(chunks: Chunks) -> Column:
     return F.pmod(mixed, F.lit(chunks.tasks)).cast("int")
 
 
-def dealt(chunk: Column, of: Column, chunks: Chunks) -> Column:
-    """The task that a chunk is dealt to: chunks that follow each other go to different ones.
-
-    Dealt by a hash, one task in twenty would get twice its share.
-
-    Args:
-        chunk: its number.
-        of: what it is a chunk of, as a hash: this says which task gets the first.
-        chunks: how many tasks there are.
-    """
-    tasks = F.lit(chunks.tasks)
-    return F.pmod(F.pmod(chunk, tasks) + F.pmod(of, tasks), tasks).cast("int")
+def chunk_of(chunks: Chunks) -> Column:
+    """The number of a row's chunk within its run."""
+    return F.floor(F.col("seq") / F.lit(chunks.rows)).cast("long")
 
 
 def in_cells(df: DataFrame, chunks: Chunks) -> DataFrame:
-    """Adds `chunk` (number within the run), `cell` (run and chunk) and `deal` (the cell's task).
+    """Adds `deal`, the task, and `chunk`, the number within the run; where runs are cut.
 
-    This is the one shuffle: a window by `cell`, `deal` and anything else needs no other. Where runs
-    are not cut, only `deal` is added.
+    This is the one shuffle: a window by `chunk`, `deal` and anything that tells runs apart needs no
+    other. Chunks that follow each other go to different tasks: dealt by a hash, one task in twenty
+    would get twice its share.
     """
+    tasks = F.lit(chunks.tasks)
     if chunks.deal:
         named = df.schema["run"].dataType.typeName() == "string"
         # What a question lets through is few rows, which may have a hash in the name's place.
-        by_hash = F.pmod(F.col("run"), F.lit(chunks.tasks)).cast("int")
-        deal = run_deal(chunks) if named else by_hash
+        deal = run_deal(chunks) if named else F.pmod(F.col("run"), tasks).cast("int")
         return df.withColumn(DEAL, deal).repartitionById(chunks.tasks, DEAL)
-    number: Column = F.floor(F.col("seq") / F.lit(chunks.rows)).cast("long")
-    rows = df.withColumn(CHUNK, number).withColumns(
-        {
-            CELL: F.xxhash64("run", CHUNK),
-            DEAL: dealt(F.col(CHUNK), F.xxhash64("run"), chunks),
-        }
-    )
-    return rows.repartitionById(chunks.tasks, DEAL)
-
-
-def cell_of(key: str, chunks: Chunks) -> list[str]:
-    """What a window over the rows of a key is partitioned by: what one task has of them."""
-    if chunks.whole:
-        return [key]
-    return [key, DEAL] if chunks.deal else [CELL, key, DEAL]
+    chunk = chunk_of(chunks)
+    deal = F.pmod(chunk + F.pmod(F.xxhash64("run"), tasks), tasks).cast("int")
+    return df.withColumns({CHUNK: chunk, DEAL: deal}).repartitionById(chunks.tasks, DEAL)

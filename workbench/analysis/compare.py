@@ -14,8 +14,8 @@ from .compose import Transformer, typed
 from .endpoint_view import seen
 from .grants import at_zero
 from .readings import links_read, merged, senders, sessions_read
-from .running import running
 from .schemas import COMPARE, TRACE
+from .segmented_scan import segmented_scan
 from .settling import settlements
 from .violations import violations_of
 from .windows import windows_of
@@ -104,8 +104,8 @@ def _most(name: str, amount: Column, seq: str) -> Column:
 def _gaps(links: DataFrame, chunks: Chunks) -> DataFrame:
     """From one message of a link (`seq`) to the next."""
     begun = senders(links).where("begins").select("run", "key", "seq", "t_us")
-    read = running(begun, chunks, {"begun": F.struct("t_us", "seq")})
-    before = F.col("was_begun.it")
+    read = segmented_scan(begun, chunks, {"begun": F.struct("t_us", "seq")})
+    before = F.col("was_begun")
     return read.select(
         "run", before["seq"].alias("seq"), (F.col("t_us") - before["t_us"]).alias("us")
     )

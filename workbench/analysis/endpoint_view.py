@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, SENT
 
-from .running import persisted
 from .schemas import LINK
+from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -84,7 +84,7 @@ def roster(trace: DataFrame) -> DataFrame:
         frames on a connection are from; null if none is), `alarm` (seq of the first) and `last_us`.
     """
     # In one piece, for it is small: what is asked of it then needs no shuffle.
-    return persisted(_scanned(trace).coalesce(1))
+    return checkpointed(_scanned(trace).coalesce(1))
 
 
 def _scanned(trace: DataFrame) -> DataFrame:
@@ -174,7 +174,7 @@ def seen(trace: DataFrame) -> DataFrame:
         The row's key columns, the fields on the wire that flow control lives on, and what
         `endpoint_view` adds.
     """
-    return persisted(endpoint_view(_frames(trace), trace).drop("is_frame"))
+    return checkpointed(endpoint_view(_frames(trace), trace).drop("is_frame"))
 
 
 def _frames(trace: DataFrame) -> DataFrame:

@@ -14,8 +14,8 @@ from .compose import Transformer, typed
 from .endpoint_view import VIEW, seen
 from .latency import answers_to_grants, percentile
 from .readings import endings, links_read, merged, receivers, senders
-from .running import running
 from .schemas import GRANTS, LINK, TRACE
+from .segmented_scan import segmented_scan
 from .spells import intervals
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ def _granted(read: DataFrame, chunks: Chunks) -> DataFrame:
     )  # fmt: skip
     # The sum of all moves is where the limit stands; not every flow that moves it is a grant.
     grant = F.when(F.col("raises"), F.struct("t_us", "left", "limited"))
-    read = running(flows, chunks, {"grant": grant}, count=F.col("moved")).where("raises")
+    read = segmented_scan(flows, chunks, marks={"grant": grant}, count=F.col("moved")).where(
+        "raises"
+    )
     was = F.col("was_grant.it")
     later = was.isNotNull()
     moved = F.when(F.col("limited") & was["limited"], F.col("n") - F.col("was_grant.n"))

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
-from .chunks import Chunks, in_cells
+from .chunks import Chunks
 from .endpoint_view import VIEW, endpoint_view, is_frame, peer_of, roster
-from .running import persisted
+from .readings import begun_since, counter, room_of, still_open
 from .schemas import LINK
-from .sweep import alone, sweep
+from .segmented_scan import alone, checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -176,19 +176,18 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         so itself, null if it did not) and `is_edge` (that may have changed with the row).
     """
     rows = _rows(trace)
-    cells = persisted(rows) if chunks.whole else in_cells(rows, chunks)
-    read = sweep(
-        cells, "skey", chunks, count="sends", lasts=("s_grant", "s_start"), marks=("s_base",)
-    )
-    if chunks.deal:
-        read = persisted(read)  # two things are asked of it
-    base, grant = F.col("s_base"), F.col("s_grant")
-    number = serials.add(base["it"]["value"], F.col("n") - base["n"])
-    at = F.coalesce(grant["at"], F.col("s_start")["value"])
-    left = grant["more"] - serials.used(grant["more"], at, number)
+    read = segmented_scan(
+        checkpointed(rows) if chunks.whole else rows, chunks,
+        {"grant": F.col("s_grant"), "start": F.col("s_start")}, marks={"base": F.col("s_base")},
+        count=F.col("sends"), key="skey",
+    )  # fmt: skip
+    left = room_of("now_grant", "now_start", counter("now_base", F.col("n")))
+    parts = [f"{of}_{name}" for of in ("s", "was", "now") for name in ("base", "grant", "start")]
     read = read.withColumns(
-        {"closed": F.coalesce(left <= 0, F.lit(False)), "word": grant["word"]}
-    ).drop("n", "s_base", "s_grant", "s_start")
+        {"closed": F.coalesce(left <= 0, F.lit(False)), "word": F.col("now_grant")["word"]}
+    ).drop("n", *parts)
+    if chunks.deal:
+        read = checkpointed(read)  # two things are asked of it
     shut = F.struct("closed", F.col("word").isNotNull())
     was = F.lag(shut).over(alone("skey", chunks))
     return read.withColumn("is_edge", was.isNull() | (shut != was))
@@ -216,10 +215,10 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
     rows = rows.withColumns(
         {"told": F.col("l_told.inside"), "granted": F.col("l_grant").isNotNull()}
     )
-    read = sweep(
-        rows, "lkey", chunks, count="ends",
-        lasts=("l_state", "l_start", "l_grant", "l_on", "l_us"), marks=("l_base", "l_told"),
-        state="l_state",
+    read = segmented_scan(
+        rows, chunks, {name: F.col(f"l_{name}") for name in ("start", "grant", "on", "us")},
+        marks={name: F.col(f"l_{name}") for name in ("base", "told")},
+        count=F.col("ends"), state=F.col("l_state"), key="lkey",
     )  # fmt: skip
     read = _with_counters(read)
     place = alone("lkey", chunks)
@@ -232,7 +231,7 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
             "same": F.lag(code).over(place) == code,
             "before": F.lag("seq").over(place),
             "after": F.lead("edge").over(place),
-            "prev_us": F.lag("l_us").over(place),
+            "prev_us": F.col("was_us"),
             "prev_begun": F.lag("begun").over(place),
         }
     )
@@ -256,31 +255,32 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
     )
     return read.where(wanted).select(
         "lkey", "run", "seq", "t_us", "frame_id", "closed", "word", "sends", "gate", "gone",
-        F.struct("zero", "knows", "none", "waiting", "limit", "begun", "middle", "l_us").alias(
-            "here"
-        ),
+        F.struct(
+            "zero", "knows", "none", "waiting", "limit", "begun", "middle",
+            F.col("now_us").alias("l_us"),
+        ).alias("here"),
         "prev_us", "prev_begun",
     )  # fmt: skip
 
 
 def _with_counters(read: DataFrame) -> DataFrame:
     """What a link's sender may send, and what is known of its messages, after each row."""
-    read = read.withColumn("middle", ~F.coalesce("l_state", F.lit(True)))
-    read = read.withColumn("begun", F.col("n") + F.col("middle").cast("long"))
-    base, grant, told = F.col("l_base"), F.col("l_grant"), F.col("l_told")
-    count = serials.add(base["it"]["value"], _begun_since(base))
-    at = F.coalesce(grant["at"], F.col("l_start")["value"])
-    left = grant["more"] - serials.used(grant["more"], at, count)
+    read = read.withColumn("middle", ~F.coalesce("state", F.lit(True)))
+    begun = F.col("n") + still_open("state")
+    grant, told = F.col("now_grant"), F.col("now_told")
+    left = room_of("now_grant", "now_start", counter("now_base", begun))
+    at = F.coalesce(grant["at"], F.col("now_start")["value"])
     inside, number = told["it"]["inside"], told["it"]["number"]
     read = read.withColumns(
         {
+            "begun": begun,
             "zero": ~F.col("middle")
-            & F.when(grant.isNull(), F.col("l_on").isNotNull()).otherwise(
+            & F.when(grant.isNull(), F.col("now_on").isNotNull()).otherwise(
                 F.coalesce(left <= 0, F.lit(False))
             ),
             "limit": serials.add(at, grant["more"]),
             "waiting": F.when(inside, number)
-            .when(told.isNotNull(), F.greatest(number - _begun_since(told), F.lit(0)))
+            .when(told.isNotNull(), F.greatest(number - begun_since("now_told", begun), F.lit(0)))
             .otherwise(0),
         }
     )
@@ -291,12 +291,6 @@ def _with_counters(read: DataFrame) -> DataFrame:
     )
     read = read.withColumn("knows", knows)
     return read.withColumn("none", F.when(F.col("knows") == UNKNOWN, told["it"]["none"]))
-
-
-def _begun_since(mark: Column) -> Column:
-    """Messages begun since; one may have been in the middle then."""
-    open_then = (~F.coalesce(mark["state"], F.lit(True))).cast("long")
-    return F.col("begun") - mark["n"] - open_then
 
 
 def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:

@@ -14,8 +14,8 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import seen
 from .readings import links_read, receivers
-from .running import persisted, running
 from .schemas import LATENCY, LINK, TRACE
+from .segmented_scan import checkpointed, segmented_scan
 from .settling import settlements
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def answers_to_grants(read: DataFrame, chunks: Chunks) -> DataFrame:
     )
     no = F.lit(False)
     rows = rows.unionByName(behind.withColumns({"asks": no, "begins": no}))
-    read = running(rows, chunks, {"event": F.struct("asks", "t_us", "seq")})
-    was = F.col("was_event.it")
+    read = segmented_scan(rows, chunks, {"event": F.struct("asks", "t_us", "seq")})
+    was = F.col("was_event")
     return read.where(was["asks"]).select(
         *LINK,
         was["seq"].alias("seq"),
@@ -93,7 +93,7 @@ def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
     """Each drain and each echo with the time to the sender's next flow; null if none came."""
     flow, user = F.col("kind") == "flow", F.col("by_sender")
     asks = flow & ~user & F.col("link_credit").isNotNull()
-    drains = F.col("drain") & ~F.coalesce("was_grant.it.drain", F.lit(False))
+    drains = F.col("drain") & ~F.coalesce("was_grant.drain", F.lit(False))
     measures = F.filter(
         F.array(F.when(asks & drains, "drain"), F.when(asks & F.col("echo"), "echo")),
         lambda one: one.isNotNull(),
@@ -102,7 +102,7 @@ def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
         *LINK, "key", "seq", "t_us", (flow & user).alias("answers"), measures.alias("measures")
     )
     rows = rows.where(F.col("answers") | (F.size("measures") > 0))
-    read = persisted(running(rows, chunks, {}, count=F.col("answers")))
+    read = checkpointed(segmented_scan(rows, chunks, count=F.col("answers")))
     # Whoever asks when so many answers were given waits for the next.
     answers = read.where("answers").select(
         "key", (F.col("n") - 1).alias("n"), F.col("t_us").alias("answered_us")

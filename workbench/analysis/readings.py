@@ -17,15 +17,15 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .endpoint_view import VIEW
-from .running import persisted, running
 from .schemas import LINK
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "SESSION", "endings", "links_read", "merged", "receivers", "senders",
-    "sessions_read",
+    "SESSION", "begun_since", "counter", "endings", "links_read", "merged", "receivers", "room_of",
+    "senders", "sessions_read", "still_open",
 ]  # fmt: skip
 
 SESSION = ("run", "connection", "session", VIEW)
@@ -65,34 +65,29 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )  # fmt: skip
     user = F.col("by_sender")
     heard = ~user & flow & F.col("link_credit").isNotNull()
-    remembered = {
-        "base": F.when(user & attach, F.struct(_number("initial_delivery_count", "value"))).when(
-            user & flow & F.col("delivery_count").isNotNull(),
-            F.struct(_number("delivery_count", "value")),
-        ),
-        "grant": F.when(
-            heard,
-            F.struct(
-                _number("delivery_count", "at"),
-                _number("link_credit", "more"),
-                F.coalesce("drain", F.lit(False)).alias("drain"),
-            ),
-        ),
-        "initial": F.when(user & attach, F.struct(_number("initial_delivery_count", "value"))),
-        "attach": F.when(attach, F.lit(True)),
-        "row": F.struct("t_us"),
-    }
-    read = running(
-        named, chunks, remembered,
+    initial = F.when(user & attach, F.struct(_number("initial_delivery_count", "value")))
+    base = initial.when(
+        user & flow & F.col("delivery_count").isNotNull(),
+        F.struct(_number("delivery_count", "value")),
+    )
+    grant = F.struct(
+        _number("delivery_count", "at"),
+        _number("link_credit", "more"),
+        F.coalesce("drain", F.lit(False)).alias("drain"),
+    )
+    read = segmented_scan(
+        named, chunks,
+        {"grant": F.when(heard, grant), "initial": initial, "attach": F.when(attach, True)},
+        marks={"base": base},
         count=F.col("ends"), state=F.when(F.col("sends"), F.col("ends")),
     )  # fmt: skip
     read = _limited(read, heard)
     unspoken = F.lit(0).cast("long")
-    return persisted(
+    return checkpointed(
         read.withColumns(
             {
                 "begins": F.col("sends") & F.coalesce("state_before", F.lit(True)),
-                "number": F.col("n") + _open(F.col("state")),
+                "number": F.col("n") + still_open("state"),
                 "left": F.when(
                     F.col("now_grant").isNull() & F.col("now_attach").isNotNull(), unspoken
                 ).otherwise(F.col("left")),
@@ -120,20 +115,17 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )
     heard = ~said & (begin | flow) & F.col("incoming_window").isNotNull()
     start = F.when(said & begin, F.struct(_number("next_outgoing_id", "value")))
-    remembered = {
-        "base": start.when(
-            said & flow & F.col("next_outgoing_id").isNotNull(),
-            F.struct(_number("next_outgoing_id", "value")),
-        ),
-        "grant": F.when(
-            heard, F.struct(_number("next_incoming_id", "at"), _number("incoming_window", "more"))
-        ),
-        "initial": start,
-        "row": F.struct("t_us"),
-    }
-    read = running(named, chunks, remembered, count=F.col("sends"))
+    base = start.when(
+        said & flow & F.col("next_outgoing_id").isNotNull(),
+        F.struct(_number("next_outgoing_id", "value")),
+    )
+    grant = F.struct(_number("next_incoming_id", "at"), _number("incoming_window", "more"))
+    read = segmented_scan(
+        named, chunks, {"grant": F.when(heard, grant), "initial": start},
+        marks={"base": base}, count=F.col("sends"),
+    )  # fmt: skip
     read = _limited(read, heard)
-    return persisted(read.drop("now_grant", "was_grant", "state", "state_before", "n"))
+    return checkpointed(read.drop("now_grant", "was_grant", "n"))
 
 
 def _limited(read: DataFrame, heard: Column) -> DataFrame:
@@ -146,19 +138,24 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     not known is null.
     """
     # Right before the row, the sum is without what the row itself adds.
-    n_before = F.col("n") - (F.col("ends") if "ends" in read.columns else F.col("sends")).cast(
-        "long"
-    )
+    if "ends" in read.columns:
+        n_before = F.col("n") - F.col("ends").cast("long")
+        begun, begun_before = (
+            F.col("n") + still_open("state"),
+            n_before + still_open("state_before"),
+        )
+    else:
+        begun, begun_before = F.col("n"), F.col("n") - F.col("sends").cast("long")
     read = read.withColumns(
         {
-            "count": _count(F.col("now_base"), F.col("n"), F.col("state")),
-            "count_before": _count(F.col("was_base"), n_before, F.col("state_before")),
+            "count": counter("now_base", begun),
+            "count_before": counter("was_base", begun_before),
         }
     )
-    room = _room(F.col("now_grant"), F.col("now_initial"), F.col("count"))
-    room_before = _room(F.col("was_grant"), F.col("was_initial"), F.col("count_before"))
-    here, before = F.col("now_grant.it"), F.col("was_grant.it")
-    started = F.col("was_initial.it.value")
+    room = room_of("now_grant", "now_initial", F.col("count"))
+    room_before = room_of("was_grant", "was_initial", F.col("count_before"))
+    here, before = F.col("now_grant"), F.col("was_grant")
+    started = F.col("was_initial.value")
     base, base_before = F.coalesce(here["at"], started), F.coalesce(before["at"], started)
     ahead = serials.used(before["more"], base_before, base)
     moved = here["more"] - before["more"] + ahead
@@ -177,26 +174,30 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
             "raises": F.coalesce(heard & raises, F.lit(False)),
             "moved": F.when(heard, moved),
             "limited": heard & base.isNotNull(),
-            "before_us": F.col("was_row.it.t_us"),
         }
-    ).drop("now_base", "was_base", "now_initial", "was_initial", "now_row", "was_row")
+    ).drop("now_base", "was_base", "now_initial", "was_initial")
 
 
-def _count(stated: Column, n: Column, state: Column) -> Column:
+def begun_since(mark: str, begun: Column) -> Column:
+    """Messages, or frames, begun since a mark of a scan; one may have been in the middle then."""
+    return begun - F.col(mark)["n"] - still_open(F.col(mark)["state"])
+
+
+def counter(base: str, begun: Column) -> Column:
     """The counter: what was stated, and the messages or frames begun since."""
-    since = n + _open(state) - stated["n"] - _open(stated["state"])
-    return serials.add(stated["it"]["value"], since)
+    return serials.add(F.col(base)["it"]["value"], begun_since(base, begun))
 
 
-def _open(state: Column) -> Column:
+def still_open(ended: str | Column) -> Column:
     """1 in the middle of a message: it is counted, and its end has not come yet."""
-    return F.when(~F.coalesce(state, F.lit(True)), 1).otherwise(0)
+    return (~F.coalesce(ended, F.lit(True))).cast("long")
 
 
-def _room(grant: Column, initial: Column, count: Column) -> Column:
+def room_of(grant: str, initial: str, count: Column) -> Column:
     """How many more may be sent; below 0, by how many it is overrun."""
-    at = F.coalesce(grant["it"]["at"], initial["it"]["value"])
-    return grant["it"]["more"] - serials.used(grant["it"]["more"], at, count)
+    at = F.coalesce(F.col(grant)["at"], F.col(initial)["value"])
+    more = F.col(grant)["more"]
+    return more - serials.used(more, at, count)
 
 
 def _floored(room: Column) -> Column:

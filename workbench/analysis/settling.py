@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .readings import SESSION, senders
-from .running import persisted
 from .schemas import LINK
+from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +38,7 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
         `LINK`, `seq` of its last frame, and `us`, from that to the first disposition that settles
         it; null if none did.
     """
-    sent = persisted(_messages(read))
+    sent = checkpointed(_messages(read))
     met = sent.select("session_key", "block", "id", "seq", "next_seq").join(
         _touched(rows, sent).select(
             "session_key", "block", "first", "size",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .running import running
+from .segmented_scan import segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -49,11 +49,11 @@ def intervals(
         F.col("end_us").alias("t_us"), no.alias("holds"),
     )  # fmt: skip
     remembered = {"edge": F.struct("holds", "t_us", "seq"), "over": F.when(F.col("tie") == 1, yes)}
-    read = running(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
-    return read.where(F.col("was_edge.it.holds") & F.col("was_over").isNull()).select(
+    read = segmented_scan(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
+    return read.where(F.col("was_edge.holds") & F.col("was_over").isNull()).select(
         *keys,
-        F.col("was_edge.it.t_us").alias("start_us"),
-        F.col("was_edge.it.seq").alias("start_seq"),
+        F.col("was_edge.t_us").alias("start_us"),
+        F.col("was_edge.seq").alias("start_seq"),
         F.col("t_us").alias("end_us"),
         F.col("seq").alias("end_seq"),
     )

@@ -36,8 +36,8 @@ from .holds import (
     turns,
     watched,
 )
-from .running import persisted, running
 from .schemas import LINK, STALLS, TRACE
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -66,7 +66,7 @@ def stalls(
 
     def transform(trace: DataFrame) -> DataFrame:
         seen = watched(trace, chunks)
-        few = persisted(turns(seen, chunks, prompt_us))
+        few = checkpointed(turns(seen, chunks, prompt_us))
         links = link_keys(trace)
         dealt = _dealt(seen, few, links, trace, chunks)
         # What is left is at most half of the rows, mostly next to none.
@@ -115,7 +115,7 @@ def _dealt(
 def _events(trace: DataFrame) -> DataFrame:
     """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
     place = ("seq", "t_us", "frame_id")
-    rows = persisted(_rare(trace))
+    rows = checkpointed(_rare(trace))
     ended = is_frame() & F.col("kind").isin("end", "close") & F.col("connection").isNotNull()
     ends = endpoint_view(rows.where(ended), trace).select(
         F.when(F.col("kind") == "end", session_key(VIEW))
@@ -165,8 +165,8 @@ def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
         "on": F.when(gate["on"], gate),
         "off": F.when(~gate["on"], gate["seq"]),
     }  # fmt: skip
-    read = running(rows, chunks, remembered, order=ORDER).where("was_over is null")
-    known = {name: F.col(f"now_here.it.{name}") for name in ("knows", "none", "begun", "middle")}
+    read = segmented_scan(rows, chunks, remembered, order=ORDER).where("was_over is null")
+    known = {name: F.col(f"now_here.{name}") for name in ("knows", "none", "begun", "middle")}
     own = F.col("tie") == 0
     read = read.withColumns(
         {
@@ -174,12 +174,12 @@ def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
             "before": _brake("was"),
             **known,
             "waiting": F.when(own, F.col("here.waiting")).otherwise(0),
-            "prev_us": F.coalesce("prev_us", F.col("was_here.it.l_us")),
-            "prev_begun": F.coalesce("prev_begun", F.col("was_here.it.begun"), F.lit(0)),
+            "prev_us": F.coalesce("prev_us", F.col("was_here.l_us")),
+            "prev_begun": F.coalesce("prev_begun", F.col("was_here.begun"), F.lit(0)),
             "over": F.col("over").isNotNull(),
         }
     )
-    was = F.struct(F.col("was_here.it.knows"), F.col("was_here.it.none"))
+    was = F.struct(F.col("was_here.knows"), F.col("was_here.none"))
     same = F.col("brake").eqNullSafe(F.col("before")) & (
         F.col("brake").isNull() | F.struct("knows", "none").eqNullSafe(was)
     )
@@ -189,14 +189,14 @@ def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
         "key", "run", *ORDER, "t_us", "frame_id", "sends", "brake", "before", "knows", "none",
         "begun", "middle", "waiting", "prev_us", "prev_begun", "over", "turn", "starts",
     )  # fmt: skip
-    count = running(read, chunks, {}, count=F.col("starts"), order=ORDER)
+    count = segmented_scan(read, chunks, count=F.col("starts"), order=ORDER)
     return count.withColumnRenamed("n", "hold").withColumnRenamed("key", "lkey")
 
 
 def _brake(when: str) -> Column:
     """What holds the sender, from what is remembered; null if nothing does."""
     it = {
-        name: F.col(f"{when}_{name}.it")
+        name: F.col(f"{when}_{name}")
         for name in ("here", "shut", "tcp", "over", "free", "on", "off")
     }
     on, off = it["on"], it["off"]

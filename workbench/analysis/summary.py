@@ -15,8 +15,8 @@ from .counting import counted
 from .endpoint_view import seen
 from .links import link_names, link_rows
 from .readings import links_read
-from .running import running
 from .schemas import LINK, SUMMARY, TRACE
+from .segmented_scan import segmented_scan
 from .stalls import stalls
 from .violations import beyond_credit
 
@@ -39,8 +39,8 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         rows = counted(link_rows(trace, told), link_names(trace), chunks)
         rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
         rows = rows.withColumn("key", F.xxhash64(*LINK))
-        rows = running(rows, chunks, {"row": F.struct("t_us", "left", "count")})
-        then = F.col("was_row.it")
+        rows = segmented_scan(rows, chunks, {"row": F.struct("t_us", "left", "count")})
+        then = F.col("was_row")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
         first = (F.col("kind") == "transfer") & F.coalesce(
             then["count"].isNull() | (F.col("count") != then["count"]), F.lit(False)

@@ -22,8 +22,8 @@ from .readings import (
     senders,
     sessions_read,
 )
-from .running import running
 from .schemas import LINK, THROUGHPUT, TRACE
+from .segmented_scan import segmented_scan
 from .spells import intervals
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     )  # fmt: skip
     state = F.when(F.col("sends"), F.col("ends"))
     begins = F.col("sends") & F.coalesce("state_before", F.lit(True))
-    counts = running(rows, chunks, {}, state=state).groupBy(*LINK, "k").agg(
+    counts = segmented_scan(rows, chunks, state=state).groupBy(*LINK, "k").agg(
         F.sum(begins.cast("long")).alias("messages"),
         F.sum(F.col("sends").cast("long")).alias("frames"),
         F.sum(F.when(F.col("sends"), F.col("body_bytes")).cast("long")).alias("body_bytes"),
@@ -115,8 +115,8 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
     ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
     events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
     remembered = {name: F.col(name) for name in ("shut", "has")}
-    read = running(events, chunks, remembered)
-    holds, held = (F.col(f"{now}_shut.it") & F.col(f"{now}_has.it") for now in ("now", "was"))
+    read = segmented_scan(events, chunks, remembered)
+    holds, held = (F.col(f"{now}_shut") & F.col(f"{now}_has") for now in ("now", "was"))
     held_up = intervals(read, holds, held, ends, keys, chunks).where("end_us > start_us")
     first, last = (_window(F.col(name), window_us) for name in ("start_us", "end_us"))
     each = held_up.withColumn("k", F.explode(F.sequence(first, last)))

@@ -15,8 +15,8 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import VIEW, seen
 from .readings import SESSION, links_read, senders, sessions_read
-from .running import running
 from .schemas import LINK, TRACE, VIOLATIONS
+from .segmented_scan import segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -101,7 +101,7 @@ def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFr
     """
     over = F.when(sends, F.col("over"))
     rows = read.withColumn("over", over).where(over.isNotNull() | F.col("moved").isNotNull())
-    read = running(rows, chunks, {}, count=F.col("moved"), peak=True).where("over is not null")
+    read = segmented_scan(rows, chunks, count=F.col("moved"), peak=True).where("over is not null")
     certain = F.col("own") | (F.col("over") > F.col("peak") - F.col("n"))
     return _breach(read, what, F.col("over"), certain)
 
@@ -111,22 +111,22 @@ def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     begun = senders(links).where("begins").withColumn("key", F.xxhash64(*SESSION))
     number = F.col("delivery_id").cast("long")
     kept = begun.select("run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"))
-    read = running(
+    read = segmented_scan(
         kept, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct(F.col("id").alias("id")))}
     )
     # Of a message of several frames, each that names an id names the first one's.
     goes_on = senders(links).where("sends")
     first = F.when(F.col("begins"), F.struct(number.alias("id")))
-    going = running(
+    going = segmented_scan(
         goes_on.select(
             "run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"), "begins",
             first.alias("first_id"),
         ),
         chunks, {"first": F.col("first_id")},
     )  # fmt: skip
-    moved = serials.signed(F.col("id"), F.col("was_first.it.id"))
+    moved = serials.signed(F.col("id"), F.col("was_first.id"))
     changed = going.where(~F.col("begins")).withColumn("off", moved).where("off <> 0")
-    off = serials.signed(F.col("id"), serials.add(F.col("was_id.it.id"), F.lit(1)))
+    off = serials.signed(F.col("id"), serials.add(F.col("was_id.id"), F.lit(1)))
     return [
         _breach(begun.where(number.isNull()), "delivery-id-missing"),
         _breach(changed, "delivery-id-changed", F.col("off")),
@@ -157,8 +157,8 @@ def _handles(rows: DataFrame, chunks: Chunks) -> list[DataFrame]:
         .withColumn("key", F.xxhash64(*SESSION, "handle"))
     )
     stands = F.when(attach, True).when(F.col("kind") == "detach", False)
-    read = running(named, chunks, {"stands": stands})
-    there = F.coalesce("was_stands.it", F.lit(False))
+    read = segmented_scan(named, chunks, {"stands": stands})
+    there = F.coalesce("was_stands", F.lit(False))
     return [
         _breach(read.where(uses & ~there), "handle-unknown"),
         _breach(read.where(attach & there), "handle-in-use"),
@@ -175,8 +175,8 @@ def _too_high(rows: DataFrame, said: DataFrame, chunks: Chunks) -> DataFrame:
     attached = said.where((F.col("kind") == "attach") & F.col("handle").isNotNull())
     both = rows.where(begun).unionByName(attached).withColumn("key", F.xxhash64(*SESSION))
     most = F.when(~F.col("said"), F.struct(F.col("handle_max").alias("most")))
-    over = F.col("handle") - F.col("was_most.it.most")
-    read = running(both, chunks, {"most": most}).withColumn("over", over)
+    over = F.col("handle") - F.col("was_most.most")
+    read = segmented_scan(both, chunks, {"most": most}).withColumn("over", over)
     return _breach(
         read.where(F.col("said") & (F.col("over") > 0)), "handle-too-high", F.col("over")
     )
@@ -189,8 +189,8 @@ def _unanswered(rows: DataFrame, chunks: Chunks) -> DataFrame:
     flows = rows.where(link & F.col("said")).withColumn("key", name)
     theirs = F.coalesce(F.col("link_sender") != F.col(VIEW), F.lit(True))
     drain = theirs & F.coalesce("drain", F.lit(False))
-    read = running(flows, chunks, {"drain": F.when(theirs, drain)})
-    begins = drain & ~F.coalesce("was_drain.it", F.lit(False))
+    read = segmented_scan(flows, chunks, {"drain": F.when(theirs, drain)})
+    begins = drain & ~F.coalesce("was_drain", F.lit(False))
     asked = read.where(F.coalesce("echo", F.lit(False)) | begins)
     heard = rows.where(~F.col("said") & F.col("from_peer").isNotNull())
     answers = heard.where(link).groupBy(name.alias("key")).agg(F.max("seq").alias("answer_seq"))

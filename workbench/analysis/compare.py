@@ -15,18 +15,19 @@ from .endpoint_view import seen
 from .grants import at_zero
 from .readings import links_read, merged, senders, sessions_read
 from .schemas import COMPARE, TRACE
-from .segmented_scan import segmented_scan
+from .segmented_scan import collected, segmented_scan
 from .settling import settlements
 from .violations import violations_of
 from .windows import windows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, GroupedData
 
 __all__ = ["compare"]
 
 TOTALS = ("messages", "frames", "duration_us", "zero_us", "closed_us", "violations")
 SAMPLES = ("gap_us", "settlement_us")
+SIDES = ("left", "right")
 
 
 @typed(TRACE, COMPARE)
@@ -39,17 +40,18 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
     """
 
     def transform(left: DataFrame) -> DataFrame:
-        sides = [
-            _side(trace, chunks).withColumn("side", F.lit(side))
-            for side, trace in (("left", left), ("right", right))
-        ]
-        both = sides[0].unionByName(sides[1])
-        names = [name for name in both.columns if name != "side"]
+        # Both are one trace to what is asked of them, and each of their runs says whose it is.
+        traces = [trace.withColumn("run", F.concat(F.lit(side), F.lit(" "), "run"))
+                  for side, trace in zip(SIDES, (left, right), strict=True)]  # fmt: skip
+        both = merged(_parts(traces[0].unionByName(traces[1]), chunks), ["side"])
         row = both.agg(
             *(
-                F.max(F.when(F.col("side") == side, F.col(name))).alias(f"{side}_{name}")
-                for side in ("left", "right")
-                for name in names
+                _told(F.max(F.when(F.col("side") == side, F.col(name))), name).alias(
+                    f"{side}_{name}"
+                )
+                for side in SIDES
+                for name in both.columns
+                if name != "side"
             )
         )
         measures = [_measure(name, F.lit(None).cast("double")) for name in TOTALS]
@@ -66,33 +68,52 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
     return transform
 
 
-def _side(trace: DataFrame, chunks: Chunks) -> DataFrame:
-    """One row: each total, of each sample how many, mean and variance; and of each its place."""
+def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
+    """For each side each total, of each sample how many, mean and variance; and of each its place.
+
+    Each part is worked out by itself: a plan of all of them together takes Spark longer to make
+    than a trace of a million rows to work through.
+    """
     rows = seen(trace)
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
-    directions = windows_of(rows, sessions, chunks).agg(
+    directions = _by_side(windows_of(rows, sessions, chunks)).agg(
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
         *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
         _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
               "worst_seq"),
     )  # fmt: skip
     waited = F.col("end_us") - F.col("start_us")
-    zero = at_zero(rows, links, chunks).agg(
+    zero = _by_side(at_zero(rows, links, chunks)).agg(
         F.sum(waited).alias("zero_us"), _most("zero_us", waited, "start_seq")
     )
-    broken = violations_of(rows, links, sessions, chunks).agg(
+    broken = _by_side(violations_of(rows, links, sessions, chunks)).agg(
         F.count("*").alias("violations"), _most("violations", F.lit(1), "seq")
     )
     lasted = F.max_by("t_us", "seq") - F.min_by("t_us", "seq")
     runs = trace.groupBy("run").agg(lasted.alias("us"), F.max("seq").alias("seq"))
-    duration = runs.agg(F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq"))
+    duration = _by_side(runs).agg(
+        F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq")
+    )
     parts = [
         directions, zero, broken, duration,
         _sample(_gaps(links, chunks), "gap_us"),
         _sample(settlements(rows, links), "settlement_us"),
     ]  # fmt: skip
-    one = merged([part.withColumn("all", F.lit(1)) for part in parts], ["all"]).drop("all")
-    return one.withColumns({name: F.coalesce(name, F.lit(0)).cast("double") for name in TOTALS})
+    return [collected(part) for part in parts]
+
+
+def _by_side(rows: DataFrame) -> GroupedData:
+    return rows.groupBy(F.substring_index("run", " ", 1).alias("side"))
+
+
+def _told(value: Column, name: str) -> Column:
+    """As the answer has it: without a row a total is 0, and a run has its own name again."""
+    if name in TOTALS:
+        return F.coalesce(value, F.lit(0)).cast("double")
+    if not name.endswith("_at"):
+        return value
+    run = F.substring(value["run"], F.instr(value["run"], " ") + 1, F.length(value["run"]))
+    return F.struct(run.alias("run"), value["seq"].alias("seq"))
 
 
 def _most(name: str, amount: Column, seq: str) -> Column:
@@ -112,7 +133,7 @@ def _gaps(links: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def _sample(values: DataFrame, name: str) -> DataFrame:
-    return values.agg(
+    return _by_side(values).agg(
         F.avg("us").alias(name),
         F.count("us").alias(f"{name}_n"),
         F.var_samp("us").alias(f"{name}_variance"),

@@ -20,7 +20,7 @@ from .chunks import CHUNK, DEAL, Chunks, chunk_of, in_cells
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-__all__ = ["alone", "checkpointed", "segmented_scan"]
+__all__ = ["alone", "checkpointed", "collected", "segmented_scan"]
 
 
 def alone(key: str, chunks: Chunks, order: Sequence[str] = ("seq",)) -> WindowSpec:
@@ -149,7 +149,7 @@ def _carried(
     if "peak" in scanned:
         ends["from_peak"] = F.coalesce(F.max("peak").over(before), zero)
     carry = carry.withColumns(ends).select(key, CHUNK, *starts, *ends)
-    whole = local.join(_collected(carry), [key, CHUNK])  # exactly one match per row
+    whole = local.join(collected(carry), [key, CHUNK])  # exactly one match per row
     filled = {f"was_{name}": F.coalesce(f"was_{name}", f"from_now_{name}") for name in lasts}
     for name in marks:
         filled[f"now_{name}"] = absolute(f"now_{name}")
@@ -173,7 +173,7 @@ def checkpointed(rows: DataFrame) -> DataFrame:
     return rows.persist()
 
 
-def _collected(few: DataFrame) -> DataFrame:
+def collected(few: DataFrame) -> DataFrame:
     """The same rows, worked out now and held by the driver.
 
     What is joined with rows that it was made of would double the plan with each such step; a table

@@ -298,7 +298,7 @@ def lab_page(chromium, lab_url, lab_root, home, private_jupyter) -> Iterator[Lab
 
     The learner has done nothing yet: what an earlier test kept is gone.
     """
-    for name in ("progress.json", "branches.json"):
+    for name in ("progress.jsonl", "branches.json"):
         (home / name).unlink(missing_ok=True)
     with new_page(chromium) as page:
         lab = LabPage(page=page, url=lab_url, root=lab_root)

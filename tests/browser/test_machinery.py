@@ -86,10 +86,9 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     lab.page.keyboard.press("Enter")
     asked.get_by_text("You were sure here.").wait_for()
     asked.screenshot(path=pictures / "predict.png")
-    kept = json.loads((home / "progress.json").read_text(encoding="utf-8"))["records"]
-    assert [(one["answer"], one["confidence"], one["right"]) for one in kept] == [
-        ("10", "sure", False)
-    ]
+    kept = (home / "progress.jsonl").read_text(encoding="utf-8")
+    (said,) = map(json.loads, kept.splitlines())
+    assert (said["answer"], said["confidence"], said["right"]) == ("10", "sure", False)
 
     # A new kernel has it by itself, and the recall brings it back first.
     restart(lab)
@@ -99,13 +98,21 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     log.screenshot(path=pictures / "log.png")
     with lab.page.expect_download() as download:
         log.get_by_role("link", name="Download a copy").click()
-    copy = pictures / "copy.json"
+    copy = pictures / "copy.jsonl"
     download.value.save_as(copy)
-    assert json.loads(copy.read_text(encoding="utf-8"))["records"] == kept
+    assert copy.read_text(encoding="utf-8") == kept
     again = lab.show_cell("again")
     again.get_by_text("From lesson 01.").first.wait_for()
     again.screenshot(path=pictures / "recall.png")
     assert "link-credit=" in again.get_by_text("From lesson 01.").first.locator("..").inner_text()
+
+    # A server that forgets: the browser gives the answers back, also to who was asked already.
+    (home / "progress.jsonl").unlink()
+    restart(lab)
+    lab.run_all()
+    lab.show_cell("log").get_by_text("You were sure and wrong here").wait_for()
+    lab.show_cell("ask").get_by_text("You said 10 before.").wait_for()
+    assert (home / "progress.jsonl").read_text(encoding="utf-8") == kept
 
     # Forget, look, load the copy again.
     reset = lab.show_cell("reset")
@@ -118,7 +125,7 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     with lab.page.expect_file_chooser() as chooser:
         log.get_by_role("button", name="Load again").click()
     chooser.value.set_files(copy)
-    log.get_by_text("1 answers read, 1 of them new here").wait_for()
+    log.get_by_text("1 answer read, 1 of them new here").wait_for()
 
     # Share the desk's branch, and open it again.
     desk = lab.show_cell("desk")

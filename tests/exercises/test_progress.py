@@ -1,12 +1,11 @@
 """The learner's log: what is kept, what is shown, how logs are joined; map, card and reset."""
 
-import json
 from datetime import UTC, datetime
 
 import pytest
 
 from workbench.exercises.lesson_pages import lesson_card, lesson_map, reset_lesson
-from workbench.exercises.progress import GUESS, SURE, THINK, Progress, ProgressError, progress
+from workbench.exercises.progress import GUESS, SURE, THINK, Progress, progress
 from workbench.exercises.progress_view import ProgressView
 from workbench.lessons.table import LESSONS
 
@@ -83,65 +82,27 @@ def test_an_empty_log_says_so():
     assert list(Progress().lines()) == ["Nothing predicted or checked yet."]
 
 
-def test_a_saved_log_comes_back_whole(log, tmp_path):
-    """Save and load are each other's opposite, and the file names its format and version."""
-    path = log.save(tmp_path / "progress.json")
-    whole = json.loads(path.read_text())
-    assert (whole["format"], whole["version"]) == ("amqp-flow-workbench/progress", 2)
-    other = Progress()
-    assert other.load(path) == (3, ())
-    assert other.records == log.records
-    assert [entry.name for entry in tmp_path.iterdir()] == ["progress.json"]
-
-
-def test_a_log_that_cannot_be_written_is_told_in_one_line(log, tmp_path):
-    """The folder is not there: nothing is left behind, and the reason is said."""
-    with pytest.raises(ProgressError, match="cannot write there: No such file"):
-        log.save(tmp_path / "absent" / "progress.json")
-
-
-def test_answers_given_since_then_stay(log):
-    """An older log stands before what was answered in this kernel, and undoes nothing."""
-    later = Progress()
-    later.record("01/stop", 20, True)
-    later.take_up(log.to_json())
-    assert said(later) == [*said(log), ("01/stop", "20", True)]
-    assert later.entries["01/stop"].right
-    assert [one.order for one in later.records] == [1, 2, 3, 4]
-
-
-def test_a_log_is_not_taken_up_twice(log):
-    """Loading the same file again, or an older copy of it, changes nothing."""
-    before = log.to_json()
-    older = Progress()
-    older.take_up(before)
-    log.record("02/cross", 5, True)
-    whole = log.to_json()
-    for text in (before, whole, before):
-        log.take_up(text)
-    assert log.to_json() == whole
-
-
-def test_logs_that_went_apart_are_joined_where_they_parted(log):
-    """Two machines began with one log: nothing of either is lost, and nothing is doubled."""
+def test_a_log_is_taken_up_once_and_undoes_nothing(log):
+    """It stands before what was answered here since, or beside it; nothing is doubled."""
     here, there = Progress(), Progress()
-    for one in (here, there):
-        one.take_up(log.to_json())
+    for one in (here, there, here):
+        one.take_up(log.text().encode())
+    assert here.records == log.records
     here.record("01/stop", 20, True)
     there.record("02/cross", 6, False, "sets")
-    here.take_up(there.to_json())
-    assert said(here) == [*said(log), ("02/cross", "6", False), ("01/stop", "20", True)]
-    there.take_up(here.to_json())
-    assert sorted(said(there)) == sorted(said(here))
+    here.take_up(there.text().encode())
+    assert said(here)[:3] == said(log)
+    assert sorted(said(here)[3:]) == [("01/stop", "20", True), ("02/cross", "6", False)]
+    there.take_up(here.text().encode())
+    assert there.text() == here.text()
 
 
 def test_an_answer_given_twice_is_taken_up_twice():
     """Wrong, right and wrong again is three records, and stays three."""
-    log = Progress()
+    log, other = Progress(), Progress()
     for answer, right in ((6, False), (5, True), (6, False)):
         log.record("02/cross", answer, right)
-    other = Progress()
-    other.take_up(log.to_json())
+    other.take_up(log.text().encode())
     assert said(other) == said(log)
 
 
@@ -150,11 +111,16 @@ def test_a_lesson_can_be_forgotten_and_put_back(log):
     log.record("01/stop", 3, True, recalled_in="02")
     log.record("02/cross", 5, True)
     log.record("03/drain", 0, True)
-    whole = said(log)
+    whole, copy = said(log), log.text().encode()
     gone = log.forget("02")
     assert said(log) == [*whole[:3], whole[5]]
     assert log.put_back(gone) == 2
-    assert sorted(said(log)) == sorted(whole)
+    assert said(log) == whole
+    # A copy that was made before brings it back as well, and no second time.
+    log.forget("02")
+    for _ in range(2):
+        log.take_up(copy)
+        assert said(log) == whole
 
 
 # -- in the notebook --------------------------------------------------------------------------
@@ -186,20 +152,20 @@ def test_the_download_is_the_log(log):
 
     link = ProgressView(log).text.value
     data = base64.b64decode(re.search(r"base64,([^\"]+)", link)[1]).decode()
-    assert data == log.to_json()
+    assert data == log.text()
     assert "Download" not in ProgressView(Progress()).text.value
 
 
 def test_a_log_can_be_brought_from_elsewhere(log):
     """An uploaded file is taken up; one that is no log is told and changes nothing."""
     view = ProgressView(Progress())
-    view.upload.value = (file("p.json", log.to_json().encode()),)
-    assert "p.json: 3 answers read, 3 of them new here." in view.line.value
-    view.upload.value = (file("again.json", log.to_json().encode()),)
-    assert "again.json: 3 answers read, 0 of them new here." in view.line.value
+    view.upload.value = (file("p.jsonl", log.text().encode()),)
+    assert "p.jsonl: 3 answers read, 3 of them new here." in view.line.value
+    view.upload.value = (file("again.jsonl", log.text().encode()),)
+    assert "again.jsonl: 3 answers read, 0 of them new here." in view.line.value
     view.upload.value = (file("cat.png", b"\xff\x00"),)
-    assert "cat.png: not a saved progress" in view.line.value
-    view.upload.value = (file("huge.json", b" " * 4_000_001),)
+    assert "cat.png: not a saved log" in view.line.value
+    view.upload.value = (file("huge.json", b"{" * 4_000_001),)
     assert "too large" in view.line.value
     assert "14 → 7" in view.text.value
 
@@ -274,4 +240,4 @@ def test_a_reset_forgets_nothing_before_its_button_is_pressed():
 
 def test_the_tests_keep_nothing_in_the_checkout(repo, home):
     """The log of this process lies in a folder of its own."""
-    assert progress.where == home / "progress.json"
+    assert progress.where == home / "progress.jsonl"

@@ -1,251 +1,376 @@
-"""The file of a learner's progress: its format, older versions, and everything that is none."""
+"""The file of the log: nothing is lost by restarts, several kernels, damage, or a lost server."""
 
 import json
-from importlib import resources
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.exercises.progress_file import FORMAT, LARGEST_FILE, as_text, decoded, read_text
-from workbench.exercises.progress_record import (
-    CONFIDENCES,
-    MOST_RECORDS,
-    ProgressError,
-    Record,
-    in_order,
-    shortened,
-)
+from workbench.exercises import progress, shared_file
+from workbench.exercises.progress import CONFIDENCES, MOST_RECORDS, Lines, Progress, Record, read
+from workbench.exercises.progress_view import BrowserCopy, ProgressView
 
-RECORD = Record(lesson="01", question="grant", order=1, answer="14", belief="adds", right=False)
-OTHER = Record(
-    lesson="02", question="cross", order=2, answer="5", confidence="sure", right=True, hints=2,
-    recalled_in="03",
-)  # fmt: skip
+REPO = Path(__file__).resolve().parent.parent.parent
 
 
-def schema() -> dict:
-    """The published schema."""
-    place = resources.files("workbench.exercises").joinpath("progress.schema.json")
-    return json.loads(place.read_text("utf-8"))
+@pytest.fixture
+def file(tmp_path) -> Path:
+    """A file that does not exist yet, in a folder that does not exist yet."""
+    return tmp_path / "my" / "progress.jsonl"
 
 
-VALIDATOR = jsonschema.Draft202012Validator(schema())
+def kernel(file: Path) -> Progress:
+    """The log of a kernel that has just started."""
+    return Progress(lambda: file)
 
 
-def whole(records, version=2) -> str:
-    """A file with these records, as another program may write it."""
-    return json.dumps({"format": FORMAT, "version": version, "records": records})
+def names(log: Progress) -> list[str]:
+    """Which questions were answered, in order."""
+    return [one.question for one in log.records]
 
 
-def line(**changes) -> dict:
-    """One record of a file."""
-    return {**json.loads(as_text([OTHER]))["records"][0], **changes}
+# -- lines
 
 
-names = st.text('aé–日\u202e"\\ ', min_size=1, max_size=80)
+texts = st.text('aé–日\u202e"\\\n ', min_size=1, max_size=80)
 records = st.builds(
     Record,
+    id=st.integers(0, 30).map(str),
+    order=st.integers(0, 10),
     lesson=st.sampled_from(["01", "12", "x"]),
-    question=names,
-    order=st.integers(0, 10**6),
-    answer=st.text(max_size=300).map(shortened),
+    question=texts,
+    answer=st.text(max_size=300).map(progress.shortened),
     confidence=st.sampled_from([None, *CONFIDENCES]),
-    belief=st.none() | names,
+    belief=st.none() | texts,
     right=st.sampled_from([True, False, None]),
     hints=st.integers(0, 9),
     recalled_in=st.none() | st.just("02"),
 )
 
 
-@given(st.lists(records, max_size=8).map(in_order))
-def test_what_is_written_is_read_again(listed):
-    """Every record of every file, and the file obeys its published schema."""
-    text = as_text(listed)
-    VALIDATOR.validate(json.loads(text))
-    found = read_text(text)
-    assert list(found.records) == listed
-    assert found.problems == ()
+def holding(*several: Lines) -> Lines:
+    """One log after the other, merged."""
+    merged = Lines()
+    for one in several:
+        merged.merge(one)
+    return merged
+
+
+@settings(max_examples=40)
+@given(st.lists(records, unique_by=lambda one: one.id, max_size=9), st.data())
+def test_logs_are_merged_in_any_order_and_however_often(everything, data):
+    """As sets are; what one has forgotten is in none; and what is written is read again."""
+    parts = []
+    for _ in range(3):
+        some = data.draw(st.lists(st.sampled_from(everything))) if everything else []
+        gone = data.draw(st.sets(st.integers(0, 30).map(str), max_size=2))
+        parts.append(Lines({one.id: one for one in some}, gone))
+    a, b, c = parts
+    merged = holding(a, b, c)
+    assert merged.text() == holding(c, a, b).text() == holding(merged, b, merged, a).text()
+    gone = a.forgotten | b.forgotten | c.forgotten
+    assert merged.records.keys() == (a.records | b.records | c.records).keys() - gone
+    again = read(merged.text().encode())
+    assert (again.text(), again.unreadable) == (merged.text(), [])
 
 
 def test_the_format_is_fixed():
-    """Names and order of the fields are for others to rely on: a change is a new version."""
-    assert as_text([RECORD]) == (
-        '{"format": "amqp-flow-workbench/progress", "version": 2, "records": [\n'
-        '{"lesson": "01", "question": "grant", "order": 1, "answer": "14", "confidence": null,'
-        ' "belief": "adds", "right": false, "hints": 0, "recalled_in": null}\n'
-        "]}\n"
+    """Names and order of the fields are for others to rely on."""
+    one = Record(id="5c", order=1, lesson="01", question="q", answer="14", belief="b", right=False)
+    assert Lines({"5c": one}, {"9a"}).text() == (
+        '{"id":"5c","order":1,"lesson":"01","question":"q","answer":"14","confidence":null,'
+        '"belief":"b","right":false,"hints":0,"recalled_in":null}\n'
+        '{"forgets":["9a"]}\n'
     )
 
 
-def test_a_field_that_is_not_known_is_no_mistake():
-    """A later workbench may say more; what is known is read."""
-    found = read_text(whole([line(mood="cheerful")]))
-    assert found.records == (OTHER,)
-    assert found.problems == ()
-
-
-def test_a_file_of_version_1_is_still_read():
-    """Its answers become records; what it does not tell stays open."""
-    text = json.dumps(
-        {
-            "format": FORMAT,
-            "version": 1,
-            "entries": {
-                "01/grant": {
-                    "answers": ["14", "9", "7"], "right": True, "first_right": False,
-                    "belief": "adds",
-                },
-                "01/stop": {
-                    "answers": ["0"], "right": False, "first_right": False, "belief": "takes back",
-                },
-                "01/empty": {"answers": [], "right": False},
-            },
-        }
-    )  # fmt: skip
-    found = read_text(text)
-    told = [(one.question, one.answer, one.right, one.belief) for one in found.records]
-    assert told == [
-        ("grant", "14", False, None),
-        ("grant", "9", None, "adds"),
-        ("grant", "7", True, None),
-        ("stop", "0", False, "takes back"),
-    ]
-    assert [one.order for one in found.records] == [1, 2, 3, 4]
-    assert found.problems == ()
+GOOD = {"id": "1", "order": 1, "lesson": "01", "question": "q", "answer": "7", "right": True}
 
 
 @pytest.mark.parametrize(
-    ("text", "telling"),
+    "changes",
     [
-        ("", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ('{"a":' * 100_000, "no JSON"),
-        ("[1, 2]", "not a saved progress"),
-        ('"text"', "not a saved progress"),
-        ("9" * 5000, "not a saved progress"),
-        ('{"format": "something else"}', "not a saved progress"),
-        (whole([], version=99), "version 99; this workbench reads versions 1 and 2"),
-        (whole([], version=True), "version True"),
-        (whole([], version="2"), "version '2'"),
-        (whole({}), "records are missing"),
-        (whole(None), "records are missing"),
-        (f'{{"format": "{FORMAT}", "version": 1}}', "entries are missing"),
-        (f'{{"format": "{FORMAT}", "version": 2, "records": [', "damaged: no record"),
+        {"id": 7}, {"id": ""}, {"lesson": 1}, {"lesson": "../../etc"}, {"question": ""},
+        {"question": "x" * 81}, {"order": -1}, {"order": True}, {"order": 2.5},
+        {"order": 10**400}, {"answer": None}, {"answer": {"a": 1}}, {"answer": "x" * 201},
+        {"answer": "\ud800"}, {"confidence": "very"}, {"right": 1}, {"belief": []},
+        {"hints": "many"}, {"recalled_in": 2}, {"forgets": [1]}, {"forgets": "all"},
     ],
-)
-def test_what_is_no_progress_is_told_in_one_line(text, telling):
-    """Nothing is read from it, and nothing is raised."""
-    found = read_text(text)
-    assert found.failed
-    assert found.records == ()
-    assert telling in found.problems[0]
-    assert len(found.problems[0]) < 200
+)  # fmt: skip
+def test_a_line_that_is_no_record_costs_that_line(changes):
+    """The others are read, and fields that are not known are no mistake."""
+    listed = [{**GOOD, "mood": "cheerful"}, {**GOOD, "id": "2", **changes}, {**GOOD, "id": "3"}]
+    found = read("\n".join(map(json.dumps, listed)).encode())
+    assert (list(found.records), len(found.unreadable)) == (["1", "3"], 1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "telling"),
-    [
-        ({"lesson": 1}, "lesson is 1"),
-        ({"lesson": "../../etc"}, "lesson is '../../etc'"),
-        ({"question": ""}, "question is ''"),
-        ({"question": "x" * 81}, "question is 'xxx"),
-        ({"order": -1}, "order is -1"),
-        ({"order": True}, "order is True"),
-        ({"order": 2.5}, "order is 2.5"),
-        ({"order": 10**400}, "order is"),
-        ({"answer": None}, "answer is None"),
-        ({"answer": {"a": 1}}, "answer is {'a': 1}"),
-        ({"answer": "\ud800"}, "answer is"),
-        ({"confidence": "very"}, "legal: sure, I think so, a guess or null"),
-        ({"right": 1}, "right is 1; legal: True, False or null"),
-        ({"belief": []}, "belief is []"),
-        ({"hints": "many"}, "hints is 'many'"),
-        ({"recalled_in": 2}, "recalled_in is 2"),
-    ],
-)
-def test_a_record_that_is_none_is_named_and_the_others_are_kept(changes, telling):
-    """One bad field costs one record."""
-    found = read_text(whole([line(order=1), line(**changes), line(order=3)]))
-    assert len(found.records) == 2
-    assert not found.failed
-    assert found.problems[0].startswith("record 2 left out: ")
-    assert telling in found.problems[0]
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_nothing_that_is_read_raises(data):
+    """Whatever a file holds: lines that can be read, and lines that cannot."""
+    found = read(data)
+    assert len(found.records) + len(found.unreadable) <= data.count(b"\n") + 1
 
 
-def test_many_bad_records_are_counted_not_listed():
-    """A file of nonsense does not fill the page."""
-    found = read_text(whole([7] * 500))
-    assert len(found.problems) == 21
-    assert found.problems[-1] == "500 records were left out in all"
+def test_a_log_is_bounded():
+    """The newest records stay."""
+    many = {
+        str(n): Record(id=str(n), order=n, lesson="01", question="q", answer="", right=True)
+        for n in range(MOST_RECORDS + 5)
+    }
+    kept = holding(Lines(many)).records
+    assert len(kept) == MOST_RECORDS
+    assert "4" not in kept
 
 
-@given(st.integers(0, 400), st.integers(1, 60))
-def test_a_damaged_file_gives_its_whole_lines(at, length):
-    """Octets cut out of the middle: every record whose line is untouched is read."""
-    listed = [
-        Record(lesson="01", question=f"q{n}", order=n, answer="1", right=True) for n in (1, 2, 3)
-    ]
-    text = as_text(listed)
-    begin = len(text.splitlines()[0]) + 1 + at % (len(text) - 120)
-    broken = text[:begin] + text[begin + length :]
-    untouched = [
-        one for one, its in zip(listed, text.splitlines()[1:-1], strict=True)
-        if its.rstrip(",") in {each.rstrip(",") for each in broken.splitlines()}
+# -- files
+
+
+def test_a_restart_loses_nothing(file):
+    """Each answer is in the file at once; a new kernel has them without being asked."""
+    first = kernel(file)
+    assert not file.exists()
+    first.record("01/a", 1, True)
+    first.record("01/b", 2, False, "adds", confidence="sure")
+    again = kernel(file)
+    assert again.records == first.records
+    assert first.problem == again.problem == ""
+    assert sorted(path.name for path in file.parent.iterdir()) == [
+        ".progress.jsonl.lock", "progress.jsonl",
     ]  # fmt: skip
-    found = read_text(broken)
-    assert set(untouched) <= set(found.records)
-    assert found.problems or broken == text or json.loads(broken)
 
 
-def test_a_file_that_was_cut_off_gives_what_is_there():
-    """The last line is lost, and it is said so."""
-    text = as_text([RECORD, OTHER])
-    found = read_text(text[: text.index('"answer": "5"')])
-    assert found.records == (RECORD,)
-    assert found.problems == ("damaged: 1 of its lines cannot be read",)
+def test_looking_makes_no_file_and_no_folder(file):
+    """Whoever answers nothing leaves nothing behind."""
+    log = kernel(file)
+    assert log.records == []
+    log.refresh()
+    assert not file.parent.exists()
 
 
-def test_a_file_is_bounded():
-    """More octets than any learner's log, octets that are no text, numbers that nobody counted."""
-    with pytest.raises(ProgressError, match="too large"):
-        decoded(b" " * (LARGEST_FILE + 1))
-    with pytest.raises(ProgressError, match="no text in it"):
-        decoded(b"\xff\xfe\x00")
-    many = read_text(whole([line(order=n) for n in range(MOST_RECORDS + 5)]))
-    assert len(many.records) == MOST_RECORDS
-    far = read_text(whole([line(order=2**53 - 1), line(order=0)]))
-    assert [one.order for one in far.records] == [1, 2]
+WRITERS = st.integers(0, 2)
 
 
+@settings(max_examples=50, deadline=None)
 @given(
-    st.text(max_size=200)
-    | st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
-        max_leaves=8,
-    ).map(lambda value: json.dumps({"format": FORMAT, "version": 2, "records": [value]}))
+    st.lists(
+        st.tuples(WRITERS, st.sampled_from(["record", "record", "refresh", "restart", "tear"])),
+        max_size=12,
+    ),
+    st.integers(1, 300),
 )
-def test_nothing_that_is_read_raises(text):
-    """Whatever a file holds, the answer is records and words."""
-    found = read_text(text)
-    assert found.failed is (found.problems != () and found.failed)
-    assert as_text(found.records)
+def test_any_interleaving_of_writers_and_a_torn_last_line_lose_nothing(acts, torn):
+    """Whoever has written a line that was torn writes it again; every whole line stays.
+
+    A writer that restarts after its line was torn, before anybody wrote again, has lost that one.
+    """
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "progress.jsonl"
+        writers = [kernel(file) for _ in range(3)]
+        said: set[str] = set()
+        for number, (writer, act) in enumerate(acts):
+            if act == "record":
+                said.add(str(number))
+                writers[writer].record("01/q", number, True)
+            elif act == "refresh":
+                writers[writer].refresh()
+            elif act == "restart":
+                for one in writers:
+                    one.refresh()
+                writers[writer] = kernel(file)
+            elif file.exists():
+                whole = file.read_bytes()
+                last = len(whole) - len(whole.splitlines()[-1]) - 1
+                file.write_bytes(whole[: max(last, len(whole) - torn)])
+        for one in writers:
+            one.refresh()
+        assert {one.answer for one in kernel(file).records} == said
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_a_damaged_octet_costs_one_record_and_no_other(place):
-    """Nine of ten lines are as good as before, and the loss is told."""
-    several = [
-        Record(lesson="01", question=f"q{number}", order=number, answer="7", right=True)
-        for number in range(10)
+def test_many_processes_at_once_lose_nothing(file):
+    """Real processes, written at the same time: the lock and the merge hold."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from workbench.exercises.progress import Progress\n"
+        "log = Progress(lambda: Path(sys.argv[1]))\n"
+        "for n in range(15): log.record(f'01/{sys.argv[2]}-{n}', n, True)\n"
+    )
+    workers = [
+        subprocess.Popen([sys.executable, "-c", code, str(file), str(number)], cwd=REPO)
+        for number in range(3)
     ]
-    octets = bytearray(as_text(several).encode())
-    at = octets.index(f'"q{place * 4}"'.encode())
-    octets[at + 1] = 0xFF
-    found = read_text(decoded(bytes(octets)))
-    assert not found.failed
-    kept = {record.question for record in found.records}
-    assert kept == {f"q{number}" for number in range(10)} - {f"q{place * 4}"}
-    assert any("1 of its lines" in problem for problem in found.problems)
+    assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0]
+    kept = names(kernel(file))
+    assert sorted(kept) == sorted(f"{number}-{n}" for number in range(3) for n in range(15))
+
+
+def test_what_is_forgotten_stays_forgotten_in_every_kernel(file):
+    """Another kernel's next answer does not bring it back; taking it back does, in its place."""
+    one, two = kernel(file), kernel(file)
+    one.record("01/a", 1, True)
+    one.record("02/b", 2, True)
+    two.refresh()
+    gone = one.forget("01")
+    assert '"a"' not in file.read_text()
+    two.record("02/c", 3, True)
+    assert names(kernel(file)) == ["b", "c"]
+    one.put_back(gone)
+    assert names(kernel(file)) == ["a", "b", "c"]
+    one.forget("01")
+    assert names(one) == ["b", "c"]
+
+
+def test_a_file_that_is_deleted_comes_back_with_the_next_answer(file):
+    """What this kernel knows is not lost because somebody tidied up."""
+    log = kernel(file)
+    log.record("01/a", 1, True)
+    file.unlink()
+    log.record("01/b", 2, True)
+    assert names(kernel(file)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"\xff\xfe\x00", b"{", b"[" * 50_000, b'{"question": "c', b"9" * 5000],
+    ids=["octets", "begun", "deep", "cut", "number"],
+)  # fmt: skip
+def test_a_line_that_cannot_be_read_is_kept_aside_and_told(file, line):
+    """Its octets are still there, the log says where, and the other lines are used."""
+    log = kernel(file)
+    log.record("01/a", 1, True)
+    log.record("01/b", 1, True)
+    first, second = file.read_bytes().splitlines()
+    file.write_bytes(b"\n".join([first, line, second]))
+    again = kernel(file)
+    assert names(again) == ["a", "b"]
+    assert (file.parent / "progress.unreadable.jsonl").read_bytes() == line + b"\n"
+    assert "1 line cannot be read; kept in progress.unreadable.jsonl" in again.problem
+    assert "kept in progress.unreadable.jsonl" in ProgressView(again).line.value
+    assert kernel(file).problem == ""
+
+
+def test_where_nothing_can_be_written_the_answers_stay_in_memory_until_it_can(file, monkeypatch):
+    """A full disk: the reason is told, nothing is lost, and the next write that works has all."""
+    log = kernel(file)
+    log.record("01/a", 1, True)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "write_whole", full)
+        log.record("01/b", 2, True)
+        log.forget("01")
+        log.record("02/c", 3, True)
+        assert names(log) == ["c"]
+        assert "No space left on device" in log.problem
+        assert "No space left on device" in ProgressView(log).line.value
+        assert names(kernel(file)) == ["a"]
+    log.record("02/d", 4, True)
+    assert names(kernel(file)) == ["c", "d"]
+    assert log.problem == ""
+
+
+def test_a_lock_that_is_never_given_up_is_not_waited_for_for_ever(file, monkeypatch):
+    """The answer waits in memory and goes out with the next one."""
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(shared_file, "LOCK_WAIT_S", 0.0)
+    log = kernel(file)
+    log.record("01/a", 1, True)
+    with (file.parent / ".progress.jsonl.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        log.record("01/b", 2, True)
+        assert "another notebook is writing" in log.problem
+    log.record("01/c", 3, True)
+    assert names(kernel(file)) == ["a", "b", "c"]
+
+
+OLDER = """{"format": "amqp-flow-workbench/progress", "version": 2, "records": [
+{"lesson": "01", "question": "a", "order": 1, "answer": "14", "confidence": null, "belief": "adds",\
+ "right": false, "hints": 0, "recalled_in": null},
+{"lesson": "01", "question": "damaged
+{"lesson": "02", "question": "b", "order": 2, "answer": "5", "confidence": "sure", "belief": null,\
+ "right": true, "hints": 2, "recalled_in": "03"}
+]}
+"""
+
+
+def test_a_log_of_the_older_form_is_carried_over_once(file):
+    """It stays as it is; what was forgotten since does not come back from it."""
+    older = file.with_name("progress.json")
+    file.parent.mkdir()
+    older.write_text(OLDER)
+    log = kernel(file)
+    assert [(one.name, one.answer, one.right) for one in log.records] == [
+        ("01/a", "14", False), ("02/b", "5", True),
+    ]  # fmt: skip
+    assert "progress.json: 1 line cannot be read" in log.problem
+    assert log.take_up(OLDER.encode()) == (2, 1)
+    assert len(log.records) == 2
+    log.forget("01")
+    assert names(kernel(file)) == ["b"]
+    assert older.read_text() == OLDER
+
+
+# -- the browser
+
+
+class Browser:
+    """What the script does with a site's storage, for the copies of one page."""
+
+    def __init__(self, *logs: Progress) -> None:
+        self.stored = ""
+        self.copies = [BrowserCopy(log) for log in logs]
+        for copy in self.copies:
+            copy.send = lambda content, copy=copy: self._heard(copy, content)
+        self._told: dict[BrowserCopy, str] = {}
+        for copy in self.copies:
+            self._tell(copy)
+
+    def _tell(self, copy: BrowserCopy) -> None:
+        self._told[copy] = self.stored
+        copy._handle_custom_msg({"found": self.stored}, [])
+
+    def _heard(self, copy: BrowserCopy, content: dict) -> None:
+        if "keep" not in content or self.stored != self._told.get(copy):
+            self._tell(copy)
+        elif content["keep"] != self.stored:
+            self.stored = self._told[copy] = content["keep"]
+
+
+def test_a_browser_gives_a_lost_server_its_answers_back(tmp_path):
+    """A new server has an empty folder and learns all; what was forgotten stays so."""
+    first = kernel(tmp_path / "one" / "progress.jsonl")
+    first.record("01/a", 1, True)
+    browser = Browser(first)
+    first.record("01/b", 2, True)
+    first.record("02/c", 3, True)
+    first.forget("02")
+    assert browser.stored == first.text()
+    second = kernel(tmp_path / "two" / "progress.jsonl")
+    later = Browser(second)
+    later.stored = browser.stored
+    later._tell(later.copies[0])
+    assert names(second) == ["a", "b"]
+    assert (tmp_path / "two" / "progress.jsonl").read_text() == browser.stored
+
+
+def test_two_kernels_of_a_browser_keep_each_other_s_answers(tmp_path):
+    """Each has a server of its own; neither writes over what it has not read."""
+    one, two = (kernel(tmp_path / name / "progress.jsonl") for name in "ab")
+    browser = Browser(one, two)
+    one.record("01/a", 1, True)
+    two.record("01/b", 2, True)
+    one.record("01/c", 3, True)
+    assert sorted(names(one)) == ["a", "b", "c"]
+    assert browser.stored == one.text()
+
+
+@pytest.mark.parametrize("content", [None, 7, {}, {"found": 7}, {"found": "\ud800nonsense"}])
+def test_what_a_browser_says_is_not_trusted(content):
+    """Nothing is raised and nothing is taken up."""
+    log = Progress()
+    BrowserCopy(log)._handle_custom_msg(content, [])
+    assert log.records == []

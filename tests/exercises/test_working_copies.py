@@ -9,7 +9,7 @@ import pytest
 
 from workbench.cli.lab_server import RUN_IT, keep_stills, keep_text
 from workbench.exercises.lesson_pages import lesson_card, lesson_map
-from workbench.exercises.progress_place import standard_place
+from workbench.exercises.shared_file import standard_folder
 from workbench.exercises.working_copies import earlier_copies, make_copies
 
 LESSON = "01_credit.ipynb"
@@ -126,7 +126,7 @@ def test_answers_that_lie_in_my_are_found_from_a_copy(root, monkeypatch):
     make_copies(root)
     for here in ("notebooks", "my"):
         monkeypatch.chdir(root / here)
-        assert standard_place().file == root / "my" / "progress.json"
+        assert standard_folder() == root / "my"
 
 
 def test_a_lesson_s_own_file_is_saved_without_what_running_it_left(root):

@@ -126,7 +126,7 @@ def test_a_code_gives_the_same_hash_in_a_fresh_process():
 
 def test_reading_a_code_executes_and_unpickles_nothing():
     """No `eval`, `exec`, `pickle`, `marshal` or import by name in what reads it."""
-    for module in ("trace/share.py", "scenarios/share.py", "exercises/progress_file.py"):
+    for module in ("trace/share.py", "scenarios/share.py", "exercises/progress.py"):
         source = (REPO / "workbench" / module).read_text()
         for word in ("eval(", "exec(", "pickle", "marshal", "import_module", "__import__"):
             assert word not in source, module

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import notebook
 from workbench.trace.words import count
 
-from .progress_place import SharedFile, standard_place, write_whole
-from .progress_record import ProgressError
+from .shared_file import ProgressError, SharedFile, standard_folder, write_whole
 
 if TYPE_CHECKING:
     from workbench.scenarios.branches import Branches
@@ -91,8 +90,8 @@ class BranchFile:
 
 def standard_file() -> BranchFile | None:
     """The file of this kernel's learner; None where nothing can be kept."""
-    answers = standard_place().file
-    return None if answers is None else BranchFile(answers.with_name(FILE_NAME))
+    folder = standard_folder()
+    return None if folder is None else BranchFile(folder / FILE_NAME)
 
 
 class Keeper:

@@ -112,6 +112,7 @@ class PredictionView(Still, widgets.VBox):
         if not question.choices:
             self.field.on_msg(self._entered)
         self._put_back()
+        log.watch(self._put_back)  # a copy in the browser may bring answers later
 
     def _entered(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
@@ -119,6 +120,8 @@ class PredictionView(Still, widgets.VBox):
 
     def _put_back(self) -> None:
         """Show the answer of an earlier day, as the log has it; Compare works out the reason."""
+        if self.prediction.stage is not Stage.ASKED:
+            return
         told = [
             one
             for one in self._log.records

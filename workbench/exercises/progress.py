@@ -1,52 +1,230 @@
 """What a learner has predicted and checked, in the order in which they answered.
 
-No names and no times: which question got which answer, how sure the learner was, which belief is
-behind a wrong answer, and whether the run agreed. `progress_file` holds the format of the file,
-`progress_place` where it lies and how several kernels share it.
+No names and no times: which question got which answer, how sure the learner was, whether the run
+agreed, and which misconception is behind a wrong answer. Nothing that is read is ever executed.
+
+The log keeps itself in `progress.jsonl`: one line of JSON for each answer (`Record`), in order, and
+one that lists what was forgotten:
+
+    {"id":"5c1f09d2a3b47e68","order":1,"lesson":"01","question":"after-grant","answer":"10",...}
+    {"forgets":["90ab3c61f7d2e845"]}
+
+A line is known by its id, so two logs are merged as sets are: in whatever order and however often,
+and what one of them has forgotten is in neither. Every write takes a lock, merges with the file as
+it is by then, and puts the whole file in place in one step. A line that cannot be read is moved to
+`progress.unreadable.jsonl`. Fields that are not known are ignored.
+
+Before, the log was one JSON document, `progress.json`, with a record on each line and no ids; it is
+read where there is no newer file, and stays as it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
+from weakref import WeakMethod
 
-from .progress_file import as_text, read_bytes, read_text
-from .progress_place import Place, standard_place, write_whole
-from .progress_record import (
-    CONFIDENCES,
-    FILE_NAME,
-    GUESS,
-    LESSON,
-    LONGEST_NAME,
-    SURE,
-    THINK,
-    Entry,
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from workbench.trace.words import count
+
+from .shared_file import (
+    HOME_VARIABLE,
     ProgressError,
-    Record,
-    numbered,
-    same_answer,
-    shortened,
-    with_taken,
+    SharedFile,
+    folders,
+    standard_folder,
+    write_whole,
 )
+
+FILE_NAME, OLDER_NAME = "progress.jsonl", "progress.json"
+
+SURE, THINK, GUESS = "sure", "I think so", "a guess"
+CONFIDENCES = (SURE, THINK, GUESS)
+
+LARGEST_ORDER = 2**53 - 1  # a whole number that every JSON reader keeps
+LARGEST_FILE = 4_000_000  # octets: MOST_RECORDS records of the usual length, and some
+MOST_RECORDS = 10_000
+LONGEST_ANSWER = 200
+LONGEST_NAME = 80
+LESSON = r"^[0-9A-Za-z][0-9A-Za-z_-]{0,19}\Z"
+
+_Lesson = Annotated[str, Meta(pattern=LESSON)]
+_Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer that was compared with a run.
+
+    Attributes:
+        id: unlike that of every other answer, of whatever learner.
+        order: place among the records of this learner; a later answer has a larger one.
+        lesson: whose question it is, two digits.
+        question: its name in that lesson.
+        answer: as text.
+        confidence: one of `CONFIDENCES`, None if the learner did not say.
+        belief: name of the misconception behind a wrong answer, if one was recognised.
+        right: whether the run agreed; None where an older file does not tell.
+        hints: how many hints were looked at before.
+        recalled_in: number of the later lesson that asked again in a fresh form; None in the
+            lesson itself.
+    """
+
+    id: _Name
+    order: Annotated[int, Meta(ge=0, le=LARGEST_ORDER)]
+    lesson: _Lesson
+    question: _Name
+    answer: Annotated[str, Meta(max_length=LONGEST_ANSWER)]
+    confidence: Annotated[str, Meta(pattern=f"^({'|'.join(CONFIDENCES)})$")] | None = None
+    belief: _Name | None = None
+    right: bool | None
+    hints: Annotated[int, Meta(ge=0, le=1000)] = 0
+    recalled_in: _Lesson | None = None
+
+    @property
+    def name(self) -> str:
+        """`lesson/question`."""
+        return f"{self.lesson}/{self.question}"
+
+    @property
+    def asked_in(self) -> str:
+        """The lesson in which it was answered."""
+        return self.recalled_in or self.lesson
+
+    @property
+    def sure_and_wrong(self) -> bool:
+        """The mistake worth most: nobody looks twice at what they are sure of."""
+        return self.confidence == SURE and self.right is False
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """The records that were forgotten, by their ids; another log must not bring them back."""
+
+    forgets: list[_Name]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """All records of one question, in order."""
+
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[str]:
+        """As text, in order."""
+        return [one.answer for one in self.records]
+
+    @property
+    def right(self) -> bool:
+        """Whether the last one was right."""
+        return bool(self.records[-1].right)
+
+    @property
+    def first_right(self) -> bool:
+        """Whether the first one was."""
+        return bool(self.records[0].right)
+
+    @property
+    def belief(self) -> str | None:
+        """The misconception behind the latest wrong answer, if one was recognised."""
+        wrong = [one.belief for one in self.records if one.right is False]
+        return wrong[-1] if wrong else None
+
+    @property
+    def hints(self) -> int:
+        """The most hints looked at."""
+        return max(one.hints for one in self.records)
+
+
+# -- lines --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Lines:
+    """What a log holds.
+
+    Attributes:
+        records: by their ids.
+        forgotten: ids of what was forgotten.
+        unreadable: lines that could not be read.
+    """
+
+    records: dict[str, Record] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+    unreadable: list[bytes] = field(default_factory=list)
+
+    def merge(self, other: Lines) -> None:
+        """Take in what another log holds and this one does not."""
+        self.forgotten |= other.forgotten
+        merged = {**other.records, **self.records}
+        kept = sorted(
+            (one for one in merged.values() if one.id not in self.forgotten),
+            key=lambda one: (one.order, one.id),
+        )
+        self.records = {one.id: one for one in kept[-MOST_RECORDS:]}
+
+    def text(self) -> str:
+        """The lines as a file has them; equal logs have equal texts."""
+        lines: list[Any] = list(self.records.values())
+        if self.forgotten:
+            lines.append(Forgotten(sorted(self.forgotten)))
+        return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in lines)
+
+
+def read(data: bytes) -> Lines:
+    """Read a log line by line, as far as it can be read; also one of the older form."""
+    found = Lines()
+    for line in data.split(b"\n"):
+        bare = line.strip().removesuffix(b",")
+        if not bare or bare == b"]}" or bare.startswith(b'{"format"'):
+            continue
+        try:
+            value = msgspec.json.decode(bare)
+            if isinstance(value, dict) and "forgets" in value:
+                found.forgotten.update(msgspec.convert(value, Forgotten).forgets)
+                continue
+            if isinstance(value, dict) and "id" not in value:
+                value["id"] = hashlib.sha256(bare).hexdigest()[:16]
+            record = msgspec.convert(value, Record)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            found.unreadable.append(line)
+        else:
+            found.records[record.id] = record
+    ordered = Lines(unreadable=found.unreadable)
+    ordered.merge(found)
+    return ordered
+
+
+def shortened(answer: object) -> str:
+    """An answer as text of a bounded length, without halves of surrogate pairs."""
+    text = str(answer).encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= LONGEST_ANSWER else text[: LONGEST_ANSWER - 1] + "…"
+
+
+# -- the log ------------------------------------------------------------------------------------
 
 
 class Progress:
     """The log of one learner over all lessons.
 
     Args:
-        find_place: gives the place where the log is kept, when it is first looked at; without it
-            the log lives in memory only.
+        find_file: gives the file in which the log is kept, when it is first looked at; None from
+            it, or no function at all, keeps the log in memory only.
     """
 
-    def __init__(self, find_place: Callable[[], Place] | None = None) -> None:
-        self._find_place = find_place
-        self._place: Place | None = None
-        self._kept: list[Record] = []  # as they stand in the file, if there is one
-        # What the file does not have yet: after a write that did not work, until one does.
-        self._new: list[Record] = []
-        self._taken: list[Record] = []
-        self._without: set[str] = set()
+    def __init__(self, find_file: Callable[[], Path | None] | None = None) -> None:
+        self._find_file = find_file
+        self._file: Path | None = None
+        self._lines = Lines()
+        self._watching: list[WeakMethod[Callable[[], None]]] = []
         self._unread: list[str] = []  # what could not be read, ever
         self._failure = ""  # why the latest reading or writing did not work
 
@@ -69,7 +247,7 @@ class Progress:
             name: `lesson/question`.
             answer: what the learner said.
             right: whether the run agreed.
-            belief: name of the belief behind a wrong answer.
+            belief: name of the misconception behind a wrong answer.
             confidence: one of `CONFIDENCES`.
             hints: how many hints were looked at before.
             recalled_in: the later lesson that asked again.
@@ -77,44 +255,84 @@ class Progress:
         Raises:
             ValueError: if the name has no lesson in it, or the confidence is none of the three.
         """
-        lesson, slash, question = name.partition("/")
-        if not (slash and LESSON.fullmatch(lesson) and question):
+        lesson, _, question = name.partition("/")
+        if not (re.match(LESSON, lesson) and question):
             raise ValueError(f"{name!r} is no lesson/question")
         if confidence is not None and confidence not in CONFIDENCES:
             raise ValueError(f"no confidence {confidence!r}; legal: {', '.join(CONFIDENCES)}")
-        record = Record(
-            lesson=lesson,
-            question=question[:LONGEST_NAME],
-            order=self._next_order(),
-            answer=shortened(answer),
-            confidence=confidence,
-            belief=None if right or belief is None else belief[:LONGEST_NAME],
-            right=right,
-            hints=hints,
-            recalled_in=recalled_in,
-        )
-        last = next((one for one in reversed(self.records) if one.name == record.name), None)
-        if last is not None and same_answer(last, record):
-            return
-        self._new.append(record)
-        self._keep()
+
+        def add() -> None:
+            here = list(self._lines.records.values())
+            record = Record(
+                id=os.urandom(8).hex(),
+                order=min(here[-1].order + 1, LARGEST_ORDER) if here else 1,
+                lesson=lesson,
+                question=question[:LONGEST_NAME],
+                answer=shortened(answer),
+                confidence=confidence,
+                belief=None if right or belief is None else belief[:LONGEST_NAME],
+                right=right,
+                hints=hints,
+                recalled_in=recalled_in,
+            )
+            last = next((one for one in reversed(here) if one.name == record.name), None)
+            if last is None or _said(last) != _said(record):
+                self._lines.merge(Lines({record.id: record}))
+
+        self._keep(add)
 
     def forget(self, lesson: str) -> tuple[Record, ...]:
         """Forget what was answered in a lesson; gives it, for `put_back`."""
-        gone = tuple(one for one in self.records if one.asked_in == lesson)
-        for records in (self._kept, self._new, self._taken):
-            records[:] = [one for one in records if one.asked_in != lesson]
-        self._without.add(lesson)
-        self._keep()
-        return gone
+        gone: list[Record] = []
+
+        def drop() -> None:
+            gone.extend(one for one in self._lines.records.values() if one.asked_in == lesson)
+            self._lines.merge(Lines(forgotten={one.id for one in gone}))
+
+        self._keep(drop)
+        return tuple(gone)
 
     def put_back(self, records: Iterable[Record]) -> int:
-        """Take records of another log up, as far as they are not here; gives how many were new."""
+        """Take records up, as far as they are not here; gives how many were new.
+
+        One that was forgotten comes back under an id of its own.
+        """
         before = len(self.records)
-        self._taken += records
-        new = len(self.records) - before
-        self._keep()
-        return new
+
+        def add() -> None:
+            for record in records:
+                name = record.id
+                while name in self._lines.forgotten:
+                    name += "+"
+                self._lines.merge(Lines({name: replace(record, id=name)}))
+
+        self._keep(add)
+        return len(self.records) - before
+
+    def take_up(self, data: bytes) -> tuple[int, int]:
+        """Take over the records of a saved log that are not here yet.
+
+        Returns:
+            How many records it held, and how many of its lines could not be read.
+
+        Raises:
+            ProgressError: if nothing in it is a saved log; nothing is changed then.
+        """
+        if len(data) > LARGEST_FILE:
+            raise ProgressError(f"too large to be a saved log: more than {LARGEST_FILE:,} octets")
+        found = read(data)
+        if not found.records:
+            raise ProgressError("not a saved log: no answer in it can be read")
+        self.put_back(found.records.values())
+        return len(found.records), len(found.unreadable)
+
+    def merge(self, data: bytes) -> None:
+        """Merge with a copy of this log that lies elsewhere; what was forgotten stays forgotten."""
+        self._keep(lambda: self._lines.merge(read(data)))
+
+    def watch(self, method: Callable[[], None]) -> None:
+        """Call a bound method, as long as its object is there, when the log has changed."""
+        self._watching.append(WeakMethod(method))
 
     # -- looking at it ----------------------------------------------------------------------
 
@@ -122,8 +340,7 @@ class Progress:
     def records(self) -> list[Record]:
         """Every record, in order."""
         self._load()
-        here = numbered([*self._kept, *self._new])
-        return with_taken(here, self._taken) if self._taken else here
+        return list(self._lines.records.values())
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -131,7 +348,7 @@ class Progress:
         found: dict[str, Entry] = {}
         for record in self.records:
             if record.recalled_in is None:
-                found.setdefault(record.name, Entry()).add(record)
+                found.setdefault(record.name, Entry()).records.append(record)
         return found
 
     def of_lesson(self, lesson: str) -> dict[str, Entry]:
@@ -158,15 +375,14 @@ class Progress:
 
     def lines(self) -> Iterator[str]:
         """The log in words, one line a question."""
-        entries = self.entries
         if not self.records:
             yield "Nothing predicted or checked yet."
-        for name, entry in entries.items():
+        for name, entry in self.entries.items():
             yield _line(name, entry)
-        again = [one for one in self.records if one.recalled_in is not None]
-        for one in again:
-            mark = "✔" if one.right else "✘"
-            yield f"{mark} {one.name}, asked again in lesson {one.recalled_in}: {one.answer}"
+        for one in self.records:
+            if one.recalled_in is not None:
+                mark = "✔" if one.right else "✘"
+                yield f"{mark} {one.name}, asked again in lesson {one.recalled_in}: {one.answer}"
         for one in self.sure_and_wrong():
             belief = f"; the misconception “{one.belief}”" if one.belief else ""
             yield f"You were sure and wrong here: {one.name}, {one.answer}{belief}"
@@ -176,61 +392,16 @@ class Progress:
 
     __repr__ = __str__
 
-    # -- files ------------------------------------------------------------------------------
-
-    def to_json(self) -> str:
-        """The log as the text of a file."""
-        return as_text(self.records)
-
-    def take_up(self, text: str) -> tuple[int, tuple[str, ...]]:
-        """Take over the records of a saved log that are not here yet.
-
-        Returns:
-            How many records the text held, and one line for each that could not be read.
-
-        Raises:
-            ProgressError: if nothing in the text is a saved log; nothing is changed then.
-        """
-        found = read_text(text)
-        if found.failed:
-            raise ProgressError(found.problems[0])
-        self.put_back(found.records)
-        return len(found.records), found.problems
-
-    def save(self, path: str | os.PathLike[str] = FILE_NAME) -> Path:
-        """Write a copy of the log, whole or not at all; a file of that name is replaced.
-
-        Raises:
-            ProgressError: if it cannot be written there.
-        """
-        target = Path(path)
-        try:
-            write_whole(target, self.to_json())
-        except OSError as error:
-            raise ProgressError(f"{target}: cannot write there: {error.strerror}") from error
-        return target
-
-    def load(self, path: str | os.PathLike[str] = FILE_NAME) -> tuple[int, tuple[str, ...]]:
-        """Take over a saved log, as `take_up`; there is nothing in a file that does not exist.
-
-        Raises:
-            ProgressError: if the file holds no saved log.
-        """
-        source = Path(path)
-        if not source.is_file():
-            return 0, ()
-        try:
-            return self.take_up(read_bytes(source))
-        except ProgressError as error:
-            raise ProgressError(f"{source}: {error}") from None
-        except OSError as error:
-            raise ProgressError(f"{source}: cannot be read: {error.strerror}") from error
+    def text(self) -> str:
+        """The log as the text of its file."""
+        self._load()
+        return self._lines.text()
 
     @property
     def where(self) -> Path | None:
         """The file in which the log keeps itself, None if it is in memory only."""
         self._load()
-        return None if self._place is None else self._place.file
+        return self._file
 
     @property
     def problem(self) -> str:
@@ -241,44 +412,73 @@ class Progress:
     def refresh(self) -> None:
         """Look at the file again: another notebook may have written to it."""
         self._load()
-        if self._place is None:
-            return
-        if self._new or self._taken or self._without:  # an earlier write did not work
-            self._keep()
-        else:
-            self._take(self._place.read())
+        self._keep(None)
 
-    # -- inside -----------------------------------------------------------------------------
+    # -- the file ---------------------------------------------------------------------------
 
     def _load(self) -> None:
-        if self._place is None and self._find_place is not None:
-            self._place = self._find_place()
-            self._take(self._place.read())
+        if self._find_file is not None:
+            self._file, self._find_file = self._find_file(), None
+            if self._file is None:
+                tried = ", ".join(map(str, folders())) or "none"
+                self._unread.append(
+                    f"your answers are in memory only: no folder to keep them in (tried: {tried});"
+                    f" set {HOME_VARIABLE}, or download them"
+                )
+            self._keep(None)
 
-    def _next_order(self) -> int:
-        records = self.records
-        return records[-1].order + 1 if records else 1
+    def _keep(self, change: Callable[[], None] | None) -> None:
+        """Merge with the file, change what is here, and write the file if it says less."""
+        self._load()
+        before, file = self._lines.text(), self._file
+        try:
+            if file is not None and (change is not None or before):
+                file.parent.mkdir(parents=True, exist_ok=True)
+            with nullcontext() if file is None else SharedFile(file).locked():
+                there = None if file is None else self._read(file)
+                if change is not None:
+                    change()
+                    change = None
+                if file is not None and self._lines.text() != there:
+                    write_whole(file, self._lines.text())
+            self._failure = ""
+        except (OSError, ProgressError) as error:
+            if change is not None:
+                change()
+            reason = getattr(error, "strerror", None) or str(error)
+            self._failure = f"{file}: cannot keep your answers there: {reason}"
+        if self._lines.text() != before:
+            self._watching = [one for one in self._watching if one() is not None]
+            for method in [one() for one in self._watching]:
+                if method is not None:
+                    method()
 
-    def _keep(self) -> None:
-        if self._place is None:
-            self._new, self._taken, self._without = self.records, [], set()
-            return
-        self._take(
-            self._place.merge(
-                self._kept, self._new, without=frozenset(self._without), taken=self._taken
+    def _read(self, file: Path) -> str:
+        """Take in what the file holds; gives its readable text, for whoever writes it anew."""
+        data = file.read_bytes() if file.exists() else b""
+        found = read(data)
+        if found.unreadable:
+            aside = file.with_name("progress.unreadable.jsonl")
+            with aside.open("ab") as kept:
+                kept.write(b"".join(line + b"\n" for line in found.unreadable))
+            self._unread.append(
+                f"{file}: {_unreadable(len(found.unreadable))}; kept in {aside.name}"
             )
-        )
+        older = file.with_name(OLDER_NAME)
+        if not file.exists() and older.is_file():
+            found = read(older.read_bytes())
+            if found.unreadable:
+                self._unread.append(f"{older}: {_unreadable(len(found.unreadable))}")
+        self._lines.merge(found)
+        return data.decode("utf-8", "replace")
 
-    def _take(self, found: tuple[Sequence[Record] | None, bool, str]) -> None:
-        """What a place said: the records of its file, whether ours are among them, a problem."""
-        records, written, problem = found
-        if records is not None:
-            self._kept = list(records)
-        if written:
-            self._new, self._taken, self._without = [], [], set()
-        self._failure = "" if written or records is not None else problem
-        if problem and not self._failure:
-            self._unread.append(problem)
+
+def _said(record: Record) -> tuple[Any, ...]:
+    return record.answer, record.right, record.recalled_in
+
+
+def _unreadable(number: int) -> str:
+    return f"{count(number, 'line')} cannot be read"
 
 
 def _line(name: str, entry: Entry) -> str:
@@ -292,13 +492,19 @@ def _line(name: str, entry: Entry) -> str:
     if sure is not None:
         notes.append(f"you were {sure}" if sure == SURE else f"you said: {sure}")
     if entry.hints:
-        notes.append(f"with {entry.hints} hint{'s' if entry.hints > 1 else ''}")
+        notes.append(f"with {count(entry.hints, 'hint')}")
     mark = "✔" if entry.right else "✘"
     return f"{mark} {name}: {told}" + (f" ({', '.join(notes)})" if notes else "")
 
 
-# The log of whoever works in this kernel; it keeps itself in a file (`progress_place`).
-progress = Progress(standard_place)
+def standard_file() -> Path | None:
+    """Where this kernel's learner keeps the log; None if there is no folder for it."""
+    folder = standard_folder()
+    return None if folder is None else folder / FILE_NAME
+
+
+# The log of whoever works in this kernel; it keeps itself in a file.
+progress = Progress(standard_file)
 
 __all__ = [
     "CONFIDENCES",
@@ -312,4 +518,5 @@ __all__ = [
     "Record",
     "progress",
     "shortened",
+    "standard_file",
 ]

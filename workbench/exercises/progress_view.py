@@ -1,21 +1,50 @@
-"""The learner's log in a notebook: see it, download it, load it again."""
+"""The learner's log in a notebook: see it, take a copy away, and find one again in the browser."""
 
 from __future__ import annotations
 
 import base64
 import html
+from importlib import resources
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 
+from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from .progress import FILE_NAME, Progress, ProgressError, progress
-from .progress_file import LARGEST_FILE, decoded
 
 # JupyterLab shows links of widgets like any other text.
 _LINK = "text-decoration:underline;color:var(--jp-content-link-color,#0b5cad)"
-_DOWNLOAD = "on a server that forgets, such as Binder, your own disk does not"
+_DOWNLOAD = "this browser keeps a copy for this site, too; another browser does not"
+
+
+class BrowserCopy(anywidget.AnyWidget):
+    """Keeps a copy of the log in the browser's storage, and takes up what is there.
+
+    A server that forgets, such as Binder, gives a learner a new kernel and an empty folder: then
+    the answers come back from the browser.
+
+    Args:
+        log: what is kept.
+    """
+
+    _esm = resources.files(__package__).joinpath("progress.js").read_text("utf-8")
+
+    def __init__(self, log: Progress) -> None:
+        super().__init__(layout={"display": "none"})
+        self._log = log
+        self.on_msg(self._found)
+        log.watch(self._changed)
+
+    def _found(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and isinstance(content.get("found"), str):
+            self._log.merge(content["found"].encode("utf-8", "replace"))
+            self.send({"keep": self._log.text()})
+
+    def _changed(self) -> None:
+        self.send({})  # the browser tells what it holds, and is answered
 
 
 class ProgressView(Still, widgets.VBox):
@@ -34,17 +63,19 @@ class ProgressView(Still, widgets.VBox):
             description="Refresh", tooltip="show what was answered since, in any notebook"
         )
         self.upload = widgets.FileUpload(
-            accept=".json",
+            accept=".jsonl,.json",
             description="Load again",
             tooltip="take up a log that you downloaded; nothing that is here is lost",
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.copy = BrowserCopy(log)
+        buttons = widgets.HBox([self.fresh, self.upload])
         super().__init__(
-            children=[self.text, widgets.HBox([self.fresh, self.upload]), self.line],
-            layout={"max_width": "62em"},
+            children=[self.text, buttons, self.line, self.copy], layout={"max_width": "62em"}
         )
         self.fresh.on_click(lambda _button: self._refresh())
         self.upload.observe(self._uploaded, names="value")
+        log.watch(self.show)
         self._refresh()
 
     def show(self) -> None:
@@ -57,8 +88,8 @@ class ProgressView(Still, widgets.VBox):
     def _link(self) -> str:
         if not self._log.records:
             return ""
-        data = base64.b64encode(self._log.to_json().encode("utf-8", "replace")).decode("ascii")
-        address = f"data:application/json;base64,{data}"
+        data = base64.b64encode(self._log.text().encode()).decode("ascii")
+        address = f"data:application/jsonl;base64,{data}"
         link = f'<a download="{FILE_NAME}" style="{_LINK}" href="{address}">Download a copy</a>'
         return f"{link} ({_DOWNLOAD})"
 
@@ -72,19 +103,17 @@ class ProgressView(Still, widgets.VBox):
     def _uploaded(self, change: Any) -> None:
         told = [self._taken(file) for file in change["new"]]
         if told:
-            self.show()
             self._say(" ".join(told))
 
     def _taken(self, file: Any) -> str:
         name, before = file["name"], len(self._log.records)
         try:
-            data = bytes(file["content"][: LARGEST_FILE + 1])
-            found, problems = self._log.take_up(decoded(data))
+            found, unreadable = self._log.take_up(bytes(file["content"]))
         except ProgressError as error:
             return f"{name}: {error}."
         new = len(self._log.records) - before
-        told = f"{name}: {found} answers read, {new} of them new here."
-        return " ".join([told, *(f"{problem}." for problem in problems)])
+        told = f"{name}: {count(found, 'answer')} read, {new} of them new here."
+        return f"{told} {count(unreadable, 'line')} cannot be read." if unreadable else told
 
     def _say(self, text: str) -> None:
         self.line.value = (
@@ -96,5 +125,5 @@ class ProgressView(Still, widgets.VBox):
 
 
 def progress_log() -> ProgressView:
-    """What you predicted and checked in every lesson; it is kept by itself (`progress_place`)."""
+    """What you predicted and checked in every lesson; it is kept by itself."""
     return ProgressView(progress)

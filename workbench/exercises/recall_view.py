@@ -12,6 +12,7 @@ from workbench.views.stills import Still
 from .lesson_pages import LessonCard
 from .predict import PredictionView
 from .progress import Progress, progress
+from .progress_view import BrowserCopy
 from .question import Prediction
 from .recall import QUESTIONS, questions
 
@@ -56,6 +57,7 @@ class RecallView(Still, widgets.VBox):
                 *([widgets.HTML(card._repr_html_())] if card is not None else []),
                 widgets.HTML(f"<strong>{html.escape(head)}</strong>"),
                 *self.asked,
+                BrowserCopy(log),
             ],
             layout={"grid_gap": "8px"},
         )

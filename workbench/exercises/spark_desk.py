@@ -17,7 +17,7 @@ from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from .progress import progress
-from .progress_place import standard_place
+from .shared_file import standard_folder
 from .spark_answers import NOTE, Answer, recorded
 from .spark_progress import ProgressView, shown
 from .spark_traces import LessonTrace
@@ -257,5 +257,5 @@ def _memory() -> Path | None:
     """Where the times of starts are kept: beside the learner's answers."""
     from workbench.analysis.starting import FILE_NAME
 
-    file = standard_place().file
-    return None if file is None else file.with_name(FILE_NAME)
+    folder = standard_folder()
+    return None if folder is None else folder / FILE_NAME

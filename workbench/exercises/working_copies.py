@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .progress_place import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, write_whole
+from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, write_whole
 
 KEY = "amqp_flow_workbench"
 """Name of our part of a copy's metadata."""

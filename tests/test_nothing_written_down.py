@@ -11,17 +11,15 @@ import pytest
 from workbench import presets, serial
 from workbench.amqp10 import flow
 from workbench.exercises import (
-    drain_runs,
     show_me,
 )
 from workbench.exercises.audit import audit, audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.levels import levels
 from workbench.exercises.progress import Progress
-from workbench.exercises.race_runs import CROSSING, orders, searched
 from workbench.exercises.scheduler import Game
-from workbench.exercises.wrap import wrap_verdicts
 from workbench.lessons import lesson_01, lesson_02, lesson_03
+from workbench.lessons.lesson_02 import CROSSING, orders, searched, wrap_verdicts
 from workbench.scenarios import link_model, rules, run
 from workbench.trace.explain import explain
 from workbench.views.stepper_doc import build
@@ -31,6 +29,8 @@ REPO = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
 LESSONS = [path for path in NOTEBOOKS if path.stem[0].isdigit() and path.stem != "00_index"]
 EXERCISES = REPO / "workbench" / "exercises"
+DECLARED = REPO / "workbench" / "lessons"
+SOURCES = [*EXERCISES.glob("*.py"), *DECLARED.glob("*.py")]
 
 
 def preset(**changes) -> presets.Preset:
@@ -274,7 +274,7 @@ def test_a_sender_that_gives_nothing_back_changes_what_a_drain_shows(monkeypatch
     def shown() -> tuple:
         queue = run("credit", parameters={"messages": 2})
         counts = lesson_03.predict.drain_counts.question(queue, 5).solve()
-        return counts.answer, str(drain_runs.drain_cases([2], link_credit=5))
+        return counts.answer, str(lesson_03.drain_cases([2], link_credit=5))
 
     answer, table = shown()
     assert answer == 5
@@ -353,7 +353,9 @@ def test_no_count_of_states_stands_in_a_lesson():
     for path in NOTEBOOKS:
         for cell in nbformat.read(path, as_version=4).cells:
             assert known.isdisjoint(numbers_in(cell.source)), f"{path.stem}: {cell.id}"
-    for path in EXERCISES.glob("*.py"):
+    for path in DECLARED.glob("*.toml"):
+        assert known.isdisjoint(numbers_in(path.read_text(encoding="utf-8"))), path.stem
+    for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant):
@@ -388,7 +390,7 @@ def test_no_counterexample_is_written_by_hand():
     for name in ("adds", "sets"):
         moves = show_me.counterexample(name).moves
         assert len(moves) > len(set(moves))
-    sources = [*EXERCISES.glob("*.py"), REPO / "workbench" / "scenarios" / "beliefs.py"]
+    sources = [*SOURCES, REPO / "workbench" / "scenarios" / "beliefs.py"]
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sources}
     for path in NOTEBOOKS:
         code = "\n".join(cell.source for cell in cells_of(path, "code"))

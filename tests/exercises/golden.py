@@ -26,7 +26,6 @@ from workbench.exercises import (
 )
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
-from workbench.exercises.drain_runs import drained, outdated
 from workbench.exercises.question import Question, Solution
 from workbench.exercises.spark_answers import RECORDED, Answer, recorded
 from workbench.exercises.spark_traces import cannot_tell
@@ -41,6 +40,7 @@ from workbench.lessons import (
     lesson_10,
     lesson_11,
 )
+from workbench.lessons.lesson_03 import drained, outdated
 from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.lessons.lesson_05 import stalled, waiting
 from workbench.lessons.lesson_07 import disks, race

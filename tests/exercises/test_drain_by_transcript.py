@@ -9,16 +9,17 @@ import re
 import pytest
 
 from workbench import transcript
-from workbench.exercises.drain_runs import (
-    drain_cases,
-    drained,
-    outdated,
-    stopped,
-)
 from workbench.exercises.measure import arrival
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction
-from workbench.lessons.lesson_03 import check, predict
+from workbench.lessons.lesson_03 import (
+    check,
+    drain_cases,
+    drained,
+    outdated,
+    predict,
+    stopped,
+)
 from workbench.scenarios import run
 
 

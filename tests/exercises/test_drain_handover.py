@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 
 from workbench.capture.importer import import_capture
-from workbench.exercises.drain_runs import rabbit_stop
-from workbench.exercises.hand_runs import Handover, handovers
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
-from workbench.lessons.lesson_03 import check, predict
+from workbench.lessons.lesson_03 import Handover, check, handovers, predict, rabbit_stop
 from workbench.scenarios import run
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (

@@ -7,8 +7,8 @@ import pytest
 from workbench.capture.importer import import_capture
 from workbench.exercises.audit import audited_run
 from workbench.exercises.question import judge
-from workbench.exercises.wrap import reckon, wrap_verdicts
 from workbench.lessons import lesson_02
+from workbench.lessons.lesson_02 import reckon, wrap_verdicts
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 STARTS = (0, 20, 2**31, 2**32 - 2)

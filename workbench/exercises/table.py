@@ -50,8 +50,12 @@ class Table:
 class Tabled:
     """A result that is shown as its `table`, and below it its `summary`, where it has one."""
 
-    table: Table
     summary = ""
+
+    @property
+    def table(self) -> Table:
+        """What is shown."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return "\n".join(filter(None, [str(self.table), self.summary]))

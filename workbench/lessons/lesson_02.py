@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.atm import atm_counters
 from workbench.exercises.audit import audit, audit_starts, audited_run
 from workbench.exercises.checks import run_of
-from workbench.exercises.levels import levels
+from workbench.exercises.levels import BOUNDS, levels
 from workbench.exercises.order_lines import on_flow_lines
-from workbench.exercises.race_runs import CROSSING, ORDERS, RULES, orders, searched
 from workbench.exercises.readers import source_of
-from workbench.exercises.trial import Trial
-from workbench.exercises.wrap import reckon, wrap_verdicts
+from workbench.exercises.table import Table, Tabled
+from workbench.exercises.trial import RULES, Trial
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
-from workbench.scenarios.race import plans_of
+from workbench.scenarios.link_model import (
+    FLOW_ARRIVES,
+    SEND_FLOW,
+    SEND_TRANSFER,
+    TRANSFER_ARRIVES,
+    LinkModel,
+    LinkState,
+)
+from workbench.scenarios.race import ACT_OF_MOVE, plans_of
 from workbench.scenarios.rules import rule_named
 from workbench.scenarios.run import Run, run
+from workbench.serial import link_credit_snd
+from workbench.sim.explorer import Exploration, explore
 from workbench.trace.explain import explain
-from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import MINUS, count
 
 from .declare import Case, Declared, Found, case, facts
 
@@ -41,8 +53,291 @@ __all__ = [
     "wrap_verdicts",
 ]
 
+# One flow and one message, in the orders in which they can be sent and can land.
+ORDERS: Mapping[str, tuple[str, ...]] = {
+    "one after the other": (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES),
+    "crossing, the flow lands first": (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES, TRANSFER_ARRIVES),
+    "crossing, the transfer lands first": (
+        SEND_FLOW,
+        SEND_TRANSFER,
+        TRANSFER_ARRIVES,
+        FLOW_ARRIVES,
+    ),
+}
+CROSSING = tuple(order for order in ORDERS if order.startswith("crossing"))
+
 lesson = Declared("02")
 predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off runs and searches
+
+
+def acted(played: Run, moves: Sequence[str]) -> Run:
+    """The run after some moves, each made when the one before has come to rest."""
+    for move in moves:
+        played = played.then(ACT_OF_MOVE[move])
+    return played
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)  # no slots: cached_property needs a place
+class Orders(Tabled):
+    """One race under several rules, in every order.
+
+    Attributes:
+        runs: by rule and order; each opens in the stepper.
+    """
+
+    runs: Mapping[tuple[str, str], Run]
+
+    @cached_property
+    def credits(self) -> dict[tuple[str, str], tuple[int | None, int | None]]:
+        """What the sender and the receiver hold when the wire is empty, by rule and order."""
+        return {
+            key: (measure.credit(played.rows, BROKER), measure.credit(played.rows, CLIENT))
+            for key, played in self.runs.items()
+        }
+
+    @property
+    def table(self) -> Table:
+        """A row for each rule and order: both ends' credit, and whether they agree."""
+        return Table(
+            name="The race under each rule, in each order",
+            head=("rule", "order", "credit of the sender", "of the receiver", ""),
+            lines=[
+                (rule, order, str(sender), str(receiver), "=" if sender == receiver else "≠ differ")
+                for (rule, order), (sender, receiver) in self.credits.items()
+            ],
+        )
+
+    def differing(self, rule: str) -> list[str]:
+        """The orders in which the two ends disagree in the end under that rule."""
+        return [
+            order
+            for (name, order), (sender, receiver) in self.credits.items()
+            if name == rule and sender != receiver
+        ]
+
+
+def orders(race: Run, rules: Sequence[str] = RULES) -> Orders:
+    """Play the race in every order under every rule.
+
+    Args:
+        race: the run as it began; its `rule` is replaced.
+        rules: names of rules.
+    """
+    under = {
+        rule: run(race.scenario, race.preset, {**race.parameters, "rule": rule}, seed=race.seed)
+        for rule in rules
+    }
+    return Orders(
+        runs={
+            (rule, order): acted(played, moves)
+            for rule, played in under.items()
+            for order, moves in ORDERS.items()
+        }
+    )
+
+
+def searched(
+    *,
+    messages: int,
+    grants: Sequence[int],
+    rule: str = "spec",
+    initial_delivery_count: int = 0,
+) -> Exploration[LinkState, str]:
+    """Visit every state of a small link.
+
+    Args:
+        messages: that the sender has.
+        grants: link-credit of each flow, in order.
+        rule: name of a rule.
+        initial_delivery_count: with which the sender begins.
+
+    Raises:
+        ValueError: the link is too large to be searched whole, so nothing could be said of it.
+    """
+    # What is told about all schedules is worked out from all of them, or not told.
+    found = explore(
+        LinkModel(
+            messages=messages,
+            grants=tuple(grants),
+            rule=rule_named(rule).rule,
+            initial_delivery_count=initial_delivery_count,
+        ),
+        BOUNDS,
+    )
+    if not found.complete:
+        raise ValueError(
+            f"{messages} messages with grants {', '.join(map(str, grants))} are too many to visit"
+            f" every state ({found.stopped}), and a part of them proves nothing; choose fewer"
+            " messages or smaller grants"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reckoned:
+    """The formula at one flow, reckoned in two ways.
+
+    Attributes:
+        seq: the row.
+        delivery_count: of the flow.
+        link_credit: of the flow.
+        own: the sender's delivery-count.
+        naive: credit by subtraction of the numbers as they stand.
+        serial: credit by serial arithmetic.
+        logged: credit that the sender (or the observer) wrote down.
+    """
+
+    seq: int
+    delivery_count: int
+    link_credit: int
+    own: int
+    naive: int
+    serial: int
+    logged: int
+
+    @property
+    def naive_text(self) -> str:
+        """The sum with its numbers."""
+        return f"{self.delivery_count} + {self.link_credit} {MINUS} {self.own} = {self.naive}"
+
+
+class Reckoning(Tabled):
+    """The formula at every flow of a trace, in both ways.
+
+    Args:
+        lines: one a flow.
+    """
+
+    def __init__(self, lines: list[Reckoned]) -> None:
+        self.lines = lines
+
+    @property
+    def start(self) -> int | None:
+        """The sender's delivery-count at the first flow."""
+        return self.lines[0].own if self.lines else None
+
+    @property
+    def wrong(self) -> list[Reckoned]:
+        """The flows at which naive subtraction does not give what the ledger says."""
+        return [line for line in self.lines if line.naive != line.logged]
+
+    @property
+    def table(self) -> Table:
+        """A row a flow."""
+        return Table(
+            name="Naive subtraction and serial arithmetic at each flow",
+            head=("step", "naive", "serial", "the ledger", ""),
+            lines=[
+                (
+                    str(measure.step(line.seq)),
+                    line.naive_text,
+                    str(line.serial),
+                    str(line.logged),
+                    "=" if line.naive == line.logged else "≠ naive is wrong",
+                )
+                for line in self.lines
+            ],
+        )
+
+
+def reckon(trace: Any) -> Reckoning:
+    """Reckon the sender's credit at every flow of the receiver, naively and rightly.
+
+    Args:
+        trace: a run, a capture, or rows in order; of a run, the rows of the link's sender.
+    """
+    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    lines: list[Reckoned] = []
+    own: dict[Any, int] = {}
+    for row in rows:
+        ledger = row.ledger or {}
+        if row.link is None or "delivery_count" not in ledger:
+            continue
+        if row.event != OBSERVED and row.vantage != row.link_sender:
+            continue
+        fields = row.frame or {}
+        key = (row.connection, row.link, row.attach_no)
+        count_rcv, credit_rcv = fields.get("delivery_count"), fields.get("link_credit")
+        granted = row.kind == "flow" and row.from_peer != row.link_sender
+        if granted and count_rcv is not None and credit_rcv is not None:
+            mine = own.get(key, ledger["delivery_count"])
+            lines.append(
+                Reckoned(
+                    seq=row.seq,
+                    delivery_count=count_rcv,
+                    link_credit=credit_rcv,
+                    own=mine,
+                    naive=count_rcv + credit_rcv - mine,
+                    serial=link_credit_snd(count_rcv, credit_rcv, mine),
+                    logged=ledger["link_credit"],
+                )
+            )
+        own[key] = ledger["delivery_count"]
+    return Reckoning(lines)
+
+
+class Verdicts(Tabled):
+    """What the explorer says about two ways to subtract, from several beginnings.
+
+    Args:
+        found: by initial delivery-count and rule.
+    """
+
+    def __init__(self, found: dict[tuple[int, str], Exploration[LinkState, str]]) -> None:
+        self.found = found
+
+    def verdict(self, start: int, rule: str) -> str:
+        """In words: how many states, how many bad, how near the nearest."""
+        one = self.found[start, rule]
+        if not one.bad:
+            return f"{count(one.states, 'state')}, none bad"
+        moves = len(one.shortest or ())
+        return f"{one.states:,} states, {one.bad:,} bad ✘ after {count(moves, 'move')}"
+
+    @property
+    def table(self) -> Table:
+        """A row a beginning."""
+        starts = list(dict.fromkeys(start for start, _ in self.found))
+        rules = list(dict.fromkeys(rule for _, rule in self.found))
+        names = {"spec": "serial arithmetic (spec)", "naive": "naive subtraction"}
+        return Table(
+            name="All schedules from several beginnings",
+            head=("initial-delivery-count", *(names.get(rule, rule) for rule in rules)),
+            lines=[
+                (str(start), *(self.verdict(start, rule) for rule in rules)) for start in starts
+            ],
+        )
+
+
+def wrap_verdicts(
+    starts: Sequence[int],
+    *,
+    messages: int,
+    grants: Sequence[int],
+    rules: Sequence[str] = ("spec", "naive"),
+) -> Verdicts:
+    """Search all schedules of one link from several initial delivery-counts.
+
+    Args:
+        starts: initial delivery-counts.
+        messages: that the sender has.
+        grants: link-credit of each flow.
+        rules: names of rules.
+    """
+    for rule in rules:
+        rule_named(rule)  # an unknown name is told before anything is searched
+    return Verdicts(
+        {
+            (start, rule): searched(
+                messages=messages, grants=grants, rule=rule, initial_delivery_count=start
+            )
+            for start in starts
+            for rule in rules
+        }
+    )
 
 
 def _race(form: int) -> Run:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench import serial
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
-from workbench.exercises.drain_runs import (
-    drain_cases,
-    drained,
-    message_numbers,
-    outdated,
-    rabbit_drain,
-    rabbit_stop,
-    stopped,
-)
-from workbench.exercises.hand_runs import Handover, handovers
-from workbench.exercises.measure import arrival, number_in
+from workbench.exercises.measure import arrival
+from workbench.exercises.table import Table
 from workbench.exercises.timeout import (
     CROSSED,
     IN_TIME,
@@ -27,10 +19,13 @@ from workbench.exercises.timeout import (
     explained,
     timed_get,
 )
+from workbench.presets import Preset
 from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.handover import Seen, seen
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count
 
 from .declare import Case, Declared, Facts, Found, case, facts
 
@@ -50,6 +45,123 @@ __all__ = [
 
 lesson = Declared("03")
 predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def drained(played: Run, link_credit: int) -> Run:
+    """The run in which the receiver grants so much and sets drain at the same moment."""
+    granted = played.act(played.start_seq, "grant", link_credit=link_credit)
+    flow = measure.frames(granted.rows, "flow", from_peer=CLIENT, after=played.start_seq)[0]
+    return granted.act(flow.seq, "drain")
+
+
+def stopped(played: Run, at: int) -> Run:
+    """The run in which the receiver stops the link after row `at`: link-credit 0 and echo."""
+    return played.act(at, "stop")
+
+
+def outdated(played: Run, publish: int) -> Run:
+    """The run in which messages are published while the answer to an echo is on the wire.
+
+    It ends where the receiver has read the answer: it has not been told of them.
+    """
+    asked = played.then("echo")
+    answer = measure.frames(asked.rows, "flow", from_peer=BROKER, after=played.last)[0]
+    return asked.act(answer.seq, "publish", count=publish)
+
+
+def _message_numbers(payloads: Iterable[bytes]) -> list[int]:
+    """Which messages of a run these are: each body begins with `message` and its number."""
+    found = (re.search(rb"message (\d+)", payload) for payload in payloads)
+    return [int(match[1]) for match in found if match is not None]
+
+
+def _field(row: Row, name: str) -> int:
+    """A field of a frame that holds a number; 0 where the wire did not carry it."""
+    return int(measure.numbers(row, name)[name] or 0)
+
+
+def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:
+    """A peer's flows since the links were attached."""
+    return measure.frames(played.rows, "flow", event=event, from_peer=peer, after=played.start_seq)
+
+
+def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
+    """The first drain of a capture that finds messages, but too few: request, and what follows.
+
+    The rows that follow end before the client's next flow on that connection.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    flows = measure.frames(rows, "flow", event=OBSERVED, from_peer=CLIENT)
+    for request in flows:
+        if not (request.frame or {}).get("drain"):
+            continue
+        here = [row for row in rows if row.connection == request.connection]
+        later = [flow.seq for flow in flows if flow.seq > request.seq and flow in here]
+        end = later[0] if later else rows[-1].seq + 1
+        following = [row for row in here if request.seq < row.seq < end]
+        if 0 < measure.messages(following, event=OBSERVED) < _field(request, "link_credit"):
+            return request, following
+    raise ValueError("no drain in this trace finds fewer messages than credit")
+
+
+def rabbit_stop(rows: Sequence[Row]) -> Row:
+    """The first flow of a capture that stops a link: link-credit 0 with echo, after messages.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    for row in measure.observed_grants(rows):
+        if _stops(row) and _field(row, "delivery_count"):
+            return row
+    raise ValueError("no flow in this trace stops a link")
+
+
+def _stops(row: Row) -> bool:
+    frame = row.frame or {}
+    return frame.get("link_credit") == 0 and bool(frame.get("echo"))
+
+
+class Handover:
+    """What happened in a run of the scenario `handover` in which the first consumer leaves.
+
+    Attributes:
+        leaver: who had the queue first.
+        heir: who had it next.
+        of_leaver, of_next: the messages that came to each, in order.
+        again: how many came a second time.
+    """
+
+    def __init__(self, played: Run) -> None:
+        self.played = played
+        self.leaver, self.heir = map(str, list(played.world.peers)[:2])
+        arrivals = seen(played)
+        self.of_leaver = [one for one in arrivals if one.consumer == self.leaver]
+        self.of_next = [one for one in arrivals if one.consumer != self.leaver]
+        self.again = sum(one.again for one in arrivals)
+
+    @property
+    def arrived_before_leaving(self) -> int:
+        """How many had come to the first consumer when it began to leave."""
+        rows = self.played.rows
+        stops = [
+            row.seq
+            for kind in ("flow", "detach")
+            for row in measure.frames(rows, kind, from_peer=CLIENT, after=self.played.start_seq)
+            if row.vantage == f"{CLIENT}:{self.leaver}" and not _field(row, "link_credit")
+        ]
+        end = min(stops, default=rows[-1].seq)
+        return sum(one.seq <= end for one in self.of_leaver)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether everybody who was served was served in the queue's order."""
+        parts = [[one.message for one in part] for part in (self.of_leaver, self.of_next)]
+        return all(part == sorted(part) for part in parts)
 
 
 def _larger_grant(form: int) -> dict[str, Any]:
@@ -86,8 +198,8 @@ def drain_brings(run: Run, link_credit: int) -> Found:
         sent,
         case="answered" if answers else "silent",
         sent=sent,
-        count=number_in(answers[-1], "delivery_count") if answers else None,
-        left=number_in(answers[-1], "link_credit") if answers else None,
+        count=_field(answers[-1], "delivery_count") if answers else None,
+        left=_field(answers[-1], "link_credit") if answers else None,
         wrong={"drain is pause": 0, "drain waits until credit is used": link_credit},
         seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
     )
@@ -140,15 +252,15 @@ def _drained(form: int) -> dict[str, Any]:
 def real_drain(rows: Sequence[Row]) -> Found:
     """What did a real broker answer to a drain that finds too few messages?"""
     request, following = rabbit_drain(rows)
-    base, credit = number_in(request, "delivery_count"), number_in(request, "link_credit")
+    base, credit = _field(request, "delivery_count"), _field(request, "link_credit")
     yield {"step": measure.step(request.seq), "base": base, "credit": credit}
     answer = measure.frames(following, "flow", event=OBSERVED, from_peer=BROKER)[-1]
     sent = measure.messages(following, event=OBSERVED)
     return facts(
-        number_in(answer, "delivery_count"),
+        _field(answer, "delivery_count"),
         sent=sent,
         answered=measure.step(answer.seq),
-        left=number_in(answer, "link_credit"),
+        left=_field(answer, "link_credit"),
         wrong={"counts messages only": base + sent, "counts credit only": credit},
         seen=answer,
     )
@@ -209,7 +321,7 @@ def echo_brings(run: Run) -> Found:
         measure.messages(branch.rows, after=run.last),
         answers=len(answers),
         credit=measure.credit(branch.rows, BROKER),
-        told=number_in(answers[-1], "available") if answers else None,
+        told=_field(answers[-1], "available") if answers else None,
         asked=sum(bool((row.frame or {}).get("echo")) for row in answers),
         wrong={
             "echo grants": arrived,
@@ -250,7 +362,7 @@ def stale(run: Run) -> Found:
     answers = measure.frames(run.rows, "flow", event=RECEIVED, from_peer=BROKER)
     acts = [action.arguments["count"] for action in run.actions if action.name == "publish"]
     yield {
-        "said": number_in(answers[-1], "available"),
+        "said": _field(answers[-1], "available"),
         "extra": sum(int(count or 0) for count in acts),
     }
     told = measure.counter(run.rows, CLIENT, "available")
@@ -278,7 +390,7 @@ def gave_back(desk: Any) -> Case:
     if not requests:
         return case("no-drain")
     request = requests[-1]
-    step, credit = measure.step(request.seq), _credit(request)
+    step, credit = measure.step(request.seq), _field(request, "link_credit")
     if not credit:
         return case("no-credit", step=step)
     sent = measure.messages(played.rows, after=request.seq)
@@ -305,7 +417,9 @@ def paused(desk: Any) -> Case:
     if not measure.messages(played.rows, event=RECEIVED, upto=stop.seq):
         return case("too-soon", step=step)
     answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
-    resumes = [row for row in _flows(played, CLIENT) if row.seq > stop.seq and _credit(row)]
+    resumes = [
+        row for row in _flows(played, CLIENT) if row.seq > stop.seq and _field(row, "link_credit")
+    ]
     if not resumes:
         return case("not-resumed", step=step)
     resume = measure.step(resumes[0].seq)
@@ -313,7 +427,7 @@ def paused(desk: Any) -> Case:
         return case("unanswered-stop", step=step, resume=resume)
     if left := measure.counter(played.rows, BROKER, "available"):
         return case("left", left=left)
-    numbers = message_numbers(played.world.peers["consumer"].payloads)
+    numbers = _message_numbers(played.world.peers["consumer"].payloads)
     return case(
         "in-order" if numbers == sorted(numbers) else "out-of-order",
         step=step,
@@ -397,19 +511,6 @@ def shortest_timeouts(
     return tuple(faults) or case("right", about=about, trip=2 * latency_us)
 
 
-def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:
-    return measure.frames(played.rows, "flow", event=event, from_peer=peer, after=played.start_seq)
-
-
-def _credit(row: Row) -> int:
-    return int((row.frame or {}).get("link_credit") or 0)
-
-
-def _stops(row: Row) -> bool:
-    frame = row.frame or {}
-    return frame.get("link_credit") == 0 and bool(frame.get("echo"))
-
-
 def _given_back(played: Run, request: Row) -> int:
     """By how much the sender's answers to a drain moved delivery-count on."""
     moved = 0
@@ -419,3 +520,76 @@ def _given_back(played: Run, request: Row) -> int:
             after = measure.counter(played.rows, BROKER, "delivery_count", upto=row.seq)
             moved += serial.diff(after, before)
     return moved
+
+
+# -- tables
+
+
+def drain_line(ready: int, played: Run) -> tuple[str, ...]:
+    """What came of a drain, as `drain_cases` shows it."""
+    start = played.start_seq
+    sent = measure.messages(played.rows, after=start)
+    answers = _flows(played, BROKER)
+    before = measure.counter(played.rows, BROKER, "delivery_count", upto=start)
+    after = measure.counter(played.rows, BROKER, "delivery_count")
+    said = measure.numbers(answers[-1], "delivery_count", "link_credit") if answers else {}
+    words = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in said.items())
+    flow = words or "none: no credit was left to give back"
+    return (
+        count(ready, "message"),
+        str(sent),
+        str(serial.diff(after, before) - sent),
+        f"{before} → {after}",
+        str(measure.credit(played.rows, BROKER)),
+        flow if played.rested else f"cut: {played.note}",
+    )
+
+
+def drain_cases(
+    ready: Sequence[int], *, link_credit: int, preset: Preset | str = "spec", **parameters: Any
+) -> Table:
+    """Grant and drain on a queue with none, some, too many ready messages.
+
+    Args:
+        ready: how many messages are ready, one run each.
+        link_credit: granted and drained.
+        preset: every other number.
+        parameters: further ones of the scenario.
+    """
+    queues = {one: run("credit", preset, {**parameters, "messages": one}) for one in ready}
+    head = ("ready", "transfers", "credit given back", "delivery-count", "link-credit at the end")
+    return Table(
+        name="Drain with different numbers of ready messages",
+        head=(*head, "the sender's flow"),
+        lines=[drain_line(one, drained(queue, link_credit)) for one, queue in queues.items()],
+    )
+
+
+def handovers(*runs: Run) -> Table:
+    """Ways of handing a queue over, a line each.
+
+    Args:
+        runs: of the scenario `handover`.
+    """
+    stories = map(Handover, runs)
+    return Table(
+        name="Ways of handing a queue over",
+        head=("way", "the first one got", "the next one got", "came twice", "order"),
+        lines=[
+            (
+                str(story.played.parameters["way"]),
+                _range(story.of_leaver),
+                _range(story.of_next),
+                count(story.again, "message") if story.of_next else "–",
+                "kept" if story.in_order else "violated",
+            )
+            for story in stories
+        ],
+    )
+
+
+def _range(arrivals: list[Seen]) -> str:
+    numbers = [one.message for one in arrivals]
+    if numbers and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers)) or "none"

@@ -2,12 +2,13 @@
 
 import pytest
 
+from tests.lessons.asking import judged, solved
 from workbench.exercises import show_me
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
-from workbench.exercises.race_runs import CROSSING, ORDERS, acted, orders
 from workbench.exercises.recall import known
 from workbench.lessons import lesson_02
+from workbench.lessons.lesson_02 import CROSSING, ORDERS, acted, orders
 from workbench.scenarios import beliefs, run
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
@@ -27,11 +28,6 @@ ARTICLE = {"initial_delivery_count": 20, "first_credit": 3, "grants": "6"}
 def race():
     """The article's race before its first frame."""
     return run("race", parameters=ARTICLE)
-
-
-def solved(asking, *args, **kwargs):
-    """The solution of a question, without its widget."""
-    return asking.question(*args, **kwargs).solve()
 
 
 # -- the race -----------------------------------------------------------------------------------
@@ -179,7 +175,7 @@ def test_a_crossing_is_recognised_on_the_desk():
 
 def test_a_crossing_under_a_wrong_rule_tells_both_numbers():
     """The check judges the crossing and says what the rule made of it."""
-    verdict = lesson_02.check.crossed(crossing_desk("set"), log=Progress())
+    verdict = judged(lesson_02.check.crossed, crossing_desk("set"))
     assert verdict.right
     assert "the ends differ: 6 and 5" in verdict.text
 
@@ -257,7 +253,7 @@ def test_a_sender_that_fails_later_leaves_the_half_worked_one_passed():
 
 def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
     """Five moves, and the two numbers that differ."""
-    verdict = lesson_02.check.sender(greedy, **SIZE, log=Progress())
+    verdict = judged(lesson_02.check.sender, greedy, **SIZE)
     assert verdict.right is False
     assert "It takes 5 moves to break it" in verdict.text
     assert "send-flow, send-flow, flow-arrives, send-transfer, flow-arrives" in verdict.text
@@ -266,15 +262,15 @@ def test_a_greedy_sender_is_told_its_shortest_bad_schedule():
 def test_a_sender_that_never_sends_is_safe_and_does_not_pass():
     """The link model alone calls it good; the check asks whether it is of any use."""
     assert explore(LinkModel(messages=10, grants=(3, 6), rule=lambda *_: 0)).bad == 0
-    verdict = lesson_02.check.sender(idle, **SIZE, log=Progress())
+    verdict = judged(lesson_02.check.sender, idle, **SIZE)
     assert verdict.right is False
     assert "waits for ever" in verdict.text
 
 
 def test_a_naive_sender_passes_until_the_count_wraps():
     """From 0 and 20 nothing is wrong; from 2^32 − 2 something is."""
-    assert lesson_02.check.sender(naive, **SIZE, starts=STARTS[:2], log=Progress()).right
-    verdict = lesson_02.check.sender(naive, **SIZE, starts=STARTS, log=Progress())
+    assert judged(lesson_02.check.sender, naive, **SIZE, starts=STARTS[:2]).right
+    verdict = judged(lesson_02.check.sender, naive, **SIZE, starts=STARTS)
     assert verdict.right is False
     assert f"delivery_count={2**32 - 2}" in verdict.text
 
@@ -304,7 +300,7 @@ def test_a_sender_that_fails_is_told_in_words():
         state.link_credit = "much"
 
     for on_flow in (raises, nonsense):
-        verdict = lesson_02.check.sender(on_flow, **SIZE, log=Progress())
+        verdict = judged(lesson_02.check.sender, on_flow, **SIZE)
         assert verdict.right is False
         assert verdict.text
 

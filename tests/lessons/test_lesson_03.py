@@ -4,38 +4,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.lessons.asking import judged, solved, told
 from workbench.amqp10.sender import SenderLink
 from workbench.capture.importer import import_capture
 from workbench.exercises import measure
-from workbench.exercises.drain_runs import (
-    DrainCases,
+from workbench.exercises.measure import arrival
+from workbench.exercises.progress import Progress
+from workbench.frontends.outgoing_link import OutgoingLink
+from workbench.lessons.lesson_03 import (
+    check,
     drain_cases,
+    drain_line,
     drained,
     outdated,
+    predict,
     rabbit_drain,
     stopped,
 )
-from workbench.exercises.measure import arrival
-from workbench.exercises.progress import Progress
-from workbench.exercises.question import judge
-from workbench.frontends.outgoing_link import OutgoingLink
-from workbench.lessons.lesson_03 import check, predict
 from workbench.scenarios import run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / "data/captures/rmq43_c_drain.pcapng"
-
-
-def solved(asking, *args, **kwargs):
-    """The solution of a question, without its widget."""
-    return asking.question(*args, **kwargs).solve()
-
-
-def told(solution, answer) -> str:
-    """What a learner reads who gives that answer; it must not be right."""
-    verdict = judge(answer, solution)
-    assert verdict.right is False
-    return f"{verdict.belief}: {verdict.text}"
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +152,7 @@ def test_a_trace_without_such_a_drain_is_told(busy):
 def test_the_table_shows_none_some_and_too_many():
     """delivery-count moves by credit in each, whatever came; credit is 0 in each."""
     cases = drain_cases((0, 3, 30), link_credit=10, initial_delivery_count=20)
-    lines = [dict(zip(cases.table.head, line, strict=True)) for line in cases.table.lines]
+    lines = [dict(zip(cases.head, line, strict=True)) for line in cases.lines]
     assert [line["transfers"] for line in lines] == ["0", "3", "10"]
     assert [line["credit given back"] for line in lines] == ["10", "7", "0"]
     assert {line["delivery-count"] for line in lines} == {"20 → 30"}
@@ -175,17 +164,17 @@ def test_the_table_shows_none_some_and_too_many():
 
 def test_a_drain_that_was_cut_off_says_so():
     """A run that reached its row limit has no last flow to tell of."""
-    whole = drain_cases((3,), link_credit=10).runs[3]
+    whole = drained(run("credit", parameters={"messages": 3}), 10)
     cut = run(
         whole.scenario, whole.preset, whole.parameters, whole.actions, max_rows=len(whole.rows) - 2
     )
-    assert "cut: stopped at " in str(DrainCases({3: cut}, 10))
+    assert drain_line(3, cut)[-1].startswith("cut: stopped at ")
 
 
 def test_the_table_counts_across_the_wrap_around():
     """What was given back is a serial distance, not a difference of numbers."""
     cases = drain_cases((3,), link_credit=10, initial_delivery_count=4294967291)
-    line = dict(zip(cases.table.head, cases.table.lines[0], strict=True))
+    line = dict(zip(cases.head, cases.lines[0], strict=True))
     assert (line["transfers"], line["credit given back"]) == ("3", "7")
     assert line["delivery-count"] == "4294967291 → 5"
 
@@ -206,7 +195,7 @@ def test_a_drain_that_brings_some_and_gives_back_some_is_recognised(few):
 def test_a_drain_with_nothing_or_too_much_is_told(messages, came, back):
     """The numbers, and what to think about."""
     queue = run("credit", parameters={"messages": messages})
-    verdict = check.gave_back(drained(queue, 10), log=Progress())
+    verdict = judged(check.gave_back, drained(queue, 10))
     assert verdict.right is False
     assert f"{came} came, {back} of the credit was given back" in verdict.text
 
@@ -214,9 +203,9 @@ def test_a_drain_with_nothing_or_too_much_is_told(messages, came, back):
 def test_a_drain_without_credit_or_none_at_all_is_told(few):
     """Each with its own words."""
     nothing = few.act(few.start_seq, "drain")
-    assert "link-credit 0" in check.gave_back(nothing, log=Progress()).text
+    assert "link-credit 0" in judged(check.gave_back, nothing).text
     granted = few.act(few.start_seq, "grant", link_credit=2)
-    assert "No flow in this branch sets drain" in check.gave_back(granted, log=Progress()).text
+    assert "No flow in this branch sets drain" in judged(check.gave_back, granted).text
 
 
 def paused_run(busy):
@@ -227,7 +216,7 @@ def paused_run(busy):
 
 def test_pause_and_resume_is_recognised(busy):
     """The same link goes on, in the queue's order [2.6.10]."""
-    verdict = check.paused(paused_run(busy), log=Progress())
+    verdict = judged(check.paused, paused_run(busy))
     assert verdict.right, verdict
     assert "came late, and 0 after the answer" in verdict.text
     assert "all 60 messages came, in the order of the queue" in verdict.text
@@ -238,20 +227,20 @@ def test_resuming_before_the_answer_is_told(busy):
     at = arrival(busy, 2)
     stop = stopped(busy, at)
     early = stop.act(measure.seq_of(stop.rows, "transfer", 4), "grant", link_credit=60)
-    verdict = check.paused(early, log=Progress())
+    verdict = judged(check.paused, early)
     assert verdict.right is False
     assert "before the answer had come" in verdict.text
 
 
 def test_each_way_not_to_pause_is_told(busy, empty):
     """No stop, a stop too early, no resume, messages left."""
-    assert "link-credit 0 and echo" in check.paused(busy, log=Progress()).text
+    assert "link-credit 0 and echo" in judged(check.paused, busy).text
     first = empty.act(empty.start_seq, "stop")
-    assert "before the first message" in check.paused(first, log=Progress()).text
+    assert "before the first message" in judged(check.paused, first).text
     stop = stopped(busy, arrival(busy, 2))
-    assert "now resume it" in check.paused(stop, log=Progress()).text
+    assert "now resume it" in judged(check.paused, stop).text
     little = stop.then("grant", link_credit=1)
-    assert "still wait in the queue" in check.paused(little, log=Progress()).text
+    assert "still wait in the queue" in judged(check.paused, little).text
 
 
 def test_a_run_as_it_began_is_not_judged(few):
@@ -280,8 +269,8 @@ def shown_of_a_drain(messages: int) -> dict[str, object]:
         "brings": solved(predict.drain_brings, queue, 10).answer,
         "counts": solved(predict.drain_counts, queue, 10).answer,
         "afterwards": solved(predict.after_drain, drained(queue, 10), 12).answer,
-        "given back": cases.table.lines[0][2],
-        "check": check.gave_back(drained(queue, 10), log=Progress()).right,
+        "given back": cases.lines[0][2],
+        "check": judged(check.gave_back, drained(queue, 10)).right,
     }
 
 

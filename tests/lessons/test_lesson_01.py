@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.lessons.asking import judged, solved, told
 from workbench import presets
 from workbench.capture.importer import import_capture
 from workbench.exercises import measure
 from workbench.exercises.compare import RULES, compare_rules
 from workbench.exercises.progress import Progress
-from workbench.exercises.question import judge
 from workbench.lessons.lesson_01 import arrival, check, predict, real_receiver
 from workbench.scenarios import run
 from workbench.scenarios.declare import ParameterError
@@ -18,11 +18,6 @@ from workbench.scenarios.declare import ParameterError
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
     "data/captures/rmq43_b_consumer_credit.pcapng"
 )
-
-
-def solved(asking, *args, **kwargs):
-    """The solution of a question, without its widget."""
-    return asking.question(*args, **kwargs).solve()
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +43,6 @@ def busy():
 def rules():
     """The four rules, on few messages."""
     return compare_rules(messages=100, latency_us=1000, n=20)
-
-
-def told(solution, answer) -> str:
-    """What a learner reads who gives that answer; it must not be right."""
-    verdict = judge(answer, solution)
-    assert verdict.right is False
-    return f"{verdict.belief}: {verdict.text}"
 
 
 def test_nothing_comes_before_the_first_flow(queue):
@@ -201,7 +189,7 @@ def test_late_arrivals_are_recognised(busy):
 def test_stopping_too_late_is_told(granted):
     """Nothing was in flight any more: the check says so, and what to try."""
     stopped = granted.then("grant", link_credit=0)
-    verdict = check.late_arrivals(stopped, log=Progress())
+    verdict = judged(check.late_arrivals, stopped)
     assert verdict.right is False
     assert "nothing arrives after it" in verdict.text
 
@@ -224,10 +212,10 @@ def test_a_panel_is_judged_by_the_branch_that_it_shows(busy):
     desk.model.act("grant", link_credit=40)
     desk.model.cursor = arrival(desk.model.run, 2) + 1
     desk.model.act("grant", link_credit=0)
-    assert check.late_arrivals(desk, log=Progress()).right
+    assert judged(check.late_arrivals, desk).right
     desk.model.undo()
     desk.model.cursor = start
-    assert check.late_arrivals(desk, log=Progress()).right is False
+    assert judged(check.late_arrivals, desk).right is False
 
 
 def test_fetching_all_in_small_grants_is_recognised(queue):
@@ -235,7 +223,7 @@ def test_fetching_all_in_small_grants_is_recognised(queue):
     fetched = queue
     for _ in range(4):
         fetched = fetched.then("grant", link_credit=3)
-    verdict = check.never_more_than(fetched, 3, log=Progress())
+    verdict = judged(check.never_more_than, fetched, 3)
     assert verdict.right, verdict
     assert "All 10 messages arrived with 4 flows" in verdict.text
 
@@ -243,8 +231,8 @@ def test_fetching_all_in_small_grants_is_recognised(queue):
 def test_granting_too_much_or_too_little_is_told(queue, granted):
     """With the row at which it was too much, or with how many still wait."""
     greedy = queue.act(queue.start_seq, "grant", link_credit=10)
-    assert "link-credit 10" in check.never_more_than(greedy, 3, log=Progress()).text
-    left = check.never_more_than(granted, 3, log=Progress())
+    assert "link-credit 10" in judged(check.never_more_than, greedy, 3).text
+    left = judged(check.never_more_than, granted, 3)
     assert left.right is False
     assert "3 messages arrived and 7 messages wait" in left.text
 
@@ -262,7 +250,7 @@ def test_the_smallest_n_is_found_by_running_the_model():
 @pytest.mark.parametrize("answer", [0, -3, "ten", 2.5, 2**40])
 def test_an_answer_that_is_no_n_is_told_and_not_judged(answer):
     """The scenario's own words about what is legal."""
-    verdict = check.smallest_n(answer, latency_us=1000, messages=10, log=Progress())
+    verdict = judged(check.smallest_n, answer, latency_us=1000, messages=10)
     assert verdict.right is None
     assert "legal: 1 to 4294967295" in verdict.text
 

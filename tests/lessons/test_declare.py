@@ -10,7 +10,7 @@ import pytest
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, judge
 from workbench.exercises.show_me import ShowMe
-from workbench.lessons import declare
+from workbench.lessons import declare, instructors
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
 from workbench.lessons.table import HERE, LESSONS, words_of
 
@@ -181,6 +181,12 @@ def test_every_table_of_the_file_has_its_function(path):
 def test_the_map_has_every_lesson_in_order():
     """Thirteen are planned, and the index is none of them."""
     assert [lesson.number for lesson in LESSONS] == [f"{n:02}" for n in range(1, 13)]
+
+
+def test_the_notes_for_instructors_are_those_of_the_lessons():
+    """`python -m workbench.lessons.instructors` writes them; no sentence with a fact is in them."""
+    assert instructors.FILE.read_text(encoding="utf-8") == instructors.text()
+    assert "{" not in instructors.text()
 
 
 # -- the machinery

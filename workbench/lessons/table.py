@@ -24,6 +24,7 @@ class Lesson:
         java: it uses Spark, which needs Java.
         after: numbers of the lessons to take before.
         able: what a learner can do afterwards, one line each.
+        instructors: notes for those who teach with it; `INSTRUCTORS.md` is made of them.
     """
 
     number: str
@@ -34,6 +35,7 @@ class Lesson:
     java: bool = False
     after: tuple[str, ...] = ()
     able: tuple[str, ...] = ()
+    instructors: str = ""
 
     @property
     def file(self) -> str:

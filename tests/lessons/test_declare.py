@@ -13,6 +13,7 @@ from workbench.exercises.show_me import ShowMe
 from workbench.lessons import declare, instructors
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
 from workbench.lessons.table import HERE, LESSONS, words_of
+from workbench.scenarios.beliefs import BELIEFS
 
 DECLARED = sorted(path for path in HERE.glob("lesson_*.py"))
 RESERVED = {"lesson", "check"}
@@ -104,6 +105,15 @@ def test_every_fact_that_is_given_is_named_in_the_words(lesson, name, find):
     words = words_of(lesson)[name]
     first, then, _ = given_by(find)
     assert (first | then) - RANGE <= named_in(words)
+
+
+@EACH
+def test_what_a_misconception_is_known_as_can_be_searched(lesson, name, find):
+    """It is one of the question's, and has a counterexample by the other name."""
+    words = words_of(lesson)[name]
+    for of, known_as in words.get("known_as", {}).items():
+        assert of in words["wrong"]
+        assert known_as in BELIEFS
 
 
 @EACH
@@ -321,6 +331,15 @@ def test_a_misconception_about_a_rule_can_be_shown_contradicted():
     make = lambda words: Asked("01", "q", words, lambda: facts(1))()  # noqa: E731
     assert isinstance(make(plain), ShowMe)
     assert not isinstance(make({**plain, "search": False}), ShowMe)
+
+
+def test_a_misconception_is_searched_by_the_name_that_it_is_known_as():
+    """Its own name stays in the log."""
+    words = {"ask": "?", "right": "!", "wrong": {"mine": "No."}, "known_as": {"mine": "adds"}}
+    shown = Asked("01", "q", words, lambda: facts(1, wrong={"mine": 2}))()
+    shown.prediction.commit("2")
+    assert shown.prediction.compare(None).belief == "mine"
+    assert shown.belief == "adds"
 
 
 def test_what_is_asked_again_keeps_its_name(monkeypatch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ParamSpec
 
 import ipywidgets as widgets
@@ -52,12 +52,14 @@ class ShowMe(Still, widgets.VBox):
 
     Args:
         view: the prediction.
+        known_as: the name by which a belief can be searched, where the question has another one.
     """
 
     still_is_prose = True
 
-    def __init__(self, view: PredictionView) -> None:
+    def __init__(self, view: PredictionView, known_as: Mapping[str, str] | None = None) -> None:
         self.view = view
+        self._known_as = known_as or {}
         self.button = widgets.Button(
             description="Show me",
             tooltip="search the shortest schedule that contradicts this belief, and open it",
@@ -82,6 +84,7 @@ class ShowMe(Still, widgets.VBox):
         """The belief behind the answer, if it was recognised and a schedule can contradict it."""
         verdict = self.prediction.verdict
         name = verdict.belief if verdict is not None else None
+        name = self._known_as.get(str(name), name)
         return name if name in beliefs.BELIEFS else None
 
     def _compared(self) -> None:

@@ -18,6 +18,9 @@ committed. Where it returns None, what it reads has not happened yet, and `wait`
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
 capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
 
+Where a misconception is one of `scenarios.beliefs`, or `known_as` one of them, a schedule can be
+searched that contradicts it.
+
 A check is a table below `check` and a function that finds which of its texts holds:
 
     [check.pieces]
@@ -167,7 +170,9 @@ class Asked:
         """The widget that asks, and shows what contradicts a wrong answer."""
         view = PredictionView(Prediction(self.question(*args, **kwargs)))
         # Some misconceptions have the name of one about a link's rule and are not about that rule.
-        return ShowMe(view) if self.words.get("search", True) else view
+        if not self.words.get("search", True):
+            return view
+        return ShowMe(view, self.words.get("known_as"))
 
     def again(self, inputs: Callable[[int], Mapping[str, Any]], kept_as: str = "") -> None:
         """Let later lessons ask again.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from workbench.scenarios.beliefs import BELIEFS
 
 from .table import LESSONS, Lesson, words_of
 
@@ -14,7 +17,8 @@ HEAD = """\
 Made of the lessons' TOML files in [workbench/lessons/](workbench/lessons/) by
 `python -m workbench.lessons.instructors`; change it there. Of each lesson you find how long it
 takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
-them is told why the run says otherwise.
+them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
+searches the shortest schedule in which the sender's credit is another, and opens it in the stepper.
 """
 
 
@@ -41,8 +45,15 @@ def _lines(lesson: Lesson) -> Iterator[str]:
     for name, words in words_of(lesson.number).items():
         wrong = words.get("wrong")
         if isinstance(wrong, dict):
-            yield f"| {name} | {'; '.join(f'*{one}*' for one in wrong)} |"
+            yield f"| {name} | {'; '.join(_marked(words, one) for one in wrong)} |"
     yield ""
+
+
+def _marked(words: Mapping[str, Any], misconception: str) -> str:
+    """A misconception, in bold if a schedule can be searched that contradicts it."""
+    known_as = words.get("known_as", {}).get(misconception, misconception)
+    searched = words.get("search", True) and known_as in BELIEFS
+    return f"**{misconception}**" if searched else f"*{misconception}*"
 
 
 if __name__ == "__main__":

@@ -407,16 +407,15 @@ which_order.again(lambda form: {"race": _race(form), "rule": ("add", "set")[form
 @lesson.asks
 def sentence() -> Found:
     """Which sentence about credit is true? A schedule contradicts each of the others."""
-    said = {name: belief.says for name, belief in beliefs.BELIEFS.items()}
-    said["truth"] = lesson.words["sentence"]["truth"]
+    words = lesson.words["sentence"]
+    wrong = {name: beliefs.belief_named(name) for name in words["beliefs"]}
+    said = {"truth": words["truth"]} | {name: belief.says for name, belief in wrong.items()}
     # In alphabetical order, so that the place of the right one gives nothing away.
     yield {"choices": dict(sorted(said.items(), key=lambda one: one[1]))}
     return facts(
         "truth",
-        others=len(beliefs.BELIEFS),
-        wrong={
-            name: facts(name, because=belief.because) for name, belief in beliefs.BELIEFS.items()
-        },
+        others=len(wrong),
+        wrong={name: facts(name, because=belief.because) for name, belief in wrong.items()},
     )
 
 

@@ -135,6 +135,36 @@ BELIEFS: Mapping[str, Belief] = {
             ),
             flows=(FlowPlan(3), FlowPlan(3, echo=True)),
         ),
+        Belief(
+            name="one flow, one message",
+            says="a flow lets the sender send one message, whatever its link-credit",
+            because="link-credit says how many messages",
+            on_flow=lambda believed, flow: 1,
+            flows=(FlowPlan(3),),
+        ),
+        Belief(
+            name="a grant stands",
+            says="credit that was granted cannot be lowered by a later flow",
+            because="every flow sets the credit, to less as well as to more",
+            on_flow=lambda believed, flow: max(believed, flow.link_credit),
+            flows=(FlowPlan(3), FlowPlan(0)),
+        ),
+        Belief(
+            name="drain grants",
+            says="a flow with drain brings its link-credit on top of what the sender has",
+            because="it repeats the credit as it was, and what finds no message is given back",
+            on_flow=lambda believed, flow: (
+                believed + flow.link_credit if flow.drain else flow.link_credit
+            ),
+            flows=(FlowPlan(3), FlowPlan(3, drain=True)),
+        ),
+        Belief(
+            name="drain waits until credit is used",
+            says="a drain is over when messages have used up the credit",
+            because="a drain waits for no message: credit that finds none is given back at once",
+            on_flow=lambda believed, flow: flow.link_credit,
+            flows=(FlowPlan(3), FlowPlan(3, drain=True)),
+        ),
     )
 }
 

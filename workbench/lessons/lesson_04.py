@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
+from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table
 from workbench.presets import Preset
 from workbench.scenarios.declare import ParameterError
@@ -65,11 +66,6 @@ def _session_flows(rows: Sequence[Row], peer: str = BROKER, *, after: int = -1) 
     return [row for row in found if (row.frame or {}).get("handle") is None]
 
 
-def _field(row: Row, name: str) -> int:
-    """A field of a frame that holds a number; 0 where the wire did not carry it."""
-    return int(measure.numbers(row, name)[name] or 0)
-
-
 def _ledger(row: Row, name: str) -> int:
     """A counter of the end that logged a row."""
     return int((row.ledger or {})[name])
@@ -77,7 +73,7 @@ def _ledger(row: Row, name: str) -> int:
 
 def _announced(rows: Sequence[Row], peer: str) -> int:
     """The incoming-window in a peer's begin."""
-    return _field(measure.frames(rows, "begin", from_peer=peer)[0], "incoming_window")
+    return number_in(measure.frames(rows, "begin", from_peer=peer)[0], "incoming_window")
 
 
 def _most_in(rows: Sequence[Row], vantage: str) -> int:
@@ -187,8 +183,8 @@ def more_credit(run: Run, link_credit: int) -> Found:
     began = run.parent or run  # the panel in which it can be tried begins there
     return facts(
         len(transfers(branch.rows, after=run.last)),
-        credit=_field(flow, "link_credit"),
-        window=_field(flow, "incoming_window"),
+        credit=number_in(flow, "link_credit"),
+        window=number_in(flow, "incoming_window"),
         wrong={
             "credit opens the window": len(transfers(opened.rows, after=run.last)),
             "credit counts frames": link_credit,
@@ -204,7 +200,7 @@ def worked_out(run: Run, number: int, frames: int) -> Found:
     at = measure.arrival(run, number)
     flow = _session_flows(branch.rows, CLIENT, after=at)[0]
     sent = [row for row in transfers(branch.rows) if row.seq < flow.seq]
-    base = _field(flow, "next_incoming_id")
+    base = number_in(flow, "next_incoming_id")
     yield {"base": base, "sent": len(sent), "sent_to": _ledger(sent[-1], "next_outgoing_id")}
     heard = next(
         row for row in branch.rows if row.frame_id == flow.frame_id and row.event == RECEIVED
@@ -254,7 +250,7 @@ def reopens_at(run: Run, publish: int) -> Found:
         int(before[-1]),
         came=sum(row.seq < flow.seq for row in came),
         opened=measure.step(flow.seq),
-        told=_field(flow, "incoming_window"),
+        told=number_in(flow, "incoming_window"),
         wrong={"waits until it is used up": 0, "after every frame": window - 1},
     )
 
@@ -290,12 +286,12 @@ def real_split(rows: Sequence[Row]) -> Found:
     request = rabbit_cut(rows)
     sent = transfers(rows, BROKER, OBSERVED)
     before = [row for row in sent if row.seq < request.seq]
-    window = _field(request, "incoming_window")
+    window = number_in(request, "incoming_window")
     yield {
         "came": len(before),
         "step": measure.step(request.seq),
         "window": window,
-        "credit": _field(request, "link_credit"),
+        "credit": number_in(request, "link_credit"),
         "octets": sum(row.body_bytes or 0 for row in sent),
         "each": before[-1].body_bytes,
     }
@@ -319,7 +315,7 @@ def obeys(run: Run, publish: int) -> Facts:
     )
     return facts(
         len(transfers(branch.rows, CLIENT)),
-        window=_field(flow, "incoming_window"),
+        window=number_in(flow, "incoming_window"),
         told=measure.step(flow.seq),
         credit=credit,
         wrong={"credit is enough": min(publish, int(credit))},
@@ -406,7 +402,7 @@ def in_helpings(desk: Any, frames: int) -> Case:
     if not played.actions:
         return case("untouched")
     flows = measure.frames(played.rows, "flow", from_peer=CLIENT, after=played.start_seq)
-    largest = max((_field(row, "incoming_window") for row in flows), default=0)
+    largest = max((number_in(row, "incoming_window") for row in flows), default=0)
     if largest > frames:
         return case("too-large", largest=largest)
     ready, came = int(played.parameters["messages"] or 0), _arrived(played)

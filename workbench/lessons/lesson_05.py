@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
-from workbench.exercises.measure import about, link_rate, stalls_us
+from workbench.exercises.measure import about, link_rate, number_in, stalls_us
 from workbench.exercises.table import Table
 from workbench.presets import Preset
 from workbench.scenarios.publishers import QUEUES
@@ -72,10 +72,6 @@ def _grants(rows: Sequence[Row], *, event: str = SENT, after: int = -1) -> list[
     return [row for row in flows if row.link == flows[0].link]
 
 
-def _field(row: Row, name: str) -> int:
-    return int((row.frame or {})[name])
-
-
 def counter_before(rows: Sequence[Row], at: int, name: str, link: str = FIRST) -> int:
     """A counter of the broker's end of a publisher's link, as it was before a row."""
     told = (
@@ -108,7 +104,7 @@ def _publisher(form: int, *, settled: bool = False) -> dict[str, Any]:
 
 def _first(run: Run) -> int:
     """The first grant of a run."""
-    return _field(_grants(run.rows)[0], "link_credit")
+    return number_in(_grants(run.rows)[0], "link_credit")
 
 
 @lesson.asks
@@ -248,7 +244,7 @@ def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
     branch = lowered.then("publish", count=publish)
     flow = _grants(branch.rows, after=run.last)[0]
     return facts(
-        _field(flow, "link_credit"),
+        number_in(flow, "link_credit"),
         step=measure.step(flow.seq),
         wrong={"settings work at once": link_credit, "credit is taken back": 0},
     )
@@ -264,12 +260,12 @@ def _attached(form: int) -> dict[str, Any]:
 def real_regrant(rows: Sequence[Row]) -> Found:
     """After how many messages does a real broker grant again?"""
     begin, again = _grants(rows, event=OBSERVED)[:2]
-    first, after = _field(begin, "link_credit"), _field(again, "delivery_count")
+    first, after = number_in(begin, "link_credit"), number_in(again, "delivery_count")
     yield {"first": first, "step": measure.step(begin.seq)}
     return facts(
         after,
         again=measure.step(again.seq),
-        credit=_field(again, "link_credit"),
+        credit=number_in(again, "link_credit"),
         left=first - after,
         wrong={"below half": first - first // 2 + 1, "waits until it is used up": first},
         seen=again,
@@ -368,7 +364,7 @@ def stall_table(
                 str(sent(played.rows)),
                 str(counter_before(played.rows, played.last + 1, "unconfirmed")),
                 str(len(flows)),
-                ", ".join(str(_field(row, "delivery_count")) for row in flows),
+                ", ".join(str(number_in(row, "delivery_count")) for row in flows),
             )
         )
     head = ("confirmed before", "sent in all", "unconfirmed", "grants", "granted at delivery-count")

@@ -146,7 +146,7 @@ def _stall(row: Mapping[str, Any]) -> dict[str, str]:
         "link": str(row["link"]),
         "since (s)": f"{row['start_us'] / 1_000_000:.3f}",
         "for (ms)": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
-        "waiting": f"{row['messages_waiting']:,}",
+        "messages waiting": f"{row['messages_waiting']:,}",
         "known from": str(row["evidence"]),
         "brake": str(row["brake"]),
         "row": str(row["seq"]),

@@ -41,7 +41,7 @@ def dip_table(rates: Answer) -> Table:
     """The dips in words, for whom the chart is no help."""
     return Table(
         name="Dips",
-        head=("dip", "from (s)", "to (s)", "messages a second", "usual"),
+        head=("dip", "from (s)", "to (s)", "messages a second", "usually"),
         lines=[
             (
                 dip.name,

@@ -288,6 +288,18 @@ def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
     assert log.records == records
 
 
+def test_an_answer_that_comes_later_is_put_back_where_none_was_given():
+    """A copy in the browser arrives after the cell has run; what was committed since then stays."""
+    log, copy = Progress(), Progress()
+    copy.record("01/seven", 5, False)
+    empty, begun = (PredictionView(Prediction(question()), log) for _ in range(2))
+    begun.field.value = "14"
+    begun.commit.click()
+    log.merge(copy.text().encode())
+    assert (empty.field.value, empty.prediction.answer) == ("5", 5)
+    assert (begun.field.value, begun.prediction.answer) == ("14", 14)
+
+
 def test_an_answer_of_another_day_is_compared_without_its_step():
     """The run has judged it before: Compare tells why at once, for a changed answer too."""
     told = Solution(answer=7, reason="Seven came.", seen=run("credit").rows[-1])

@@ -1,6 +1,7 @@
 """How far Spark is, and how long its start takes: told while it goes on, and remembered."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,25 @@ def test_tasks_are_counted_while_spark_works_and_at_the_end(spark):
     assert all(not one.over for one in told[:-1])
     assert [one.done for one in told] == sorted(one.done for one in told)
     assert "done in" in str(last)
+
+
+def test_what_spark_connect_reports_is_told():
+    """It has no tracker: it calls a handler, which is taken off again."""
+    handlers, told = [], []
+    session = SimpleNamespace(
+        registerProgressHandler=handlers.append, removeProgressHandler=handlers.remove
+    )
+
+    def stage(number, done, tasks):
+        return SimpleNamespace(stage_id=number, num_completed_tasks=done, num_tasks=tasks)
+
+    with watched(session, told.append):
+        handlers[0](None, 0, "one", False)
+        handlers[0]([stage(1, 2, 4)], 2, "one", False)
+        handlers[0]([stage(1, 4, 4), stage(2, 1, 1)], 0, "one", True)
+    assert not handlers
+    last = told[-1]
+    assert (last.jobs, last.done, last.tasks, last.over) == (1, 5, 5, True)
 
 
 def test_the_end_is_told_when_the_work_fails(spark):

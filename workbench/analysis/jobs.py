@@ -1,19 +1,23 @@
-"""How far Spark is with what it was asked: from its status tracker, while the answer is awaited.
+"""How far Spark is with what it was asked, told while the answer is awaited.
 
 A notebook's cell stands still until its action is done, so somebody else must look: a thread that
-asks the tracker a few times a second. It sees the jobs of this session, whoever started them.
+tells a few times a second what is known. Spark Connect reports its progress by itself; elsewhere
+the thread asks the status tracker. Both see the jobs of this session, whoever started them.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
+    from pyspark import StatusTracker
     from pyspark.sql import SparkSession
 
 __all__ = ["Progress", "watched"]
@@ -26,7 +30,7 @@ class Progress:
     """What Spark has done since it was watched.
 
     Attributes:
-        jobs: how many it has begun.
+        jobs: how many it has begun; of Spark Connect, operations.
         done: tasks that are done.
         tasks: tasks that are planned so far; with each job there may be more.
         seconds: since the watch began.
@@ -64,17 +68,23 @@ class watched:  # noqa: N801 (it reads as a verb: with watched(spark, tell): ...
     """
 
     def __init__(self, spark: SparkSession, tell: Tell, tick_s: float = TICK_S) -> None:
-        self._tracker = spark.sparkContext.statusTracker()
+        self._spark = spark
+        self._tracker: StatusTracker | None = None
         self._tell = tell
         self._tick_s = tick_s
         self._over = threading.Event()
         self._began = time.monotonic()
-        self._jobs: dict[int, list[int]] = {}
+        self._jobs: dict[int | str | None, list[int]] = {}
         self._stages: dict[int, tuple[int, int]] = {}
-        self._before = set(self._tracker.getJobIdsForGroup(None))
+        self._before: set[int] = set()
         self._thread = threading.Thread(target=self._run, daemon=True, name="spark-progress")
 
     def __enter__(self) -> Self:
+        try:
+            self._spark.registerProgressHandler(self._heard)
+        except PySparkException:  # this session is not one of Spark Connect
+            self._tracker = self._spark.sparkContext.statusTracker()
+            self._before = set(self._tracker.getJobIdsForGroup(None))
         self._thread.start()
         return self
 
@@ -86,14 +96,27 @@ class watched:  # noqa: N801 (it reads as a verb: with watched(spark, tell): ...
     ) -> None:
         self._over.set()
         self._thread.join()
+        if self._tracker is None:
+            self._spark.removeProgressHandler(self._heard)
         self._tell(self._look(over=True))
 
     def _run(self) -> None:
         while not self._over.wait(self._tick_s):
             self._tell(self._look())
 
-    def _look(self, *, over: bool = False) -> Progress:
-        tracker = self._tracker
+    def _heard(
+        self,
+        stages: Iterable[Any] | None,
+        inflight_tasks: int,
+        operation_id: str | None,
+        done: bool,
+    ) -> None:
+        """What Spark Connect reports of an operation; it does not say how many jobs that is."""
+        self._jobs.setdefault(operation_id, [])
+        for stage in stages or ():
+            self._stages[stage.stage_id] = stage.num_completed_tasks, stage.num_tasks
+
+    def _ask(self, tracker: StatusTracker) -> None:
         active = {*tracker.getActiveJobsIds(), *tracker.getJobIdsForGroup(None)}
         for number in active - self._before - self._jobs.keys():
             info = tracker.getJobInfo(number)
@@ -106,7 +129,11 @@ class watched:  # noqa: N801 (it reads as a verb: with watched(spark, tell): ...
             found = tracker.getStageInfo(stage)
             if found is not None:
                 self._stages[stage] = (found.numCompletedTasks, found.numTasks)
-        begun = [one for one in self._stages.values() if one[0] or not over]
+
+    def _look(self, *, over: bool = False) -> Progress:
+        if self._tracker is not None:
+            self._ask(self._tracker)
+        begun = [one for one in list(self._stages.values()) if one[0] or not over]
         return Progress(
             jobs=len(self._jobs),
             done=sum(done for done, _ in begun),

@@ -257,14 +257,13 @@ def _from_spark(
     for other in others:
         more = {"right": other.frame, "chunks": Chunks.of(max(first.rows, other.rows))}
     module = importlib.import_module(f"workbench.analysis.{question}")
-    with told():
+    # A large trace's question does work as it is put together already, and what takes the time is
+    # over when the first row is there.
+    with told(), watched(spark, lambda now: progress.at(now.done, now.tasks)):
         answer = getattr(module, question)(**more)(first.frame)
         names = QUESTIONS[question].order
-        ordered = answer.orderBy(*names) if names else answer
-        # What takes the time is over when the first row is there.
-        with watched(spark, lambda now: progress.at(now.done, now.tasks)):
-            found = ordered.toLocalIterator()
-            head = next(found, None)
+        found = (answer.orderBy(*names) if names else answer).toLocalIterator()
+        head = next(found, None)
     progress.clear()
     return _plain(question, chain([] if head is None else [head], found))
 

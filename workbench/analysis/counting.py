@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
+from .readings import floored
 from .segmented_scan import segmented_scan
 
 if TYPE_CHECKING:
@@ -97,8 +98,9 @@ def _with_counters(rows: DataFrame) -> DataFrame:
         }
     )
     # Credit 0 is 0 whatever the count is.
+    granted, at, count = F.col("granted"), F.col("at"), F.col("count")
     left = F.when(
-        F.col("count").isNotNull() & F.col("at").isNotNull(),
-        serials.left_of(F.col("granted"), F.col("at"), F.col("count")),
-    ).when((F.col("granted") == 0) | F.col("early"), F.col("granted"))
+        count.isNotNull() & at.isNotNull(),
+        floored(granted - serials.used(granted, at, count)),
+    ).when((granted == 0) | F.col("early"), granted)
     return rows.withColumn("left", left)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "SESSION", "begun_since", "counter", "endings", "links_read", "merged", "receivers", "room_of",
-    "senders", "sessions_read", "still_open",
+    "SESSION", "begun_since", "counter", "endings", "floored", "links_read", "merged", "receivers",
+    "room_of", "senders", "sessions_read", "still_open",
 ]  # fmt: skip
 
 SESSION = ("run", "connection", "session", VIEW)
@@ -168,8 +168,8 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     )
     return read.withColumns(
         {
-            "left": _floored(room),
-            "left_before": _floored(room_before),
+            "left": floored(room),
+            "left_before": floored(room_before),
             "over": F.when(room_before <= 0, 1 - room_before),
             "raises": F.coalesce(heard & raises, F.lit(False)),
             "moved": F.when(heard, moved),
@@ -200,7 +200,8 @@ def room_of(grant: str, initial: str, count: Column) -> Column:
     return more - serials.used(more, at, count)
 
 
-def _floored(room: Column) -> Column:
+def floored(room: Column) -> Column:
+    """A credit or window, 0 to 2^32 - 1; null if it is not known."""
     return F.when(room.isNotNull(), F.least(F.greatest(room, F.lit(0)), F.lit(serials.LARGEST)))
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["add", "difference", "left_of", "signed", "steps", "used"]
+__all__ = ["add", "signed", "steps", "used"]
 
 HALF = 1 << 31
 CIRCLE = 1 << 32
@@ -26,12 +26,6 @@ def steps(later: Column, earlier: Column) -> Column:
     return F.pmod(later - earlier, F.lit(CIRCLE))
 
 
-def difference(one: Column, other: Column) -> Column:
-    """How far one is ahead of the other, negative if behind; null if half a circle apart."""
-    forward = steps(one, other)
-    return F.when(forward < HALF, forward).when(forward > HALF, forward - F.lit(CIRCLE))
-
-
 def signed(one: Column, other: Column) -> Column:
     """How far one is ahead of the other: −2^31 to 2^31 − 1."""
     return F.pmod(one - other + F.lit(HALF), F.lit(CIRCLE)) - F.lit(HALF)
@@ -44,16 +38,3 @@ def used(granted: Column, at: Column, now: Column) -> Column:
     """
     forward = steps(now, at)
     return F.when((granted >= HALF) & (forward <= granted), forward).otherwise(signed(now, at))
-
-
-def left_of(granted: Column, at: Column, now: Column) -> Column:
-    """What is left of a credit or window granted at one count when the count has come to another.
-
-    ``granted − (now − at)``, between 0 and 2^32 − 1 [AMQP 1.0, 2.6.7 and 2.5.6]. A credit of half a
-    circle or more can be used up by more steps than a serial difference has: there the way is
-    forward as long as it stays within the credit.
-    """
-    forward = steps(now, at)
-    used = F.when((granted >= HALF) & (forward <= granted), forward).otherwise(difference(now, at))
-    left = granted - used
-    return F.when(left.isNotNull(), F.least(F.greatest(left, F.lit(0)), F.lit(LARGEST)))

@@ -54,6 +54,10 @@ class Limit:
                 self._mark = number, self._at + forward
         self.count, self._at = number, self._place(number)
 
+    def forget(self) -> None:
+        """Frames of the sender are missing: nobody knows where it stands until it tells."""
+        self.count = self._at = None
+
     def allow(self, base: int | None, more: int) -> bool:
         """The peer allows so many beyond `base`, or the start; tells if that raises the limit."""
         first, self.spoken = not self.spoken, True
@@ -61,7 +65,7 @@ class Limit:
         if base is None:
             base = self.started
         if base is None:
-            self._early = more
+            self._early, self._upper = more, None
             return more > (early or 0)
         self._grant(base, more)
         assert self._upper is not None

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from workbench import serial
 from workbench.trace.schema import AMQP_1_0, OBSERVED, SENT, Row
+
+from .counters import Limit
 
 __all__ = ["RECEIVER", "SENDER", "CreditRow", "credit_rows"]
 
 SENDER, RECEIVER = "sender", "receiver"
-LARGEST = 4294967295
 
 LinkKey = tuple[str, str | None, int | None, str | None, str | None, int | None]
 
@@ -38,30 +38,23 @@ class CreditRow(NamedTuple):
 class _Counters:
     """What is known of a link at one place. None: not known."""
 
-    initial: int | None = None
-    count: int | None = None
+    limit: Limit = field(default_factory=Limit)
     granted: int | None = None
-    granted_at: int | None = None
     by_claim: bool = True  # what is granted was stated by the sender, so its next word counts too
     delivery_open: bool | None = None
     last_id: int | None = None
-    sender_lost: bool = False
+
+    def allow(self, at: int | None, credit: int, *, by_claim: bool = False) -> None:
+        self.granted, self.by_claim = credit, by_claim
+        self.limit.allow(at, credit)
 
     def left(self, untouched: bool) -> int | None:
-        if self.granted is None:
-            return None
-        at = self.initial if self.granted_at is None else self.granted_at
-        if at is None or self.count is None:
-            early = untouched and self.initial is None
-            return self.granted if self.granted == 0 or early else None
-        try:
-            used = serial.diff(self.count, at)
-        except serial.SerialError:
-            used = None
-        forward = serial.steps(self.count, at)
-        if self.granted >= serial.HALF and forward <= self.granted:
-            used = forward
-        return None if used is None else min(max(0, self.granted - used), LARGEST)
+        if self.granted is None or self.limit.left is not None:
+            return None if self.granted is None else self.limit.left
+        # Credit 0 is 0 whatever the count is, and what was granted before the sender's attach, of
+        # which nothing is missing, is what it will begin with.
+        early = untouched and self.limit.started is None
+        return self.granted if self.granted == 0 or early else None
 
 
 @dataclass(slots=True)
@@ -106,12 +99,14 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
         untouched = len(connection.headers) == 2 and not connection.lost
         mine = links.get((key, end))
         if mine is None:
-            mine = _Counters(granted=0 if untouched else None, by_claim=not untouched)
-            links[key, end] = mine
+            mine = links[key, end] = _Counters()
+            if untouched:
+                mine.allow(None, 0)
         _apply(mine, row, fields, end)
         left = mine.left(untouched)
-        known = left is not None and mine.count is not None
-        found.append(CreditRow(*key, row.seq, row.frame_id, end, mine.count, left, known))
+        count = mine.limit.count
+        known = left is not None and count is not None
+        found.append(CreditRow(*key, row.seq, row.frame_id, end, count, left, known))
     return found
 
 
@@ -129,7 +124,8 @@ def _end(row: Row) -> str:
 def _forget(counters: _Counters, sender: bool, end: str) -> None:
     """Frames are missing: of the sender, or of the receiver."""
     if sender:
-        counters.count = counters.delivery_open = None
+        counters.limit.forget()
+        counters.delivery_open = None
         if counters.by_claim:
             counters.granted = None
     else:
@@ -140,16 +136,16 @@ def _apply(counters: _Counters, row: Row, fields: dict[str, Any], end: str) -> N
     from_sender = row.from_peer == row.link_sender
     count, credit = fields.get("delivery_count"), fields.get("link_credit")
     if row.kind == "attach" and from_sender:
-        counters.initial = counters.count = fields.get("initial_delivery_count")
+        counters.limit.begin(fields.get("initial_delivery_count"))
         counters.delivery_open, counters.last_id = False, None
     elif row.kind == "attach":
-        counters.granted, counters.granted_at, counters.by_claim = 0, None, False
+        counters.allow(None, 0)
     elif row.kind == "flow" and from_sender and count is not None:
-        counters.count = count
+        counters.limit.state(count)
         if credit is not None and counters.by_claim and end == SENDER:
-            counters.granted, counters.granted_at = credit, count
+            counters.allow(count, credit, by_claim=True)
     elif row.kind == "flow" and not from_sender and credit is not None:
-        counters.granted, counters.granted_at, counters.by_claim = credit, count, False
+        counters.allow(count, credit)
     elif row.kind == "transfer" and from_sender:
         _transfer(counters, fields)
 
@@ -160,8 +156,8 @@ def _transfer(counters: _Counters, fields: dict[str, Any]) -> None:
     another = delivery_id is not None and counters.last_id not in (None, delivery_id)
     if counters.delivery_open is None:
         if delivery_id is not None:
-            counters.count = None
-    elif (not counters.delivery_open or another) and counters.count is not None:
-        counters.count = serial.add(counters.count, 1)
+            counters.limit.forget()
+    elif not counters.delivery_open or another:
+        counters.limit.step()
     counters.delivery_open = bool(fields.get("more")) and not fields.get("aborted")
     counters.last_id = delivery_id

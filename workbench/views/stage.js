@@ -1,0 +1,1854 @@
+// dom.ts
+var SVG = "http://www.w3.org/2000/svg";
+function h(tag2, a = {}, ...kids) {
+  const flat = [];
+  const add = (kid) => {
+    if (Array.isArray(kid)) kid.forEach(add);
+    else if (typeof kid === "number") flat.push(String(kid));
+    else if (kid) flat.push(kid);
+  };
+  kids.forEach(add);
+  return { tag: tag2, a, kids: flat };
+}
+function patch(parent, kids, svg = false) {
+  const old = /* @__PURE__ */ new Map();
+  for (const node of parent.childNodes) old.set(node.__key ?? "", node);
+  const seen = {};
+  let place = parent.firstChild;
+  for (const kid of kids) {
+    const tag2 = typeof kid === "string" ? "#" : kid.tag;
+    const named = typeof kid === "object" && kid.a.key !== void 0;
+    const base = named ? `${tag2}:${kid.a.key}` : tag2;
+    const nth = seen[base] = (seen[base] ?? 0) + 1;
+    const key = named && nth === 1 ? base : `${base}#${nth}`;
+    let node = old.get(key);
+    if (node) old.delete(key);
+    else {
+      node = tag2 === "#" ? document.createTextNode("") : svg || tag2 === "svg" ? document.createElementNS(SVG, tag2) : document.createElement(tag2);
+      node.__key = key;
+    }
+    if (node === place) place = place.nextSibling;
+    else parent.insertBefore(node, place);
+    if (typeof kid === "string") {
+      if (node.data !== kid) node.data = kid;
+    } else {
+      attributes(node, kid.a);
+      patch(node, kid.kids, svg || tag2 === "svg");
+    }
+  }
+  for (const node of old.values()) node.remove();
+}
+function attributes(element, now) {
+  const before = element.__a ?? {};
+  for (const name in before) if (!(name in now)) element.removeAttribute(name);
+  for (const name in now) {
+    const value = now[name];
+    if (name === "key" || before[name] === value) continue;
+    if (name === "style") element.style.cssText = String(value ?? "");
+    else if (name === "value") {
+      if (document.activeElement !== element) element.value = String(value);
+    } else if (value === false || value === null || value === void 0) element.removeAttribute(name);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.__a = now;
+}
+
+// geometry.ts
+var clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+function partAt(path, t) {
+  let before = path[0];
+  for (const point of path) {
+    if (point[0] > t) return before[0] === point[0] ? point[1] : before[1] + (point[1] - before[1]) * (t - before[0]) / (point[0] - before[0]);
+    before = point;
+  }
+  return before[1];
+}
+function heldAt(path, t) {
+  for (let i = 1; i < path.length; i++) {
+    const last = i === path.length - 1;
+    if (path[i][1] === path[i - 1][1] && t >= path[i - 1][0] && (t < path[i][0] || last && path[i][1] < 1)) return true;
+  }
+  return false;
+}
+var SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+function count(value, modulo) {
+  if (!modulo) return String(value);
+  const shown = (value % modulo + modulo) % modulo;
+  const power = Math.log2(modulo);
+  if (modulo - shown > 1e3 || shown < 1e3 || !Number.isInteger(power)) return String(shown);
+  return `2${[...String(power)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}−${modulo - shown}`;
+}
+function round(least) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least) ?? power * 10;
+}
+var ms = (t) => `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
+var widths = /* @__PURE__ */ new Map();
+var pen = null;
+function textWidth(text, size = 13, weight = 500) {
+  const key = `${weight} ${size}px ${text}`;
+  let width = widths.get(key);
+  if (width === void 0) {
+    pen ??= document.createElement("canvas").getContext("2d");
+    if (pen) pen.font = `${weight} ${size}px system-ui, "Segoe UI", "Noto Sans", sans-serif`;
+    width = pen ? pen.measureText(text).width : text.length * size * 0.55;
+    if (widths.size > 5e3) widths.clear();
+    widths.set(key, width);
+  }
+  return width;
+}
+function fit(text, width, size = 13, weight = 500) {
+  if (textWidth(text, size, weight) <= width) return text;
+  let end = text.length;
+  while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
+  return `${text.slice(0, end).trimEnd()}…`;
+}
+var Labels = class {
+  constructor(width) {
+    this.width = width;
+  }
+  width;
+  boxes = [];
+  take(x1, y1, x2, y2) {
+    this.boxes.push({ x1, y1, x2, y2 });
+  }
+  free(x1, y1, x2, y2) {
+    return x1 >= 2 && x2 <= this.width - 2 && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
+  }
+  place(text, size, weight, spots) {
+    const width = textWidth(text, size, weight);
+    for (const spot of spots) {
+      const x1 = spot.anchor === "start" ? spot.x : spot.anchor === "end" ? spot.x - width : spot.x - width / 2;
+      const box = [x1 - 2, spot.y - size * 0.95, x1 + width + 2, spot.y + size * 0.35];
+      if (this.free(...box)) {
+        this.take(...box);
+        return spot;
+      }
+    }
+    return null;
+  }
+};
+
+// marks.ts
+var T = (x, y, text, c = "", a = {}) => h("text", { x: r1(x), y: r1(y), class: c, ...a }, String(text));
+var G = (a, ...kids) => h("g", a, ...kids);
+var P = (d, c = "", a = {}) => h("path", { d, class: c, ...a });
+var C = (x, y, r, c = "", a = {}) => h("circle", { cx: r1(x), cy: r1(y), r: r1(r), class: c, ...a });
+var L = (x1, y1, x2, y2, c = "", a = {}) => h("line", { x1: r1(x1), y1: r1(y1), x2: r1(x2), y2: r1(y2), class: c, ...a });
+var R = (x, y, w, height, c = "", a = {}) => h("rect", { x: r1(x), y: r1(y), width: r1(Math.max(0, w)), height: r1(Math.max(0, height)), class: c, ...a });
+var at = (x, y) => `transform:translate(${r1(x)}px,${r1(y)}px)`;
+var r1 = (n) => Math.round(n * 10) / 10;
+var tone = (role) => ({ sender: "snd", receiver: "rcv", permission: "flow", "": "mute" })[role ?? ""];
+var KINDS = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
+var TONES = ["snd", "alt", "rcv"];
+function patterns(uid) {
+  const hatch = (id, c, w, s, angle) => h("pattern", { key: id, id: uid + id, width: s, height: s, patternUnits: "userSpaceOnUse", patternTransform: `rotate(${angle})` }, h("rect", { width: w, height: s, class: `f-${c}` }));
+  return h(
+    "defs",
+    {},
+    hatch("stop", "stopfill", 2.5, 7, -45),
+    hatch("alt", "alt", 2, 7, -45),
+    hatch("curtain", "line", 2, 7, 45),
+    h("marker", { id: `${uid}arrow`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, P("M0 0L8 4L0 8z", "f-muted"))
+  );
+}
+function hit(view, what, value, label, more = {}) {
+  const off = view.state.off?.[what];
+  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
+}
+var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
+function toggle(view, on, name) {
+  const act = actsOn(view, on, "toggle")[0];
+  if (!act) return null;
+  const is = view.state.on?.[act.id] ?? false;
+  return hit(view, act.id, null, `${name}. Press: ${is ? act.undo ?? act.name : act.name}`, { "aria-pressed": String(is) });
+}
+function nodeBox(view, node, x, y, w, height, a = {}) {
+  const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
+  const sub = state.sub ?? node.sub, c = node.role ? `c-${role}` : "";
+  view.labels.take(x, y, x + w, y + height);
+  return G(
+    { key: `node ${node.id}`, ...press, ...a },
+    R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),
+    node.role && P(`M${x + 11} ${y}h${w - 22}a11 11 0 0 1 10 6.5h-${w - 2}a11 11 0 0 1 10 -6.5z`, `f-${role}`),
+    T(x + 12, y + 25, fit(node.name, w - 20, 13, 650), `b ${c}`),
+    sub && T(x + 12, y + 41, fit(sub, w - 20, 12), "m s12"),
+    state.down && P(`M${x + w - 24} ${y + 12}l12 12m0 -12l-12 12`, "k-stop w4")
+  );
+}
+function pill(view, key, x, y, state, most = 400) {
+  const said = state.blocked || state.going;
+  if (!said) return null;
+  const size = 12, text = fit(said, most - 38, size, 650), w = textWidth(text, size, state.blocked ? 650 : 500) + 38;
+  view.labels.take(x, y, x + w, y + 26);
+  return state.blocked ? G({ key: `${key} blocked`, class: "fade" }, R(x, y, w, 26, "f-stopfill", { rx: 13 }), R(x + 10, y + 8, 10, 10, "f-dark"), T(x + 27, y + 17.5, text, "b s12 c-dark")) : G({ key: `${key} going`, class: "fade" }, R(x, y, w, 26, "f-btn", { rx: 13 }), P(`M${x + 11} ${y + 8}l9 5l-9 5z`, "f-flow"), T(x + 27, y + 17.5, text, "s12"));
+}
+function knob(view, act, x, y, r, role, value) {
+  const c = tone(act.tone ?? role), min = act.min ?? 0, max = act.max ?? 10, set = view.preview[act.id], now = set ?? value;
+  const angle = (q) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;
+  const arc = (q) => {
+    const A = angle(min), B2 = angle(q), X = (a) => (x + r * Math.cos(a)).toFixed(1), Y = (a) => (y + r * Math.sin(a)).toFixed(1);
+    return `M${X(A)} ${Y(A)}A${r} ${r} 0 ${B2 - A > Math.PI ? 1 : 0} 1 ${X(B2)} ${Y(B2)}`;
+  };
+  const B = angle(now), changed = set !== void 0 && set !== value, off = view.state.off?.[act.id];
+  const words = `${now}${act.unit ? ` ${act.unit}` : ""}. Up and down arrows turn, Enter sends.`;
+  return G(
+    { key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? `${act.name}. Not now: ${off}` : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
+    C(x, y, r + 7, "f-none"),
+    P(arc(max), "k-tube2 w7 round"),
+    now > min && P(arc(now), `k-${c} w7 round`, { style: changed ? "stroke-dasharray:3 8" : "" }),
+    C(x, y, r - 8, "face"),
+    C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
+    T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
+    T(x, y + r + (r < 28 ? 15 : 19), changed ? "let go, or ↵" : act.name, "mid s12 m")
+  );
+}
+function button(view, act, x, y, w, plus = false) {
+  const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
+  view.labels.take(x, y, x + w, y + 28);
+  const room = w - (plus ? 34 : 16), text = room > 22 ? fit(name, room, 12, 650) : "";
+  return G(
+    { key: `button ${act.id}`, ...hit(view, act.id, null, name, act.kind === "toggle" ? { "aria-pressed": String(on) } : {}) },
+    R(x, y, w, 28, "face", { rx: plus ? 14 : 8 }),
+    plus && P(`M${x + (text ? 16 : w / 2)} ${y + 8}v12m-6 -6h12`, "k-ink w2"),
+    text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, "mid s12 b")
+  );
+}
+var buttonWidth = (name, plus) => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);
+function frameMark(view, { frame, held, lost }, x, y, right, small = false) {
+  const r = small ? 7.5 : 12.5, c = frame.tone !== void 0 && frame.kind !== "permission" ? TONES[frame.tone % 3] : KINDS[frame.kind];
+  const place = { key: `frame ${frame.id}`, style: at(x, y) };
+  if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
+  const shape = frame.kind === "message" ? C(0, 0, r, `disc f-${c}`) : frame.kind === "permission" ? P(`M0 ${-r - 3}L${r + 3} 0L0 ${r + 3}L${-r - 3} 0z`, `disc f-${c}`) : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`) : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
+  const acts = actsOn(view, "frames").filter((act) => !act.while || act.while === "held" === held), first = acts[0];
+  const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
+  const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
+  const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;
+  const spot = frame.label ? view.labels.place(frame.label, 12, 650, [-1, 1].flatMap((side) => [0, -26, 26, -52, 52].map((dx) => ({ x: x + dx, y: y + side * (r + 19) + 4, anchor: "middle" })))) : null;
+  const w = frame.label ? textWidth(frame.label, 12, 650) + 16 : 0;
+  const heldSpot = held ? view.labels.place("held", 11, 650, [r + 20, -r - 14].map((dy) => ({ x, y: y + dy, anchor: "middle" }))) : null;
+  return G(
+    { ...place, ...a, "data-frame": frame.id },
+    C(0, 0, r + 9, "f-none"),
+    held && C(0, 0, r + 7, "ring"),
+    view.hover === frame.id && C(0, 0, r + 5, "k-focus w2 f-none"),
+    shape,
+    text,
+    spot && G({ style: at(spot.x - x, spot.y - y) }, R(-w / 2, -14, w, 19, `f-panel k-${c} w1`, { rx: 9.5 }), T(0, 0, frame.label, "mid s12 n b")),
+    heldSpot && T(heldSpot.x - x, heldSpot.y - y, "held", "mid s11 b halo")
+  );
+}
+function valveMark(view, id, name, x, y, w) {
+  const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
+  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name];
+  return G(
+    { key: `valve ${id}`, role: "img", "aria-label": `${name}: ${closed ? "closed" : "open"}, ${state.read}${limiting ? "; this one limits" : ""}` },
+    limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
+    P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
+    closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), line, `mid s12 b ${limiting ? "c-stop" : ""}`)),
+    T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`),
+    T(x, y + 46, fit(state.read, w, 12), "mid s12 n"),
+    state.of !== void 0 && state.left !== void 0 && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]
+  );
+}
+function diskMark(view, id, name, x, y, w, height, text) {
+  const state = view.state.disks?.[id] ?? {}, e = 6, syncing = state.t0 != null && state.t1 != null && view.t < state.t1;
+  const part = state.hung ? 1 : syncing ? clamp((view.t - state.t0) / Math.max(state.t1 - state.t0, 1e-9), 0, 1) : 0;
+  const cylinder = (top, tall2) => `M${x} ${top + e}a${w / 2} ${e} 0 0 1 ${w} 0v${tall2 - 2 * e}a${w / 2} ${e} 0 0 1 ${-w} 0z`;
+  const tall = 2 * e + (height - 2 * e) * part, words = state.hung ? "hangs" : state.text ?? (syncing ? "syncs" : "");
+  return G(
+    { key: `disk ${id}`, ...toggle(view, id, `${name}, ${words || "idle"}`) ?? { role: "img", "aria-label": `${name}, ${words || "idle"}` } },
+    R(x - 5, y - 4, w + 10, height + 20, "f-none"),
+    P(cylinder(y, height), "face", {}),
+    part > 0 && P(cylinder(y + height - tall, tall), state.hung ? "" : "f-sky", state.hung ? { style: `fill:url(#${view.uid}stop)` } : {}),
+    P(`M${x} ${y + e}a${w / 2} ${e} 0 0 0 ${w} 0`, "thin"),
+    words && (text === "under" ? T(x + w / 2, y + height + 14, words, `mid s11 n ${state.hung ? "c-stop b" : "m"}`) : T(x + w + 6, y + height / 2 + 4, words, `s11 n ${state.hung ? "c-stop b" : "m"}`))
+  );
+}
+function items(state, x, y, w, height) {
+  if (state.items === void 0) return null;
+  if (typeof state.items === "number") {
+    const cols = Math.floor((w - 8) / 16), rows2 = Math.max(1, Math.floor(height / 17)), most = cols * rows2, shown = Math.min(state.items, most);
+    return G({ key: "items" }, P(`M${x} ${y}h${w}v${height}h${-w}`, "thin f-none"), Array.from({ length: shown }, (_, i) => C(x + w - 12 - i % cols * 16, y + height / 2 + (Math.floor(i / cols) - (Math.min(rows2, Math.ceil(shown / cols)) - 1) / 2) * 16, 6, "f-sndsoft k-snd w2", { key: i })));
+  }
+  const list = state.items, cell = Math.min(26, w / Math.max(1, list.length)), tall = Math.min(22, height);
+  const numbered = list.some(([text]) => textWidth(text, 11, 650) > cell - 5) ? false : true;
+  return G({ key: "items" }, list.map(([text, how], i) => {
+    const left = x + i * cell;
+    return G(
+      { key: i },
+      R(left, y, cell - 3, tall, how === "full" ? "f-sndsoft k-snd w2" : "f-tube2", { rx: 4 }),
+      how === "hollow" && C(left + cell / 2 - 1.5, y + tall / 2, Math.min(9, cell / 2 - 3), "f-panel k-snd w2"),
+      how === "held" && C(left + cell / 2 - 1.5, y + tall / 2, Math.min(9, cell / 2 - 3), "f-panel k-stop w2"),
+      text && numbered && how !== "empty" && T(left + cell / 2 - 1.5, y + tall / 2 + 4, text, "mid s11 n b")
+    );
+  }));
+}
+function dots(id, x, y, credit, of) {
+  const step = of > 6 ? 8 : 10;
+  return G(
+    { key: `hop ${id}`, role: "img", "aria-label": `credit ${credit} of ${of}` },
+    Array.from({ length: of }, (_, i) => C(x + i * step, y, 3.8, i < credit ? "f-flow" : "f-panel k-line2 w1", { key: i })),
+    credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 })
+  );
+}
+function wireMark(view, wire, id, names, thick) {
+  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {};
+  const lane = (y2) => P(`M${x1} ${y2}Q${middle} ${y2 + 2 * sag} ${x2} ${y2}`, "tube", { style: `stroke-width:${thick}` });
+  const press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
+  const latency = (handle && view.preview[handle.id]) ?? state.latency;
+  const named = (x, at2, name, anchor) => T(x, at2 - thick / 2 - 5, name, `${anchor} s11 m`);
+  for (const lane2 of names.length > 1 ? [wire.there, wire.back] : [wire.there]) view.labels.take(x1, lane2 - thick / 2 + 1, x2, lane2 + thick / 2 + sag - 1);
+  view.labels.take(x1 + 10, wire.there - thick / 2 - 17, x1 + 14 + textWidth(names[0] ?? "", 11), wire.there - thick / 2);
+  if (names[1]) view.labels.take(x2 - 14 - textWidth(names[1], 11), wire.back - thick / 2 - 17, x2 - 8, wire.back - thick / 2);
+  return G(
+    { key: `wire ${id}` },
+    G(
+      { ...press },
+      lane(wire.there),
+      names.length > 1 && lane(wire.back),
+      state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4", {}),
+      state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")
+    ),
+    names[0] && [P(`M${x1 + 10} ${wire.there - 5}l6 5l-6 5`, "thin f-none"), named(x1 + 10, wire.there, names[0], "")],
+    names[1] && [P(`M${x2 - 10} ${wire.back - 5}l-6 5l6 5`, "thin f-none"), named(x2 - 10, wire.back, names[1], "end")],
+    handle && latency !== void 0 && (() => {
+      view.labels.take(middle - 46, y, middle + 46, y + 26);
+      return G(
+        { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
+        R(middle - 46, y, 92, 26, "face", { rx: 13 }),
+        P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
+        T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
+      );
+    })()
+  );
+}
+function onWire(wire, names, frame, part, right) {
+  const inset = 10, way = frame.way === "there" ? part : 1 - part, p = right ? way : 1 - way;
+  const y = frame.way === "back" && names.length > 1 ? wire.back : wire.there;
+  return [wire.x1 + inset + (wire.x2 - wire.x1 - 2 * inset) * p, y + wire.sag * 4 * p * (1 - p)];
+}
+
+// lines.ts
+var NAMES = 92;
+var LEAST_CELL = 15;
+var extents = /* @__PURE__ */ new WeakMap();
+function extent(run, line) {
+  let known = extents.get(run);
+  if (!known) extents.set(run, known = /* @__PURE__ */ new Map());
+  let found = known.get(line.id);
+  if (!found) {
+    found = { low: Infinity, high: -Infinity, span: 0 };
+    let before;
+    for (const state of run.states) {
+      const now = state.lines?.[line.id];
+      if (!now || now === before) continue;
+      before = now;
+      const numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
+      if (!numbers.length) continue;
+      found.low = Math.min(found.low, ...numbers);
+      found.high = Math.max(found.high, ...numbers);
+      found.span = Math.max(found.span, Math.max(...numbers) - Math.min(...numbers));
+    }
+    known.set(line.id, found);
+  }
+  return found;
+}
+function scale(view, line, state, right) {
+  const used = extent(view.run, line), x0 = NAMES, width = view.W - x0 - right;
+  let low = Math.min(used.low, line.range?.[0] ?? Infinity), high = Math.max(used.high, line.range?.[1] ?? -Infinity);
+  if (!Number.isFinite(low)) [low, high] = [0, 10];
+  for (const [id, value] of Object.entries(view.preview)) {
+    const act = view.scene.acts?.find((one) => one.id === id);
+    const end = act?.aims?.line === line.id ? state.ends?.[act.aims.end] : void 0;
+    if (end) high = Math.max(high, end[0] + value);
+  }
+  low = Math.max(0, low > 3 ? low - 2 : low);
+  high = Math.max(high + 2, low + 8);
+  const most = Math.floor(width / (view.small ? 27 : 34));
+  if (high - low > most && used.span + 5 <= most) {
+    const least = Math.min(...Object.values(state.ends ?? {}).flat(), high), page = Math.max(1, Math.floor((most - used.span) / 2));
+    low += Math.max(0, Math.floor((least - 2 - low) / page) * page);
+    high = low + most;
+  } else if (high - low > most) {
+    const step = line.tick ?? round((high - low) / 10);
+    low = Math.floor(low / step) * step;
+    high = Math.ceil(high / step) * step;
+  }
+  const cell = width / (high - low);
+  return { low, high, x0, cell, X: (value) => x0 + (Math.max(low, Math.min(high, value)) - low) * cell, cells: cell >= LEAST_CELL };
+}
+function rows(top, height, rule, second) {
+  const tight = height < 130, band2 = tight ? 17 : 24, tall = tight ? 18 : 22, gap = tight ? 10 : 16;
+  const body = band2 + gap + tall + 16 + (second ? band2 + (tight ? 4 : 6) + (tight ? 0 : 18) : 0) + (rule ? band2 + 6 : 0);
+  let y = top + Math.max(tight ? 2 : 14, (height - body) / 2);
+  const first = y;
+  if (rule) y += band2 + 6;
+  const axis2 = y + band2 + gap;
+  return { rule: first, up: y, axis: axis2, down: axis2 + tall + 17, band: band2, tall };
+}
+function numberLine(view, line, top, height) {
+  const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
+  const rule = view.rule ? state.rules?.[view.rule] : void 0;
+  const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  const kids = [axis(view, line, s, y, state)];
+  if (line.style === "units") kids.push(units(line, state, s, y));
+  else if (s.cells) kids.push(deliveries(view, line, state, s, y));
+  kids.push(hatching(view, state, s, y));
+  if (rule) kids.push(theirs(view, line, state, s, y, rule));
+  line.ends.forEach((end, i) => {
+    const now = state.ends?.[end.id];
+    if (!now) return;
+    const name = i === 0 && rule ? "the rule" : end.name;
+    if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
+    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+  });
+  kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
+  return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
+}
+function axis(view, line, s, y, state) {
+  const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids = [];
+  const words = line.unit.replace("-", "- ").split(" ").reduce((all, word) => {
+    const last = all[all.length - 1];
+    if (last !== void 0 && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
+    else all.push(word);
+    return all;
+  }, []);
+  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, word, "s11 m", { key: `u${i}` })));
+  kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
+  let free = -Infinity;
+  const hidden = line.style === "units" && state.part;
+  for (let value = Math.ceil(s.low / step) * step; value <= s.high; value += step) {
+    const X = s.X(value), seam = line.modulo !== void 0 && value > 0 && value % line.modulo === 0, text = count(value, line.modulo), w = textWidth(text, 11);
+    kids.push(L(X, y.axis, X, y.axis + y.tall, seam ? "k-alt w3" : "thin", { key: `t${value}` }));
+    if (X - w / 2 > free && !(hidden && value > s.high)) {
+      kids.push(T(X, y.axis + y.tall + 13, text, `mid s11 n ${seam ? "c-alt b" : "m"}`, { key: `l${value}` }));
+      view.labels.take(X - w / 2, y.axis + y.tall + 2, X + w / 2, y.axis + y.tall + 16);
+      free = X + w / 2 + 6;
+    }
+  }
+  view.labels.take(s.x0, y.axis, s.X(s.high), y.axis + y.tall);
+  return G({ key: "axis" }, kids);
+}
+function deliveries(view, line, state, s, y) {
+  const [first, second] = line.ends, kids = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
+  const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
+  const marked = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
+  let hollow = 0;
+  for (let i = Math.max(s.low, base); i < Math.min(sent, s.high); i++) {
+    const x = s.X(i) + s.cell / 2;
+    if (marked && marked.line === line.id && marked.at === i) kids.push(R(s.X(i) + 2, y.axis + 1, s.cell - 4, y.tall - 2, `f-${c}soft k-focus w3`, { key: "marked", rx: 4 }));
+    if (state.voids?.some(([from, to]) => i >= from && i < to)) {
+      kids.push(P(`M${x - 5} ${middle - 5}l10 10m0 -10l-10 10`, "thin", { key: `c${i}` }));
+      continue;
+    }
+    if (i >= got) hollow++;
+    kids.push(C(x, middle, r, i >= got ? `f-panel k-${c} w3` : `f-${c}`, { key: `c${i}` }));
+  }
+  for (const [from, to] of state.voids ?? []) {
+    if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
+    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = `the count jumps by ${to - from}`;
+    const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
+    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
+  }
+  if (hollow && y.tall > 18) {
+    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - 5, anchor: "middle" }]);
+    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
+  }
+  return G({ key: "deliveries" }, kids);
+}
+function hatching(view, state, s, y) {
+  if (!state.hatched || state.hatched[1] <= state.hatched[0]) return null;
+  const [from, to, words] = state.hatched, a = s.X(from), b = s.X(to), w = textWidth(words, 12, 650);
+  return G(
+    { key: "hatched" },
+    from > s.low && !s.cells && R(s.x0, y.axis + 1, a - s.x0, y.tall - 2, "f-snd dim"),
+    R(a, y.axis + 1, b - a, y.tall - 2, "glide k-alt w1", { style: `fill:url(#${view.uid}alt)` }),
+    b - a > w + 24 && [R((a + b) / 2 - w / 2 - 5, y.axis + 2, w + 10, y.tall - 4, "f-panel", { rx: 4 }), T((a + b) / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b n c-alt")]
+  );
+}
+function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows2, dashed }) {
+  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows2.band, edge = up ? rows2.axis : rows2.axis + rows2.tall;
+  const left = Math.min(a, b), wide = Math.abs(b - a), middle = y + high / 2 + 4.5;
+  const amount = `${word} ${Math.max(0, size)}`.trim(), inside = !past && wide > textWidth(amount, 13, 650) + 18;
+  view.labels.take(left - 7, y - 4, left + wide + 7, y + high + 4);
+  view.labels.take(a - 8, Math.min(y, edge), a + 8, Math.max(y + high, edge));
+  view.labels.take(b - 4, Math.min(y, edge), b + 4, Math.max(y + high, edge));
+  const bound = `${limit} ${count(to, modulo)}`;
+  const inPast = past && wide > textWidth(bound, 12, 650) + 24;
+  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound, count(to, modulo)] : [`${amount} · ${bound}`, amount];
+  const outer = Math.max(a, b) + 11, inner = left - 11;
+  let words = "", spot = null;
+  for (words of said) if (spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }])) break;
+  const wall = up ? [y - 5, rows2.axis] : [rows2.axis + rows2.tall, y + high + 5];
+  const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
+  return G(
+    { key },
+    T(NAMES - 10, middle, name, `end s12 b c-${c}`),
+    R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
+    G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
+    G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
+    inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
+    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`)),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
+  );
+}
+function theirs(view, line, state, s, y, rule) {
+  const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
+  const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
+  if (d) view.labels.take(x, y.axis + y.tall + 3, x + w, y.axis + y.tall + 24);
+  return G(
+    { key: "theirs" },
+    d !== 0 && G(
+      { key: "differs", class: "fade" },
+      R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
+      R(x, y.axis + y.tall + 3, w, 20, "f-alt", { rx: 10 }),
+      T(x + w / 2, y.axis + y.tall + 17, words, "mid s12 b c-on")
+    ),
+    band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
+  );
+}
+function bracket(view, line, i, now, s, y, name) {
+  const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
+  const edge = up ? y.axis : y.axis + y.tall, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  view.labels.take(a, top, b, top + high);
+  view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
+  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
+  const hook = (x, d) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
+  return G(
+    { key: `end ${end.id}` },
+    T(NAMES - 10, middle, name, `end s12 b c-${c}`),
+    R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }),
+    hook(a, 1),
+    hook(b, -1),
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 12}h14l-7 12z` : `M-7 ${edge + 12 - 2}h14l-7 -10z`, `f-${c}`)),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
+  );
+}
+function units(line, state, s, y) {
+  const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids = [];
+  for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
+    const x = s.X(i), part = i < sent ? 1 : i === sent && state.part ? state.part[0] / state.part[1] : 0;
+    const texts = i < sent ? ["used", ""] : i === sent && state.part && state.part[0] ? [`1 credit in use: ${state.part[0]} of ${state.part[1]} ${state.part[2]}`, `${state.part[0]} of ${state.part[1]}`, ""] : ["1 credit", "1", ""];
+    const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
+    kids.push(
+      R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }),
+      R(x + 3, y.axis + 3, (s.cell - 6) * part, y.tall - 6, `glide f-${c} half`, { key: `f${i}`, rx: 3 }),
+      text && T(x + s.cell / 2, y.axis + y.tall / 2 + 4.5, text, "mid s12 b n halo", { key: `x${i}` })
+    );
+  }
+  return G({ key: "units" }, kids);
+}
+function aims(view, line, s, y) {
+  if (view.asking) return [];
+  return view.flying.filter(({ frame, lost }) => frame.aims?.line === line.id && !lost).map(({ frame }) => {
+    const { limit, from } = frame.aims, x = s.X(limit), words = from === void 0 ? "will set the limit here" : "will slide it here", top = y.up - 8;
+    const spot = view.labels.place(words, 11, 650, [{ x, y: top - 4, anchor: "middle" }, { x: x - 8, y: top - 4, anchor: "end" }, { x: x + 8, y: top - 4, anchor: "start" }]);
+    return G(
+      { key: `aims ${frame.id}`, class: "fade" },
+      from === void 0 ? [L(x, top, x, y.axis, "k-flow w2 dashes"), P(`M${x} ${y.axis + y.tall / 2 - 10}l9 10l-9 10l-9 -10z`, "f-flow")] : P(`M${s.X(from) + 9} ${top}H${s.X(from) + 1}V${y.axis - 2}M${x - 9} ${top}H${x - 1}V${y.axis - 2}`, "k-flow w3 dashes f-none"),
+      spot && T(spot.x, spot.y, words, `${spot.anchor === "middle" ? "mid" : spot.anchor} s11 b c-flow halo`)
+    );
+  });
+}
+function preview(view, line, state, s, y) {
+  const act = (view.scene.acts ?? []).find((one) => one.kind === "knob" && one.aims?.line === line.id), i = act ? line.ends.findIndex((end) => end.id === act.aims.end) : -1;
+  const now = act && state.ends?.[act.aims.end];
+  if (!act || i < 0 || !now || !s.cells) return null;
+  const set = view.preview[act.id], c = tone(line.ends[i].role), up = i === 0, top = up ? y.up : y.down;
+  const from = line.style === "brackets" && now[2] !== void 0 && !up ? now[0] : now[0], to = set === void 0 ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
+  const text = `${count(from, line.modulo)} + ${set}`;
+  const spot = set !== void 0 ? view.labels.place(text, 12, 650, [{ x: x + 14, y: grip + 12, anchor: "start" }, { x: x - 14, y: grip + 12, anchor: "end" }]) : null;
+  const node = Object.keys(view.state.nodes ?? {}).find((id) => view.state.nodes?.[id].knobs?.[act.id] !== void 0), value = node ? view.state.nodes[node].knobs[act.id] : now[1] - now[0];
+  return G(
+    { key: "preview" },
+    set !== void 0 && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.axis + y.tall, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
+    y.band > 20 && G(
+      { key: "grip", class: "grip", "data-knob": act.id, "data-now": value, "data-cell": s.cell, "aria-hidden": "true" },
+      R(x - 14, Math.min(top, grip) - 2, 28, y.band + 24, "f-none"),
+      R(x - 10, grip, 20, 15, "face", { rx: 7.5 }),
+      P(`M${x - 3} ${grip + 4}l-3.5 3.5l3.5 3.5m6 -7l3.5 3.5l-3.5 3.5`, `f-none k-${c} w2`)
+    )
+  );
+}
+function bars(view, line, x, width, rowY, bottom) {
+  const state = view.state.lines?.[line.id] ?? {}, used = extent(view.run, line), most = Math.max(5, Math.min(9, Math.floor(width / 44)));
+  const logs = line.ends.map((end) => state.ends?.[end.id] ?? [0, 0]), top = Math.max(0, ...logs.map((log2) => log2[1])), all = Math.max(5, Math.min(most, (Number.isFinite(used.high) ? used.high : 0) + 1));
+  const low = Math.max(0, Math.ceil((top + 1 - all) / 2) * 2), high = low + all, cell = Math.min(66, width / all), X = (v) => x + (v - low) * cell, kids = [];
+  line.ends.forEach((end, i) => {
+    const [disk, memory] = logs[i], y = rowY(i), down = view.state.nodes?.[end.id]?.down, sync = Object.entries(view.state.disks ?? {}).find(([id]) => view.scene.disks?.find((one) => one.id === id)?.on === end.id)?.[1];
+    const part = sync && sync.t0 != null && sync.t1 != null && !sync.hung && view.t < sync.t1 ? Math.max(0, Math.min(1, (view.t - sync.t0) / Math.max(sync.t1 - sync.t0, 1e-9))) : 0;
+    const cells = [R(X(low), y - 13, all * cell, 26, "axis", { key: "all", rx: 3 })];
+    for (let v = low + 1; v <= Math.min(high, memory); v++) {
+      const a = X(v - 1), text = fit(state.cells?.[v] ?? String(v), cell - 6, 12, 650);
+      cells.push(R(a + 1.5, y - 11.5, cell - 3, 23, v <= disk ? `f-snd ${down ? "dim" : ""}` : "f-panel k-snd w2", { key: `c${v}`, rx: 3, style: v <= disk ? "" : "stroke-dasharray:4 3" }));
+      if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
+      cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));
+    }
+    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": `${end.name}: on disk up to ${disk}, in memory up to ${memory}` }, cells));
+  });
+  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = `commit ${state.commit ?? 0}`;
+  kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
+  const foot = [], n = logs.length;
+  for (let v = low + 1; v <= Math.min(high, top); v++) {
+    const have = logs.filter((log2) => log2[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);
+    for (let q = 0; q < n; q++) foot.push(C(a + (q - (n - 1) / 2) * Math.min(8.5, cell / (n + 0.7)), bottom - 28, Math.min(3.3, cell / (2.4 * n)), q < have ? `f-${enough ? "flow" : "snd"}` : "f-none k-line2 w1", { key: `o${v} ${q}` }));
+    const words2 = [`${have} of ${n}`, `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
+    foot.push(T(a, bottom - 11, words2, `mid s11 n ${enough ? "b c-flow" : "m"}`, { key: `f${v}` }));
+  }
+  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, "disks that", "end s11 m"), T(x - 8, bottom - 12, "have it", "end s11 m"), foot));
+  return G({ key: `line ${line.id}` }, kids);
+}
+
+// layouts.ts
+var EDGE = 12;
+var FRAME_GAP = 27;
+function party(view, node, { x, y, w, h: high }, inside = 0) {
+  const state = view.state.nodes?.[node.id] ?? {}, knobs = actsOn(view, node.id, "knob"), buttons = actsOn(view, node.id, "button"), low = high < 120, kids = [], facts = [...state.facts ?? []];
+  kids.push(nodeBox(view, node, x, y, w, high));
+  const named = textWidth(node.name, 13, 650) + 24;
+  if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift(), "end s12 n m", { key: "fact" }));
+  const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
+  if (knobs.length) {
+    const r = low ? 18 : knobs.length > 1 || view.small ? 27 : 33, beside = !low && knobs.length === 1 && buttons.length > 0;
+    const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
+    buttons.forEach((act, i) => {
+      const wide = Math.min(buttonWidth(act.name, false), low ? 70 : w - 2 * r - 42);
+      if (low) kids.push(button(view, act, x + 10 + i * (wide + 4), y + high - 34, wide));
+      else kids.push(button(view, act, x + w - wide - 9, top + r - 6 + (i - (buttons.length - 1) / 2) * 32, wide));
+    });
+    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
+  } else {
+    const tall = low ? 20 : 38, first = state.items === void 0 ? top + 8 : top + tall + 18;
+    kids.push(items(state, x + 12, low ? y + high - 50 : top + 8, w - 24, tall));
+    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== void 0 ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
+    let right = x + w - 10;
+    for (const act of [...buttons].reverse()) {
+      const wide = view.small || low ? 34 : Math.min(buttonWidth(act.name, true), w / 2 + 10);
+      kids.push(button(view, act, right -= wide, low ? y + high - 34 : y + high - 46, wide, true));
+      right -= 5;
+    }
+  }
+  return G({ key: `party ${node.id}` }, kids);
+}
+function frames(view, link2, wire, right) {
+  return view.flying.filter(({ frame }) => frame.link === link2.id).map((one) => {
+    const [x, y] = onWire(wire, link2.names, one.frame, one.part, right);
+    return frameMark(view, one, x, y, one.frame.way === "there" === right);
+  });
+}
+var sagOf = (view, link2) => {
+  const act = actsOn(view, link2.id, "handle")[0], latency = (act && view.preview[act.id]) ?? view.state.links?.[link2.id]?.latency ?? 10;
+  return clamp((latency - 10) * 0.9, -3, 16);
+};
+function corner(view, y) {
+  let right = view.W - EDGE;
+  return (view.scene.acts ?? []).filter((act) => act.on === "stage").map((act) => {
+    const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
+    right -= w + 6;
+    return button(view, act, right + 6, y, w);
+  });
+}
+function link(view) {
+  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), left = scene.nodes.filter((node) => node.role !== "receiver"), right = scene.nodes.filter((node) => node.role === "receiver");
+  const most = Math.max(left.length, right.length), w = view.small ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
+  const place = (list, node, x) => {
+    const tall = (high - (list.length - 1) * 8) / list.length;
+    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
+  };
+  const boxes = new Map([...left.map((node) => [node.id, place(left, node, EDGE)]), ...right.map((node) => [node.id, place(right, node, W - EDGE - w)])]);
+  const kids = [], flown = [], links = scene.links ?? [];
+  const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
+  const pills = scene.nodes.map((node) => {
+    const box = boxes.get(node.id), onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
+    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 70);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 70);
+  });
+  links.forEach((one) => {
+    const a = boxes.get(one.from), b = boxes.get(one.to);
+    if (!a || !b) return;
+    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, tight = links.length > 1;
+    const middle = tight ? (left.length > right.length ? l : r).y + (left.length > right.length ? l : r).h / 2 : l.y + l.h * 0.45;
+    const wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
+    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28));
+    flown.push(frames(view, one, wire, forward));
+  });
+  const top = EDGE + high + 4, room = H - top - 4;
+  const share = lines.map((line) => line.style === "units" ? 0.55 : 1), all = share.reduce((sum, one) => sum + one, 0);
+  let y = top;
+  const drawn = lines.map((line, i) => {
+    const high2 = room * share[i] / all, made2 = numberLine(view, line, y, high2);
+    y += high2;
+    return made2;
+  });
+  return [kids, parties, flown, pills, corner(view, top + 2), drawn];
+}
+function smallGauge(view, gauge2, x, y) {
+  const state = view.state.gauges?.[gauge2.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge2.top, 0, 1), tall = 34, words = state.text ?? gauge2.name;
+  return G(
+    { key: `gauge ${gauge2.id}`, ...toggle(view, gauge2.id, `${gauge2.name}, ${state.text ?? "level " + (state.level ?? 0)}`) ?? { role: "img", "aria-label": gauge2.name } },
+    R(x - 8, y - 4, 42, 60, "f-none"),
+    R(x, y, 26, tall + 2, "face", { rx: 4 }),
+    R(x + 1, y + 1 + tall * (1 - level), 24, tall * level, state.stopped ? "" : "f-snd half", { rx: 3, style: state.stopped ? `fill:url(#${view.uid}stop)` : "" }),
+    gauge2.marks.map((mark) => L(x - 3, y + 1 + tall * (1 - mark.at / gauge2.top), x + 29, y + 1 + tall * (1 - mark.at / gauge2.top), mark.kind === "high" ? "k-stop w2" : "k-flow w2 dashes", { key: mark.text })),
+    T(x + 13, y + tall + 16, words, `mid s11 ${state.stopped ? "c-stop b" : "m"}`)
+  );
+}
+function valves(view) {
+  const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
+  const aw = small ? 96 : 116, qw = small ? 108 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 44 : 52), vb = x2 - (small ? 60 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1);
+  const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
+  kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
+  if (out) {
+    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
+    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
+  }
+  const stands = closed < 0 ? null : VX(closed) - 26, row2 = [], clear = (x) => !list.some((_, i) => Math.abs(VX(i) - x) < 23);
+  if (stands !== null && state.nodes?.[app.id]?.blocked) {
+    for (let x = stands, n = 0; x > x1 + 6; x -= 13, n++) if (clear(x)) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
+  } else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + view.t * 26 % 26, n = 0; x < last + 20; x += 26, n++) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
+  kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(96, dx - 4))));
+  list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
+  kids.push(
+    nodeBox(view, app, EDGE, top, aw, high),
+    knobs.map((act, i) => knob(view, act, EDGE + aw / 2, y + 24 + i * 60, 23, "sender", appState.knobs?.[act.id] ?? 0)),
+    buttons.map((act, i) => button(view, act, EDGE + (aw - Math.min(aw - 16, buttonWidth(act.name, true))) / 2, y + (knobs.length ? 76 : 0) + i * 32, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
+    (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` }))
+  );
+  kids.push(nodeBox(view, queue, x2, top, qw, high), G(
+    { key: "inside" },
+    (scene.disks ?? []).filter((disk) => disk.on === queue.id).slice(0, 1).map((disk) => diskMark(view, disk.id, disk.name, x2 + qw * 0.27 - 20, y - 14, 40, 36, "under")),
+    (scene.gauges ?? []).filter((gauge2) => gauge2.on === queue.id).slice(0, 1).map((gauge2) => smallGauge(view, gauge2, x2 + qw * 0.74 - 13, y - 14)),
+    (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))
+  ));
+  const wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
+  view.flying.forEach((one) => {
+    const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
+    kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
+  });
+  const under = top + high + 5;
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
+  const line = scene.lines?.[0];
+  return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
+}
+function quorum(view) {
+  const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
+  const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
+  const pw = small ? 92 : 108, px = EDGE + pw, lx = px + (small ? 34 : 56), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const ly = leads < 0 ? middle : rowY(leads), kids = [], place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
+  const ends = (link2) => {
+    const a = link2.from === publisher?.id ? [px, middle] : place.get(link2.from), b = link2.to === publisher?.id ? [px, middle] : place.get(link2.to);
+    if (!a || !b) return null;
+    const out = (p, q, id) => id === publisher?.id ? p[0] : p[0] < q[0] ? p[0] + cw : p[0];
+    return a[0] === b[0] ? [a[0], a[1], b[0], b[1]] : [out(a, b, link2.from), a[1], out(b, a, link2.to), b[1]];
+  };
+  for (const link2 of scene.links ?? []) {
+    const e = ends(link2), cut = state.links?.[link2.id]?.cut;
+    const leader = leads < 0 ? void 0 : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link2.id);
+    if (!e || link2.from !== publisher?.id && link2.to !== publisher?.id && link2.from !== leader && link2.to !== leader && !busy && !cut) continue;
+    const wide = link2.from === publisher?.id || link2.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
+    kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, `line ${link2.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
+  }
+  if (leads >= 0) kids.push(L(lx + cw, ly, dx, ly, "tube", { key: "own", style: "stroke-width:7" }));
+  if (publisher) {
+    const own = state.nodes?.[publisher.id] ?? {}, acts = actsOn(view, publisher.id, "button"), tall = 126, y = middle - tall / 2;
+    kids.push(
+      nodeBox(view, publisher, EDGE, y, pw, tall),
+      acts.slice(0, 1).map((act) => button(view, act, EDGE + (pw - 34) / 2, y + 52, 34, true)),
+      (own.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + pw / 2, y + tall - 12 - (all.length - 1 - i) * 16, fit(fact, pw - 12, 12, 650), "mid s12 n b", { key: `pf${i}` })),
+      pill(view, "pill", EDGE, y + tall + 8, own, nx - EDGE - 6)
+    );
+  }
+  replicas.forEach((node, i) => {
+    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x2 = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? "down" : own.sub ?? node.sub ?? "";
+    kids.push(
+      G({ key: `replica ${node.id}`, class: "glide", style: at(x2, y - ch / 2) }, G(
+        toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
+        R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
+        own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
+        T(30, ch / 2 - 1, fit(node.name, cw - 34, 13, 650), "b"),
+        T(30, ch / 2 + 13, fit(sub, cw - 34, 11), "s11 m")
+      )),
+      disk && diskMark(view, disk.id, disk.name, dx, y - 17, 36, 32, "under")
+    );
+  });
+  const line = scene.lines?.find((one) => one.style === "bars");
+  if (line) kids.push(bars(view, line, bx, W - bx - EDGE, (i) => rowY(replicas.findIndex((node) => node.id === line.ends[i].id)), H));
+  let x = EDGE;
+  for (const { mark, text } of scene.legend ?? []) {
+    kids.push(G({ key: `legend ${text}` }, R(x, H - 27, 13, 11, mark === "memory" ? "f-panel k-snd w1" : "f-snd", { rx: 2, style: mark === "memory" ? "stroke-dasharray:3 2" : "" }), T(x + 18, H - 17, text, "s11 m")));
+    x += textWidth(text, 11) + 36;
+  }
+  for (const one of view.flying) {
+    const link2 = scene.links?.find((l) => l.id === one.frame.link), e = link2 && ends(link2);
+    if (!e) continue;
+    const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link2.from === publisher?.id ? 10 : 6, along = (a, b) => a + (b - a) * p;
+    kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), e[2] > e[0] === (one.frame.way === "there"), one.frame.kind !== "message"));
+  }
+  return [kids, corner(view, 6)];
+}
+function chain(view) {
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
+  groups.forEach((group, g) => {
+    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
+    const ww = small ? 74 : 92, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
+    const box = new Map(nodes.map((node) => {
+      const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
+      const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === void 0 ? 74 : 34);
+      return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: ww, h: high }];
+    }));
+    if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
+    if (group.title) {
+      const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
+      kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
+    }
+    const waysOf = {};
+    for (const link2 of scene.links ?? []) {
+      const a = box.get(link2.from), b = box.get(link2.to);
+      if (!a || !b) continue;
+      const x1 = a.x + a.w - 2, x2 = b.x + 2, yb = b.y + b.h / 2, ya = a.h > pitch * 1.5 ? yb : a.y + a.h / 2, cx = (x2 - x1) * 0.4, own = state.links?.[link2.id] ?? {}, hop = scene.hops?.find((one) => one.link === link2.id), narrow = pitch < 54;
+      const bez = (p0, p1, p2, p3, u) => (1 - u) ** 3 * p0 + 3 * (1 - u) ** 2 * u * p1 + 3 * (1 - u) * u * u * p2 + u ** 3 * p3;
+      waysOf[link2.id] = (p) => [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
+      kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, "the connection") }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link2.names[0] && T(x1 + 12, ya - 15, link2.names[0], "s11 m")));
+      (own.waiting ?? []).forEach(([text, t], i) => {
+        const x = x2 - 16 - i * 20;
+        if (x > x1 + 8) kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
+      });
+      if (hop) {
+        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), far = ya !== yb || !link2.names[0];
+        kids.push(dots(hop.id, far ? x2 - wide - 4 : x1 + 20 + textWidth(link2.names[0] ?? "", 11), (far ? yb : ya) - (narrow ? 15 : 18), credit, hop.of));
+      }
+    }
+    for (const node of nodes) {
+      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0];
+      if (node.tone === void 0) {
+        const buttons = actsOn(view, node.id, "button");
+        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
+      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
+      if (node.role === "sender") kids.push(pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
+    }
+    for (const one of view.flying) {
+      const way = waysOf[one.frame.link];
+      if (!way) continue;
+      const [x, y] = way(one.frame.way === "there" ? one.part : 1 - one.part);
+      flown.push(frameMark(view, one, x, y + (one.frame.way === "back" ? 12 : 0), one.frame.way === "there", true));
+    }
+  });
+  return [kids, flown, corner(view, 4)];
+}
+function gauge(view) {
+  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 120 : 150, side = small ? 112 : 128, qx = W - EDGE - qw - side, kids = [];
+  const box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  if (wireLink) {
+    const wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
+    kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
+    kids.push(frames(view, wireLink, wire, true));
+  }
+  kids.push(
+    nodeBox(view, a, box.x, box.y, w, box.h),
+    knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)),
+    items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)),
+    pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10)
+  );
+  if (one && b) {
+    const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
+    kids.push(G(
+      { key: "vessel", role: "img", "aria-label": `${one.name}: ${list.length || vessel.level || 0}${held.size ? `, ${held.size} held` : ""}` },
+      T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`),
+      P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
+      vessel.items === void 0 && R(qx + 3, level(vessel.level ?? 0), qw - 6, (vessel.level ?? 0) * unit - 2, "glide f-snd half"),
+      list.map((text, i) => {
+        const kept = held.has(text), y = level(i + 1) + 2;
+        return G(
+          { key: `item ${text}`, class: "fade" },
+          R(qx + 8, y, qw - 16, unit - 4, `glide ${kept ? "k-stop w1" : "f-snd"}`, { rx: 4, style: kept ? `fill:url(#${view.uid}stop)` : "" }),
+          i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)],
+          kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, "held", "end s11 b halo c-stop")
+        );
+      })
+    ));
+    let low = Infinity;
+    for (const mark of [...one.marks].sort((p, q) => p.at - q.at)) {
+      const y = level(mark.at), label = Math.min(y + 4.5, low - 16);
+      low = label;
+      kids.push(G({ key: `mark ${mark.text}` }, L(qx - 12, y, qx + qw + 12, y, `w3 ${mark.kind === "high" ? "k-stopfill" : "k-flow dashes"}`), T(qx + qw + 16, label, fit(mark.text, side - 4, 12, 650), `s12 b ${mark.kind === "high" ? "c-stop" : "c-flow"}`)));
+    }
+    const words = vessel.text ?? "", most = qx - EDGE - 20;
+    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
+    actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
+    (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
+  }
+  return [kids, corner(view, 4)];
+}
+var LAYOUTS = { link, valves, quorum, chain, gauge };
+var picture = (view) => h("g", { key: "picture" }, LAYOUTS[view.scene.layout](view));
+
+// run.ts
+var STATE = ["nodes", "links", "lines", "valves", "gauges", "disks", "hops", "counters", "on", "off"];
+var isTree = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+function merge(before, step) {
+  const after = { ...before };
+  for (const [key, value] of Object.entries(step)) {
+    if (key === "__proto__") continue;
+    const old = after[key];
+    after[key] = isTree(value) && isTree(old) ? merge(old, value) : value;
+  }
+  return after;
+}
+function advance(state, step) {
+  let after = state;
+  for (const key of STATE) if (step[key]) after = { ...after, [key]: merge(after[key] ?? {}, step[key]) };
+  return after;
+}
+var start = (frame) => frame.path[0][0];
+var stop = (frame) => frame.path[frame.path.length - 1][0];
+var over = (frame) => Boolean(frame.lost) || frame.path[frame.path.length - 1][1] >= 1;
+function resolve(scene) {
+  const runs = /* @__PURE__ */ new Map();
+  for (const branch of scene.branches) {
+    const parent = branch.parent === null ? void 0 : runs.get(branch.parent);
+    const steps = parent ? parent.steps.slice(0, branch.keeps) : [];
+    const states = parent ? parent.states.slice(0, branch.keeps) : [];
+    for (const step of branch.steps) {
+      states.push(advance(states[states.length - 1] ?? {}, step));
+      steps.push(step);
+    }
+    const own = new Set(branch.frames.map((frame) => frame.id));
+    const kept = parent ? parent.frames.filter((frame) => over(frame) && stop(frame) <= branch.at && !own.has(frame.id)) : [];
+    const frames2 = [...kept, ...branch.frames].sort((a, b) => start(a) - start(b));
+    const last = Math.max(steps.length ? steps[steps.length - 1].t : 0, ...frames2.map(stop));
+    runs.set(branch.id, { branch, steps, states, frames: frames2, ends: branch.ends ?? (branch.id === 0 ? Math.max(scene.ends, last) : last) });
+  }
+  return runs;
+}
+function stepAt(steps, t) {
+  let low = 0, high = steps.length;
+  while (low < high) {
+    const middle = low + high >> 1;
+    if (steps[middle].t <= t + 1e-6) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+var LOST_MS = 2.5;
+function flying(run, t, gap) {
+  const found = [];
+  const ahead = /* @__PURE__ */ new Map();
+  for (const frame of run.frames) {
+    if (start(frame) > t) break;
+    const ended = t >= stop(frame) && over(frame);
+    if (ended && !(frame.lost && t < stop(frame) + LOST_MS)) continue;
+    const lane = `${frame.link} ${frame.way}`;
+    let part = partAt(frame.path, t);
+    if (!ended) {
+      const most = ahead.get(lane);
+      if (most !== void 0) part = Math.max(0, Math.min(part, most - gap(frame)));
+      ahead.set(lane, part);
+    }
+    found.push({ frame, part, held: heldAt(frame.path, t), lost: ended });
+  }
+  return found;
+}
+
+// strip.ts
+var button2 = (ui, text, more = {}) => h("button", { key: `${ui} ${more["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more }, text);
+function differs(state, rule) {
+  for (const line of Object.values(state.lines ?? {})) if (line.rules?.[rule]?.differs) return line.rules[rule].differs ?? null;
+  return null;
+}
+var row = (key, c, ...kids) => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
+var tag = (text, hot = false) => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
+function strip(asked) {
+  const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
+  if (rule) {
+    const words = differs(asked.state, rule);
+    return row(
+      "rules",
+      words ? "wrong" : "",
+      tag("Two rules"),
+      h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
+      h("div", { class: "wst-seg", role: "group", "aria-label": "your rule" }, rules.map((one) => h("button", { key: one.id, type: "button", "data-ui": "rule", "data-arg": one.id, "aria-pressed": String(rule === one.id) }, one.name))),
+      button2("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" })
+    );
+  }
+  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), button2("branch", "↩ run as given", { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), rules.length > 0 && button2("rule", "Compare rules", { "data-arg": rules[0].id }), question && asked.skipped && button2("again", "Answer"));
+  if (answer === null) {
+    const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
+    return row(
+      "ask",
+      "",
+      tag(asked.urged ? "Commit first" : "Predict", asked.urged),
+      h("div", { class: "wst-q" }, h("b", {}, question.text)),
+      h(
+        "div",
+        { class: "wst-ans", role: "group", "aria-label": "answers" },
+        question.options.map((one) => button2("pick", String(one), { "data-arg": String(one), "aria-pressed": String(String(asked.picked) === String(one)) })),
+        question.free && h("input", { key: "free", type: "number", placeholder: "other", "aria-label": "your own number", "data-ui": "free", value: other }),
+        button2("commit", "Commit", { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }),
+        button2("skip", "✕", { "aria-label": "skip the question", title: "skip the question", class: "wst-btn bare" })
+      )
+    );
+  }
+  if (!verdict || !asked.shown) return row("said", "", tag("Predict"), h("div", { class: "wst-q" }, "You said ", h("b", {}, String(answer)), asked.playing ? ". Watch." : ". Press play and watch."), button2("again", "Change"));
+  return row(
+    "verdict",
+    verdict.right ? "right" : "wrong",
+    h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
+    rules.length > 0 && button2("rule", "Compare rules", { "data-arg": verdict.rule ?? rules[0].id }),
+    button2("again", "Again")
+  );
+}
+function isTall(scene, width) {
+  const question = scene.question, verdicts = [question?.verdict, ...Object.values(question?.verdicts ?? {})].filter((one) => Boolean(one));
+  const options = question ? question.options.reduce((sum, one) => sum + String(one).length * 7 + 28, question.free ? 190 : 120) : 0;
+  const lines = (text, room) => text.length * 6.9 / Math.max(room, 120);
+  return Boolean(question && lines(question.text, width - options - 110) > 1.8) || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
+}
+
+// tabs.ts
+var TABS = ["Sequence diagram", "Bytes", "Log", "All counters", "Act"];
+var COLOURS = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
+function sequence(view) {
+  const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
+  const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
+  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), X = (time) => left + (width - left - 12) * (time - from) / span, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
+  const labels = new Labels(width), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
+  labels.take(X(t) - 4, 0, X(t) + 4, high);
+  let n = 0;
+  for (const frame of run.frames) {
+    const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1], link2 = scene.links?.find((one) => one.id === frame.link);
+    if (begins > t) break;
+    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || ends < from && part >= 1 || n > 160) continue;
+    n++;
+    const [a, b] = frame.way === "there" ? [Y(link2.from), Y(link2.to)] : [Y(link2.to), Y(link2.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
+    const points = frame.path.filter(([time]) => time <= t).map(([time, p]) => [X(time), a + (b - a) * p]);
+    if (!done) points.push([X(t), a + (b - a) * (fly?.part ?? 0)]);
+    drawn.push(G(
+      { key: frame.id, "data-frame": frame.id },
+      h("title", {}, frame.name),
+      P(`M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, `f-none w2 k-${c} ${frame.kind === "permission" ? "dashed" : ""}`, { "marker-end": done && !frame.lost ? `url(#${view.uid}arrow)` : null }),
+      frame.lost && done && P(`M${points[points.length - 1][0] - 5} ${points[points.length - 1][1] - 5}l10 10m0 -10l-10 10`, "k-stop w3")
+    ));
+    const text = fit(frame.short ?? frame.label ?? frame.text ?? "", 130, 11), down = b > a;
+    if (!text || X(begins) < left) continue;
+    const spot = labels.place(text, 11, 500, [{ x: X(begins) + 5, y: a + (down ? 14 : -6), anchor: "start" }, { x: X(begins) - 5, y: a + (down ? 14 : -6), anchor: "end" }, { x: X(begins), y: a + (down ? -6 : 14), anchor: "middle" }]);
+    if (spot) texts.push(T(spot.x, spot.y, text, `s11 halo ${spot.anchor === "middle" ? "mid" : spot.anchor}`, { key: frame.id }));
+  }
+  return h(
+    "svg",
+    { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "sequence diagram, time to the right, to scale" },
+    h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))),
+    lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
+    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, drawn, texts),
+    L(X(t), 16, X(t), high - 20, "k-ink w2"),
+    T(clamp(X(t), left, width - 30), 11, ms(t), "mid s11 b"),
+    G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, `to scale: ${step} ms`, "end s11 m"))
+  );
+}
+function octets(frame, field) {
+  if (!frame) return h("p", {}, "No frame yet.");
+  if (!frame.octets) return h("p", {}, h("b", {}, frame.name), ": no octets are known of it, or it is work inside the broker.");
+  const { hex, fields } = frame.octets, size = hex.length / 2, owner = new Array(size).fill(-1);
+  fields.forEach(([, , first, after], i) => {
+    for (let o = first; o < after && o < size; o++) owner[o] = i;
+  });
+  const runs = [];
+  for (let o = 0; o < Math.min(size, 2048); o++) {
+    const text = hex.slice(2 * o, 2 * o + 2), last = runs[runs.length - 1];
+    if (last && last[0] === owner[o]) last[1] += ` ${text}`;
+    else runs.push([owner[o], text]);
+  }
+  return h(
+    "div",
+    { class: "wst-bytes" },
+    h("p", {}, h("b", {}, frame.name), ` · ${size} octets${size > 2048 ? ", the first 2,048 shown" : ""}`),
+    h("div", { class: "hex" }, runs.map(([i, text], n) => h("span", { key: n, class: i >= 0 ? `o${i % 2} ${i === field ? "at" : ""}` : "", "data-field": i >= 0 ? i : null, title: i >= 0 ? `${fields[i][0]} ${fields[i][1]}` : null }, `${text} `))),
+    h("div", { class: "fields" }, fields.map(([name, value, , , deep], i) => h("div", { key: i, tabindex: 0, "data-field": i, class: i === field ? "at" : "", style: `padding-left:${6 + deep * 12}px` }, h("span", {}, name), h("b", {}, value))))
+  );
+}
+var ROW = 25;
+function logLines(steps, curtain, who) {
+  const lines = [];
+  for (let i = 0; i < steps.length && steps[i].t < curtain + 1e-9; i++) {
+    const step = steps[i];
+    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.push(i);
+  }
+  return lines;
+}
+function log(steps, lines, now, who, scrolled, from) {
+  const names = [...new Set(steps.slice(0, 2e3).map((step) => step.log?.who ?? ""))].filter(Boolean), first = Math.max(0, Math.floor(scrolled / ROW) - 4);
+  return [
+    h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": "show" }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? "all" : name === "◆" ? "◆ interesting" : name)), h("span", {}, `${lines.length} lines`)),
+    h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
+      "button",
+      { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
+      h("span", { class: "t" }, ms(Math.max(0, steps[i].t - from))),
+      h("span", { class: "who" }, steps[i].log?.who ?? ""),
+      h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].log?.text ?? steps[i].sentence}`)
+    )))
+  ];
+}
+var rowOf = (lines, step) => ROW * Math.max(0, lines.findIndex((i) => i >= step) < 0 ? lines.length - 1 : lines.findIndex((i) => i >= step));
+function counters(scene, values) {
+  if (!scene.counters) return h("p", {}, "This picture has no further counters.");
+  let group;
+  const rows2 = scene.counters.rows.flatMap((row2) => {
+    const cells = values[row2.id] ?? [], odd = row2.compare && cells.length > 1 && cells.some((cell) => cell !== null && cells[0] !== null && cell !== cells[0]), head = row2.group !== void 0 && row2.group !== group ? [h("tr", { key: `g ${row2.group}` }, h("th", { class: "group", colspan: scene.counters.columns.length + 1, scope: "rowgroup" }, row2.group))] : [];
+    group = row2.group ?? group;
+    return [...head, h("tr", { key: row2.id, class: odd ? "odd" : "" }, h("th", { scope: "row" }, row2.name), scene.counters.columns.map((_, i) => h("td", { key: i }, `${odd && i ? "≠ " : ""}${cells[i] ?? "–"}`)))];
+  });
+  return h("table", {}, h("thead", {}, h("tr", {}, h("td", {}), scene.counters.columns.map((name) => h("th", { key: name, scope: "col" }, name)))), h("tbody", {}, rows2));
+}
+function actList(view, why) {
+  const rows2 = [], values = Object.assign({}, ...Object.values(view.state.nodes ?? {}).map((node) => node.knobs ?? {}));
+  const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
+  for (const act of view.scene.acts ?? []) {
+    if (act.kind === "frame") continue;
+    const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", set = act.kind === "knob" || act.kind === "handle";
+    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0, on = view.state.on?.[act.id];
+    rows2.push(h(
+      "div",
+      { key: act.id, class: "act" },
+      h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
+      set && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
+      h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": `${set ? "send" : "do"}: ${on ? act.undo ?? act.name : act.name}` }, set ? "Send" : "Do"),
+      note(act)
+    ));
+  }
+  const flights = view.flying.filter((one) => !one.lost);
+  for (const { frame, held } of flights.slice(0, 40)) {
+    const acts = (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held));
+    if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, held ? "held: " : "in flight: ", h("b", {}, frame.name)), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
+  }
+  return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, "There is nothing to act on in this picture.");
+}
+function help(view) {
+  const list = (rows2, keys) => h("dl", {}, rows2.map(([name, text]) => [h("dt", { key: name }, keys ? name.split(" ").map((key) => h("kbd", {}, key)) : name), h("dd", { key: `${name} is` }, text)]));
+  const marks = [["message", C(0, 0, 11, "f-snd")], ["permission", P("M0 -13L13 0L0 13L-13 0z", "f-flow")], ["acknowledgement", P("M-11 -11L13 0L-11 11z", "f-alt")], ["write", R(-8, -8, 16, 16, "f-snd", { rx: 3 })], ["held", [C(0, 0, 8, "f-snd"), C(0, 0, 13, "ring")]], ["in flight", C(0, 0, 8, "f-panel k-snd w3")], ["received", C(0, 0, 8, "f-snd")], ["given up", P("M-6 -6l12 12m0 -12l-12 12", "thin")]];
+  let x = 18;
+  return h(
+    "div",
+    { class: "wst-help", key: "help", role: "dialog", "aria-label": "help", tabindex: -1 },
+    h("h3", {}, "Act on the picture"),
+    h(
+      "div",
+      { class: "cols" },
+      list([["Knob, or the limit", "drag it; letting go sends the amount"], ["Button with a plus", "one more"], ["A frame in flight", "click to hold it, again to let it go"], ["Handle on the wire", "pull it down: more latency"], ["A node, a line, a disk", "click: crash, cut, hang; again to mend"], ["Timeline", "drag through time; an act grows a branch, what was there stays"]], false),
+      list([["space", "play or pause"], ["← →", "one step"], ["n", "next interesting step"], ["Home End", "beginning, end"], ["Tab", "through all that can be acted on"], ["↑ ↓ Enter", "turn a knob, send"], ["1 – 4", "open or close a tab"], ["a", "every act by name"], ["b", "next branch"], ["? Esc", "this help; close"]], true)
+    ),
+    h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": "the marks" }, marks.map(([name, mark]) => {
+      const here = x;
+      x += 34 + name.length * 7.3;
+      return G({ key: name }, G({ style: at(here, 20) }, mark), T(here + 19, 24, name, "s12"));
+    })),
+    h("button", { type: "button", class: "wst-btn", "data-ui": "help" }, "Close")
+  );
+}
+
+// transport.ts
+var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
+var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
+function transport(time) {
+  const { run, playing, slow, t } = time;
+  return h(
+    "div",
+    { class: "wst-time", key: "time", role: "toolbar", "aria-label": "time" },
+    control("back", "back", "one step back (←)", time.step <= 0),
+    control("play", playing ? "pause" : "play", playing ? "pause (space)" : "play (space)"),
+    control("on", "on", "one step on (→)"),
+    control("mark", "mark", "to the next interesting step (n)"),
+    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
+    h("div", { class: "wst-line", key: "line" }, timeline(time)),
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : run.branch.id ? `branch ${run.branch.id}` : " "))
+  );
+}
+var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
+var xToTime = (time, x) => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
+function timeline(time) {
+  const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], rows2 = /* @__PURE__ */ new Map();
+  [...runs.keys()].forEach((id, i) => rows2.set(id, 15 + (i ? 1 + (i - 1) % 3 : 0) * 8));
+  for (const { branch, ends } of runs.values()) {
+    const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
+    kids.push(G(
+      { key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
+      h("title", {}, name),
+      P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y2} ${x + 9} ${y2}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`),
+      P(`M${x} ${y2}H${X(ends)}`, "wide thinner"),
+      branch.acts.map((act, i) => R(X(act.t) - 3.5, y2 - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))
+    ));
+  }
+  const y = rows2.get(run.branch.id);
+  let last = -Infinity;
+  for (const step of run.steps) {
+    const x = X(step.t);
+    if (!step.mark || step.t > curtain || step.t < time.from || x - last < 8) continue;
+    last = x;
+    kids.push(P(`M${x} ${y - 5}l4.5 5l-4.5 5l-4.5 -5z`, "f-panel k-flow w2", { key: `mark ${x}` }));
+  }
+  if (curtain < Infinity) {
+    const x = X(curtain) + 2, w = width - 8 - x;
+    kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
+  }
+  kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": "virtual time", "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+}
+
+// stage.ts
+var chosen = null;
+var made = 0;
+var PACE = 1 / 120;
+var PATIENCE = 1e4;
+var Stage = class {
+  constructor(parent, scene, options = {}) {
+    this.scene = scene;
+    this.options = options;
+    this.runs = resolve(scene);
+    this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0);
+    const question = scene.question;
+    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+    this.el.className = "wst";
+    this.el.tabIndex = 0;
+    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
+    this.el.setAttribute("role", "region");
+    this.el.setAttribute("aria-label", `${scene.title}. Interactive figure.`);
+    this.theme();
+    parent.replaceChildren(this.el);
+    this.listen();
+    this.W = Math.max(620, this.el.clientWidth || 826);
+    this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
+    this.measure();
+  }
+  scene;
+  options;
+  el = document.createElement("div");
+  runs;
+  run;
+  i = 0;
+  t = 0;
+  W = 826;
+  line = 400;
+  playing = false;
+  slow = false;
+  waited = 0;
+  last = 0;
+  loop = 0;
+  tab = null;
+  helps = false;
+  preview = {};
+  hover = null;
+  field = null;
+  who = "";
+  scrolled = 0;
+  rule = null;
+  passed = false;
+  picked = null;
+  answer = null;
+  verdict = null;
+  skipped = false;
+  urged = false;
+  folded = true;
+  drag = null;
+  dragged = false;
+  note = null;
+  tried = null;
+  awaited = 0;
+  told = "";
+  uid = `wst${++made}-`;
+  ends = [];
+  calm = matchMedia("(prefers-reduced-motion: reduce)");
+  destroy() {
+    cancelAnimationFrame(this.loop);
+    clearTimeout(this.awaited);
+    this.ends.forEach((end) => end());
+    this.el.remove();
+  }
+  // -- time ---------------------------------------------------------------------------------
+  get step() {
+    return this.i;
+  }
+  get branch() {
+    return this.run.branch.id;
+  }
+  get from() {
+    return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0;
+  }
+  get first() {
+    return this.folded ? Math.min(this.scene.begin ?? 0, this.run.steps.length - 1) : 0;
+  }
+  get asking() {
+    return Boolean(this.scene.question) && this.answer === null && !this.skipped && this.branch === 0;
+  }
+  get most() {
+    return Math.max(...[...this.runs.values()].map((run) => run.ends));
+  }
+  /** Nothing from here on may be seen before the answer. */
+  get curtain() {
+    if (!this.asking) return Infinity;
+    const { decides } = this.scene.question, steps = this.run.steps;
+    return decides < steps.length ? steps[decides].t - 1e-3 : steps[steps.length - 1].t;
+  }
+  get lastSeen() {
+    return this.asking ? Math.min(this.scene.question.decides, this.run.steps.length) - 1 : this.run.steps.length - 1;
+  }
+  /** Shows a step; the time is the step's own. */
+  set(step, quiet = false) {
+    this.i = clamp(step, 0, Math.max(0, this.lastSeen));
+    if (this.i < this.first) this.folded = false;
+    this.t = this.run.steps[this.i]?.t ?? 0;
+    this.moved(quiet);
+  }
+  seek(t) {
+    const end = Math.min(this.run.ends, this.curtain);
+    this.urged = t > end + 1e-6 && this.asking;
+    this.t = clamp(t, this.from, end);
+    this.i = clamp(stepAt(this.run.steps, this.t), 0, Math.max(0, this.lastSeen));
+    this.moved();
+  }
+  moved(quiet = false) {
+    const question = this.scene.question;
+    if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
+    this.draw();
+    if (!quiet) this.options.onStep?.(this.i, this.branch);
+  }
+  next(by) {
+    this.playing = false;
+    this.note = null;
+    const steps = this.run.steps;
+    let i = this.i + by;
+    while (i > this.first && i < steps.length && !steps[i].sentence) i += by;
+    if (i > this.lastSeen) {
+      this.urged = this.asking;
+      i = this.asking ? this.i : this.lastSeen;
+    }
+    this.set(Math.max(i, this.first));
+  }
+  nextMark() {
+    this.playing = false;
+    let i = this.i + 1;
+    while (i < this.run.steps.length && !this.run.steps[i].mark) i++;
+    if (i > this.lastSeen) this.urged = this.asking;
+    this.set(i);
+  }
+  play(on = !this.playing) {
+    if (on && this.t >= Math.min(this.run.ends, this.curtain) - 1e-6) {
+      if (this.asking) {
+        this.urged = true;
+        this.draw();
+        return;
+      }
+      this.set(this.first);
+    }
+    this.playing = on;
+    this.note = null;
+    this.last = performance.now();
+    this.waited = 0;
+    cancelAnimationFrame(this.loop);
+    if (on) this.loop = requestAnimationFrame((now) => this.tick(now));
+    this.draw();
+  }
+  tick(now) {
+    if (!this.playing || !this.el.isConnected) return;
+    const passed = Math.min(50, Math.max(0, now - this.last)), steps = this.run.steps;
+    this.last = now;
+    if (this.calm.matches) {
+      this.waited += passed;
+      if (this.waited > 900) {
+        this.waited = 0;
+        const before = this.i;
+        this.next(1);
+        this.playing = this.i !== before && !this.stopsAt(before, this.i);
+        this.draw();
+      }
+    } else {
+      const near = this.near(), following = steps[this.i + 1];
+      this.slow = near;
+      let pace = (this.scene.pace ?? PACE) * passed;
+      if (near) pace *= 0.38;
+      else if (following && following.t - this.t > 9 && !this.flights().length) pace *= 4;
+      const before = this.i, t = this.t + pace, parts = this.rule ? steps.findIndex((_, i) => i > before && steps[i].t <= t && differs(this.run.states[i], this.rule) !== null) : -1;
+      if (parts > 0 && differs(this.run.states[before], this.rule) === null) {
+        this.playing = false;
+        this.set(parts);
+      } else this.seek(t);
+      if (this.t >= Math.min(this.run.ends, this.curtain) - 1e-6) {
+        this.playing = false;
+        this.urged = this.asking;
+        this.draw();
+      }
+    }
+    if (this.playing) this.loop = requestAnimationFrame((time) => this.tick(time));
+  }
+  stopsAt(before, now) {
+    return this.rule !== null && differs(this.run.states[before], this.rule) === null && differs(this.run.states[now], this.rule) !== null;
+  }
+  /** Whether something interesting is near: 1.2 ms before or after it play is slow. */
+  near() {
+    for (let i = stepAt(this.run.steps, this.t - 1.2) + 1; i < this.run.steps.length && this.run.steps[i].t < this.t + 1.2; i++) if (this.run.steps[i].mark) return true;
+    return false;
+  }
+  show(branch, t = this.t) {
+    this.run = this.runs.get(branch) ?? this.run;
+    this.rule = branch ? null : this.rule;
+    this.seek(t);
+  }
+  // -- question and acts ----------------------------------------------------------------------
+  settle(answer, verdict) {
+    this.answer = answer;
+    this.verdict = verdict;
+    this.passed = false;
+    this.rule = verdict?.rule && this.scene.rules?.some((rule) => rule.id === verdict.rule) ? verdict.rule : null;
+  }
+  commit(skip = false) {
+    const question = this.scene.question;
+    if (!question || !skip && (this.picked === null || this.picked === "")) return;
+    this.urged = false;
+    if (skip) this.skipped = true;
+    else this.settle(this.picked, question.verdicts?.[String(this.picked)] ?? question.verdicts?.["*"] ?? null);
+    this.send(skip ? "skip" : "commit", skip ? null : this.picked);
+    if (!skip && !this.calm.matches && (question.verdicts || !this.options.send)) this.play(true);
+    this.draw();
+    this.el.focus({ preventScroll: true });
+  }
+  /** Why nothing can be done now; null: it can. */
+  barred(act) {
+    if (!this.options.send) return "Nothing can be changed here: this page has no kernel. Run the notebook to act.";
+    if (this.asking && !this.scene.question.acts?.includes(act)) return "Commit an answer first, or skip the question: then you can act.";
+    return null;
+  }
+  fire(id, value, element) {
+    const act = this.scene.acts?.find((one) => one.id === id), why = this.run.states[this.i]?.off?.[id] ?? this.barred(id);
+    delete this.preview[id];
+    this.playing = false;
+    this.tried = element;
+    if (why) {
+      this.say(why, element);
+      return;
+    }
+    this.note = null;
+    this.send(id, act?.kind === "toggle" ? !(this.run.states[this.i]?.on?.[id] ?? false) : value);
+    this.draw();
+  }
+  send(act, value) {
+    if (!this.options.send) return;
+    clearTimeout(this.awaited);
+    this.awaited = setTimeout(() => this.say("The kernel does not answer: is it running? Time can be played all the same.", this.tried), PATIENCE);
+    this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
+  }
+  /** Says in place, where it was tried, why something cannot be. */
+  say(text, element) {
+    const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
+    this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
+    this.draw();
+  }
+  /** What Python answers. */
+  reply(reply) {
+    clearTimeout(this.awaited);
+    if (reply.type === "illegal") {
+      this.say(reply.why, this.tried);
+      return;
+    }
+    const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
+    for (const branch of branches) {
+      const place = this.scene.branches.findIndex((one) => one.id === branch.id);
+      if (place < 0) this.scene.branches.push(branch);
+      else this.scene.branches[place] = branch;
+    }
+    if (branches.length) this.runs = resolve(this.scene);
+    this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch);
+    if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
+    if (reply.type === "branch") {
+      this.rule = null;
+      this.t = Math.max(this.t, reply.branch.at);
+      this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0);
+    }
+    if (this.calm.matches) {
+      if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1));
+      else this.draw();
+    } else this.play(!this.skipped || reply.type === "branch");
+  }
+  turn(id, value) {
+    const act = this.scene.acts?.find((one) => one.id === id);
+    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, act.max ?? 1e9);
+    this.playing = false;
+    this.draw();
+  }
+  release(id, element) {
+    const value = this.preview[id];
+    if (value === void 0) return;
+    this.fire(id, value, element);
+  }
+  // -- input --------------------------------------------------------------------------------
+  listen() {
+    const el = this.el, on = (type, act) => el.addEventListener(type, act);
+    on("click", (event) => this.click(event.target));
+    on("pointerdown", (event) => this.press(event));
+    on("pointermove", (event) => this.pull(event));
+    on("pointerup", (event) => this.letGo(event));
+    on("pointercancel", () => {
+      this.drag = null;
+      this.preview = {};
+      this.draw();
+    });
+    on("pointerover", (event) => this.point(event.target));
+    on("focusin", (event) => this.point(event.target));
+    on("keydown", (event) => this.key(event));
+    on("input", (event) => {
+      const input = event.target;
+      if (input.dataset.ui === "free") {
+        this.picked = input.value === "" ? null : Number(input.value);
+        this.draw();
+      } else if (input.dataset.set && input.value !== "") this.turn(input.dataset.set, Number(input.value));
+    });
+    const observer = new ResizeObserver(() => this.measure());
+    observer.observe(el);
+    const themes = new MutationObserver(() => this.theme());
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
+    dark.addEventListener("change", follow);
+    this.calm.addEventListener("change", calm);
+    this.ends.push(() => observer.disconnect(), () => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+  }
+  measure() {
+    const width = this.el.clientWidth;
+    if (width && Math.abs(width - this.W) > 0.5) {
+      this.W = Math.max(620, width);
+      this.draw();
+    }
+    const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;
+    if (line && Math.abs(line - this.line) > 0.5) {
+      this.line = line;
+      this.draw();
+    }
+  }
+  theme() {
+    const jupyter = document.body.dataset.jpThemeLight;
+    const system = jupyter ? jupyter === "false" ? "dark" : "light" : document.body.classList.contains("vscode-dark") || matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    this.el.dataset.theme = chosen ?? this.options.theme ?? system;
+  }
+  point(target) {
+    const frame = target.closest("[data-frame]")?.getAttribute("data-frame") ?? null, field = target.closest("[data-field]")?.getAttribute("data-field"), number = field == null ? null : Number(field);
+    const inside = target.closest(".wst-sheet") !== null && frame === null;
+    if ((inside || frame === this.hover) && number === this.field) return;
+    if (!inside) this.hover = frame;
+    this.field = number;
+    if (!this.playing) this.draw();
+  }
+  click(target) {
+    if (this.dragged) {
+      this.dragged = false;
+      return;
+    }
+    const ui = target.closest("[data-ui]"), act = target.closest("[data-act]"), own = target.closest("[data-do]"), branch = target.closest("[data-branch]");
+    if (ui) this.ui(ui.dataset.ui, ui.dataset.arg ?? "");
+    else if (own) {
+      const id = own.getAttribute("data-do"), input = own.parentElement?.querySelector("[data-set]");
+      this.fire(id, input ? Number(input.value) : own.getAttribute("data-value"), own);
+    } else if (act) this.fire(act.getAttribute("data-act"), act.getAttribute("data-value"), act);
+    else if (branch && this.runs.size > 1) this.show(Number(branch.getAttribute("data-branch")));
+    else if (this.note) {
+      this.note = null;
+      this.draw();
+    }
+  }
+  ui(what, arg) {
+    this.note = null;
+    const question = this.scene.question, acts = {
+      back: () => this.next(-1),
+      on: () => this.next(1),
+      mark: () => this.nextMark(),
+      play: () => this.play(),
+      tab: () => {
+        this.tab = this.tab === Number(arg) ? null : Number(arg);
+        this.told = "";
+      },
+      help: () => {
+        this.helps = !this.helps;
+      },
+      theme: () => {
+        chosen = this.el.dataset.theme === "dark" ? "light" : "dark";
+        this.theme();
+      },
+      fold: () => {
+        this.folded = !this.folded;
+        if (this.folded && this.i < this.first) this.set(this.first);
+      },
+      branch: () => this.show(Number(arg)),
+      step: () => {
+        this.playing = false;
+        this.set(Number(arg));
+      },
+      who: () => {
+        this.who = arg;
+        this.told = "";
+      },
+      pick: () => {
+        this.picked = question?.options.find((one) => String(one) === arg) ?? arg;
+      },
+      commit: () => this.commit(),
+      skip: () => this.commit(true),
+      again: () => {
+        this.answer = null;
+        this.picked = null;
+        this.verdict = null;
+        this.skipped = false;
+        this.passed = false;
+        this.rule = null;
+        this.playing = false;
+        if (this.i > this.lastSeen) this.set(this.lastSeen);
+      },
+      rule: () => {
+        this.rule = arg || null;
+      }
+    };
+    acts[what]?.();
+    this.draw();
+    if (what === "help") (this.helps ? this.el.querySelector(".wst-help") : this.el)?.focus({ preventScroll: true });
+  }
+  press(event) {
+    const target = event.target, knob2 = target.closest("[data-knob]"), time = target.closest("[data-time]");
+    this.dragged = false;
+    if (knob2) {
+      const act = this.scene.acts?.find((one) => one.id === knob2.dataset.knob);
+      if (!act) return;
+      this.drag = { kind: "knob", act, value: this.preview[act.id] ?? Number(knob2.dataset.now), x: event.clientX, y: event.clientY, cell: Number(knob2.dataset.cell ?? 0), down: knob2.dataset.pull === "down" };
+      knob2.focus({ preventScroll: true });
+      event.preventDefault();
+    } else if (time && !target.closest("[data-branch]")) {
+      this.drag = { kind: "time", left: time.getBoundingClientRect().left };
+      this.playing = false;
+      this.seek(xToTime(this.time(), event.clientX - this.drag.left));
+    } else return;
+    this.el.setPointerCapture(event.pointerId);
+  }
+  pull(event) {
+    const drag = this.drag;
+    if (!drag) return;
+    this.dragged = true;
+    if (drag.kind === "time") {
+      this.seek(xToTime(this.time(), event.clientX - drag.left));
+      return;
+    }
+    const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
+    const by = cell ? (event.clientX - x) / cell : down ? (event.clientY - y) / 3 : (y - event.clientY + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
+    this.turn(act.id, value + by);
+  }
+  letGo(event) {
+    const drag = this.drag;
+    this.drag = null;
+    if (!drag) return;
+    if (this.el.hasPointerCapture(event.pointerId)) this.el.releasePointerCapture(event.pointerId);
+    if (drag.kind === "knob") this.release(drag.act.id, this.el.querySelector(`[data-knob="${CSS.escape(drag.act.id)}"]`));
+    setTimeout(() => {
+      this.dragged = false;
+    }, 0);
+  }
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target, { key } = event, take = () => {
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    if (target.tagName === "INPUT") {
+      event.stopPropagation();
+      if (key === "Enter") {
+        if (target.dataset.set) this.fire(target.dataset.set, Number(target.value), target);
+        else this.commit();
+      }
+      return;
+    }
+    const knob2 = target.dataset?.knob;
+    if (knob2 && ["ArrowUp", "ArrowDown", "Enter"].includes(key)) {
+      take();
+      if (key === "Enter") this.release(knob2, target);
+      else this.turn(knob2, (this.preview[knob2] ?? Number(target.dataset.now)) + (key === "ArrowUp" ? 1 : -1));
+      return;
+    }
+    if (key === "Enter" || key === " ") {
+      if (target.tagName === "BUTTON") {
+        event.stopPropagation();
+        return;
+      }
+      if (target.dataset?.act || target.dataset?.branch) {
+        take();
+        this.click(target);
+        return;
+      }
+    }
+    const ids = [...this.runs.keys()], acts = {
+      ArrowRight: () => this.next(1),
+      ArrowLeft: () => this.next(-1),
+      " ": () => this.play(),
+      n: () => this.nextMark(),
+      Home: () => {
+        this.playing = false;
+        this.set(this.first);
+      },
+      End: () => {
+        this.playing = false;
+        this.set(this.lastSeen);
+      },
+      "?": () => this.ui("help", ""),
+      a: () => this.ui("tab", "4"),
+      b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
+      Escape: () => {
+        this.preview = {};
+        this.helps = false;
+        this.tab = null;
+        this.note = null;
+        this.draw();
+      },
+      1: () => this.ui("tab", "0"),
+      2: () => this.ui("tab", "1"),
+      3: () => this.ui("tab", "2"),
+      4: () => this.ui("tab", "3")
+    };
+    if (!acts[key]) return;
+    take();
+    acts[key]();
+  }
+  // -- drawing --------------------------------------------------------------------------------
+  flights() {
+    return flying(this.run, this.t, () => FRAME_GAP / Math.max(200, this.W - 380));
+  }
+  time() {
+    const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
+    return { run, runs, t, step: i - this.first, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+  }
+  view() {
+    const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
+    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W), uid: this.uid, small: W < 720 };
+  }
+  /** The last step up to now that has something. */
+  latest(has) {
+    for (let i = this.i; i >= 0; i--) if (has(this.run.steps[i])) return this.run.steps[i];
+    return void 0;
+  }
+  draw() {
+    const { scene, playing } = this, view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
+    const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
+    const tree = [
+      strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h(
+        "div",
+        { key: "say", class: "wst-say" },
+        h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
+        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", {}, formula.note, formula.note && clause && " · ", clause))
+      ),
+      transport(this.time()),
+      h(
+        "div",
+        { key: "tabs", class: "wst-tabs" },
+        TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)),
+        h("span", { class: "space" }),
+        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"),
+        h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")
+      )
+    ];
+    if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
+    if (this.helps) tree.push(help(view));
+    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
+    tree.push(h("p", { key: "words", class: "wst-words" }, words));
+    this.el.classList.toggle("tall", isTall(scene, view.W));
+    patch(this.el, tree);
+    this.follow();
+  }
+  sheet(view) {
+    const { tab, scene, run } = this;
+    if (tab === 0) return sequence(view);
+    if (tab === 1) {
+      const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
+      return octets(shown, this.field);
+    }
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
+    if (tab === 3) return counters(scene, view.state.counters ?? {});
+    return actList(view, this.options.send && !this.asking ? null : this.barred(""));
+  }
+  /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */
+  follow() {
+    const sheet = this.tab === 2 ? this.el.querySelector(".wst-sheet") : null, key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
+    if (!sheet) {
+      this.scrolled = 0;
+      return;
+    }
+    sheet.onscroll ??= () => {
+      if (Math.abs(sheet.scrollTop - this.scrolled) > 40) {
+        this.scrolled = sheet.scrollTop;
+        this.draw();
+      }
+    };
+    if (key === this.told) return;
+    this.told = key;
+    const top = rowOf(logLines(this.run.steps, this.curtain, this.who), this.i);
+    if (top < sheet.scrollTop || top > sheet.scrollTop + 170) {
+      sheet.scrollTop = top - 90;
+      this.scrolled = sheet.scrollTop;
+      this.draw();
+    }
+  }
+};
+async function unpack(gzip) {
+  const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+async function mount(el, scene, options = {}) {
+  const data = typeof scene === "string" ? Uint8Array.from(atob(scene), (c) => c.charCodeAt(0)) : scene;
+  return new Stage(el, "format" in data ? data : await unpack(data), options);
+}
+function render({ model, el }) {
+  let stage = null, opening = 0, waiting, mine = "";
+  const own = /* @__PURE__ */ new Set(), where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
+  const tell = (step, branch) => {
+    if (where() === `${branch} ${step}`) return;
+    model.set("cursor", step);
+    if (model.get("branch") !== void 0) model.set("branch", branch);
+    own.add(mine = where());
+    waiting ??= setTimeout(() => {
+      waiting = void 0;
+      own.clear();
+      own.add(mine);
+      model.save_changes();
+    }, 100);
+  };
+  const open = async () => {
+    const turn = ++opening, data = model.get("scene");
+    if (!data || !data.byteLength) return;
+    const scene = await unpack(data);
+    if (turn !== opening) return;
+    stage?.destroy();
+    stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+  };
+  const move = () => {
+    if (own.has(where()) || !stage) return;
+    if (stage.branch === Number(model.get("branch") ?? stage.branch)) stage.set(Number(model.get("cursor")), true);
+  };
+  const heard = async (content, buffers) => {
+    const reply = "gzip" in content ? await unpack(buffers[0]) : content;
+    stage?.reply(reply);
+  };
+  model.on("change:scene", open);
+  model.on("change:cursor", move);
+  model.on("msg:custom", heard);
+  void open();
+  return () => {
+    clearTimeout(waiting);
+    opening++;
+    model.off("change:scene", open);
+    model.off("change:cursor", move);
+    model.off("msg:custom", heard);
+    stage?.destroy();
+  };
+}
+var stage_default = { render };
+export {
+  Stage,
+  stage_default as default,
+  mount
+};

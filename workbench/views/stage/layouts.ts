@@ -1,0 +1,282 @@
+/* Where the marks of a scene stand. Every layout is a function from a moment to a picture. */
+
+import { h, type Kid, type VNode } from "./dom";
+import { clamp, fit, textWidth } from "./geometry";
+import { bars, numberLine } from "./lines";
+import { actsOn, at, button, buttonWidth, C, diskMark, dots, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
+import type { Gauge, Link, Node } from "./types";
+
+const EDGE = 12;
+/** Least distance of two frames on one lane, px. */
+export const FRAME_GAP = 27;
+
+interface Box { x: number; y: number; w: number; h: number }
+
+/** What the learner can do at a node, what it shows, and its pill; the box gives the room. */
+function party(view: View, node: Node, { x, y, w, h: high }: Box, inside = 0): Kid {
+  const state = view.state.nodes?.[node.id] ?? {}, knobs = actsOn(view, node.id, "knob"), buttons = actsOn(view, node.id, "button"), low = high < 120, kids: Kid[] = [], facts = [...(state.facts ?? [])];
+  // The pill has a place of its own below everything else, so that the box keeps its marks.
+  kids.push(nodeBox(view, node, x, y, w, high));
+  const named = textWidth(node.name, 13, 650) + 24;
+  if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift()!, "end s12 n m", { key: "fact" }));
+  const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
+  if (knobs.length) {
+    const r = low ? 18 : knobs.length > 1 || view.small ? 27 : 33, beside = !low && knobs.length === 1 && buttons.length > 0;
+    const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
+    buttons.forEach((act, i) => {
+      const wide = Math.min(buttonWidth(act.name, false), low ? 70 : w - 2 * r - 42);
+      if (low) kids.push(button(view, act, x + 10 + i * (wide + 4), y + high - 34, wide));
+      else kids.push(button(view, act, x + w - wide - 9, top + r - 6 + (i - (buttons.length - 1) / 2) * 32, wide));
+    });
+    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
+  } else {
+    const tall = low ? 20 : 38, first = state.items === undefined ? top + 8 : top + tall + 18;
+    kids.push(items(state, x + 12, low ? y + high - 50 : top + 8, w - 24, tall));
+    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== undefined ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
+    let right = x + w - 10;
+    for (const act of [...buttons].reverse()) {
+      const wide = view.small || low ? 34 : Math.min(buttonWidth(act.name, true), w / 2 + 10);
+      kids.push(button(view, act, (right -= wide), low ? y + high - 34 : y + high - 46, wide, true));
+      right -= 5;
+    }
+  }
+  return G({ key: `party ${node.id}` }, kids);
+}
+
+function frames(view: View, link: Link, wire: Wire, right: boolean): VNode[] {
+  return view.flying.filter(({ frame }) => frame.link === link.id).map((one) => {
+    const [x, y] = onWire(wire, link.names, one.frame, one.part, right);
+    return frameMark(view, one, x, y, (one.frame.way === "there") === right);
+  });
+}
+
+/** How much a wire hangs through: pulled long, it takes longer. */
+const sagOf = (view: View, link: Link): number => {
+  const act = actsOn(view, link.id, "handle")[0], latency = (act && view.preview[act.id]) ?? view.state.links?.[link.id]?.latency ?? 10;
+  return clamp((latency - 10) * 0.9, -3, 16);
+};
+
+/** Toggles of nodes, disks and links are pressed on their marks; those of the stage are buttons in its corner. */
+function corner(view: View, y: number): Kid[] {
+  let right = view.W - EDGE;
+  return (view.scene.acts ?? []).filter((act) => act.on === "stage").map((act) => {
+    const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
+    right -= w + 6;
+    return button(view, act, right + 6, y, w);
+  });
+}
+
+function link(view: View): Kid[] {
+  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), left = scene.nodes.filter((node) => node.role !== "receiver"), right = scene.nodes.filter((node) => node.role === "receiver");
+  const most = Math.max(left.length, right.length), w = view.small ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
+  const place = (list: Node[], node: Node, x: number): Box => {
+    const tall = (high - (list.length - 1) * 8) / list.length;
+    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
+  };
+  const boxes = new Map<string, Box>([...left.map((node) => [node.id, place(left, node, EDGE)] as const), ...right.map((node) => [node.id, place(right, node, W - EDGE - w)] as const)]);
+  const kids: Kid[] = [], flown: Kid[] = [], links = scene.links ?? [];
+  const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
+  // Pills stand under the boxes where there is one box a side, else on their lower edge.
+  const pills = scene.nodes.map((node) => {
+    const box = boxes.get(node.id)!, onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
+    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 70);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 70);
+  });
+  links.forEach((one) => {
+    const a = boxes.get(one.from), b = boxes.get(one.to);
+    if (!a || !b) return;
+    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, tight = links.length > 1;
+    const middle = tight ? ((left.length > right.length ? l : r).y + (left.length > right.length ? l : r).h / 2) : l.y + l.h * 0.45;
+    const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
+    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28));
+    flown.push(frames(view, one, wire, forward));
+  });
+  const top = EDGE + high + 4, room = H - top - 4;
+  // A line of windows needs more room than one of units.
+  const share = lines.map((line) => (line.style === "units" ? 0.55 : 1)), all = share.reduce((sum, one) => sum + one, 0);
+  let y = top;
+  const drawn = lines.map((line, i) => {
+    const high = room * share[i] / all, made = numberLine(view, line, y, high);
+    y += high;
+    return made;
+  });
+  return [kids, parties, flown, pills, corner(view, top + 2), drawn];
+}
+
+/** A small vessel inside a node. */
+function smallGauge(view: View, gauge: Gauge, x: number, y: number): VNode {
+  const state = view.state.gauges?.[gauge.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge.top, 0, 1), tall = 34, words = state.text ?? gauge.name;
+  return G({ key: `gauge ${gauge.id}`, ...(toggle(view, gauge.id, `${gauge.name}, ${state.text ?? "level " + (state.level ?? 0)}`) ?? { role: "img", "aria-label": gauge.name }) },
+    R(x - 8, y - 4, 42, 60, "f-none"), R(x, y, 26, tall + 2, "face", { rx: 4 }), R(x + 1, y + 1 + tall * (1 - level), 24, tall * level, state.stopped ? "" : "f-snd half", { rx: 3, style: state.stopped ? `fill:url(#${view.uid}stop)` : "" }),
+    gauge.marks.map((mark) => L(x - 3, y + 1 + tall * (1 - mark.at / gauge.top), x + 29, y + 1 + tall * (1 - mark.at / gauge.top), mark.kind === "high" ? "k-stop w2" : "k-flow w2 dashes", { key: mark.text })),
+    T(x + 13, y + tall + 16, words, `mid s11 ${state.stopped ? "c-stop b" : "m"}`));
+}
+
+function valves(view: View): Kid[] {
+  const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
+  const aw = small ? 96 : 116, qw = small ? 108 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 44 : 52), vb = x2 - (small ? 60 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1);
+  const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids: Kid[] = [], high = 186 + grow, top = 28, back = y + 90;
+  kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
+  if (out) {
+    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
+    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
+  }
+  // Up to the first closed valve messages stand; where none is closed they run.
+  const stands = closed < 0 ? null : VX(closed) - 26, row: Kid[] = [], clear = (x: number) => !list.some((_, i) => Math.abs(VX(i) - x) < 23);
+  if (stands !== null && state.nodes?.[app.id]?.blocked) { for (let x = stands, n = 0; x > x1 + 6; x -= 13, n++) if (clear(x)) row.push(C(x, y, 5.5, "f-snd", { key: n })); }
+  else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + ((view.t * 26) % 26), n = 0; x < last + 20; x += 26, n++) row.push(C(x, y, 5.5, "f-snd", { key: n }));
+  kids.push(G({ key: "stream" }, row), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(96, dx - 4))));
+  list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
+  kids.push(nodeBox(view, app, EDGE, top, aw, high), knobs.map((act, i) => knob(view, act, EDGE + aw / 2, y + 24 + i * 60, 23, "sender", appState.knobs?.[act.id] ?? 0)),
+    buttons.map((act, i) => button(view, act, EDGE + (aw - Math.min(aw - 16, buttonWidth(act.name, true))) / 2, y + (knobs.length ? 76 : 0) + i * 32, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
+    (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` })));
+  kids.push(nodeBox(view, queue, x2, top, qw, high), G({ key: "inside" },
+    (scene.disks ?? []).filter((disk) => disk.on === queue.id).slice(0, 1).map((disk) => diskMark(view, disk.id, disk.name, x2 + qw * 0.27 - 20, y - 14, 40, 36, "under")),
+    (scene.gauges ?? []).filter((gauge) => gauge.on === queue.id).slice(0, 1).map((gauge) => smallGauge(view, gauge, x2 + qw * 0.74 - 13, y - 14)),
+    (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))));
+  const wire: Wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
+  view.flying.forEach((one) => {
+    const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
+    kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
+  });
+  const under = top + high + 5;
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
+  const line = scene.lines?.[0];
+  return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
+}
+
+function quorum(view: View): Kid[] {
+  const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
+  const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i: number) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
+  const pw = small ? 92 : 108, px = EDGE + pw, lx = px + (small ? 34 : 56), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const ly = leads < 0 ? middle : rowY(leads), kids: Kid[] = [], place = new Map<string, [number, number]>(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
+  const ends = (link: Link): [number, number, number, number] | null => {
+    const a = link.from === publisher?.id ? [px, middle] : place.get(link.from), b = link.to === publisher?.id ? [px, middle] : place.get(link.to);
+    if (!a || !b) return null;
+    // From the side of a box that looks at the other one.
+    const out = (p: number[], q: number[], id: string) => (id === publisher?.id ? p[0] : p[0] < q[0] ? p[0] + cw : p[0]);
+    return a[0] === b[0] ? [a[0], a[1], b[0], b[1]] : [out(a, b, link.from), a[1], out(b, a, link.to), b[1]];
+  };
+  for (const link of scene.links ?? []) {
+    const e = ends(link), cut = state.links?.[link.id]?.cut;
+    const leader = leads < 0 ? undefined : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link.id);
+    // Between followers a line is drawn only while something flies on it.
+    if (!e || (link.from !== publisher?.id && link.to !== publisher?.id && link.from !== leader && link.to !== leader && !busy && !cut)) continue;
+    const wide = link.from === publisher?.id || link.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
+    kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, `line ${link.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
+  }
+  if (leads >= 0) kids.push(L(lx + cw, ly, dx, ly, "tube", { key: "own", style: "stroke-width:7" }));
+  if (publisher) {
+    const own = state.nodes?.[publisher.id] ?? {}, acts = actsOn(view, publisher.id, "button"), tall = 126, y = middle - tall / 2;
+    kids.push(nodeBox(view, publisher, EDGE, y, pw, tall), acts.slice(0, 1).map((act) => button(view, act, EDGE + (pw - 34) / 2, y + 52, 34, true)),
+      (own.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + pw / 2, y + tall - 12 - (all.length - 1 - i) * 16, fit(fact, pw - 12, 12, 650), "mid s12 n b", { key: `pf${i}` })), pill(view, "pill", EDGE, y + tall + 8, own, nx - EDGE - 6));
+  }
+  replicas.forEach((node, i) => {
+    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? "down" : own.sub ?? node.sub ?? "";
+    kids.push(G({ key: `replica ${node.id}`, class: "glide", style: at(x, y - ch / 2) }, G(toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
+      R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
+      own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
+      T(30, ch / 2 - 1, fit(node.name, cw - 34, 13, 650), "b"), T(30, ch / 2 + 13, fit(sub, cw - 34, 11), "s11 m"))),
+      disk && diskMark(view, disk.id, disk.name, dx, y - 17, 36, 32, "under"));
+  });
+  const line = scene.lines?.find((one) => one.style === "bars");
+  if (line) kids.push(bars(view, line, bx, W - bx - EDGE, (i) => rowY(replicas.findIndex((node) => node.id === line.ends[i].id)), H));
+  let x = EDGE;
+  for (const { mark, text } of scene.legend ?? []) {
+    kids.push(G({ key: `legend ${text}` }, R(x, H - 27, 13, 11, mark === "memory" ? "f-panel k-snd w1" : "f-snd", { rx: 2, style: mark === "memory" ? "stroke-dasharray:3 2" : "" }), T(x + 18, H - 17, text, "s11 m")));
+    x += textWidth(text, 11) + 36;
+  }
+  for (const one of view.flying) {
+    const link = scene.links?.find((l) => l.id === one.frame.link), e = link && ends(link);
+    if (!e) continue;
+    const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link!.from === publisher?.id ? 10 : 6, along = (a: number, b: number) => a + (b - a) * p;
+    kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), (e[2] > e[0]) === (one.frame.way === "there"), one.frame.kind !== "message"));
+  }
+  return [kids, corner(view, 6)];
+}
+
+function chain(view: View): Kid[] {
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
+  groups.forEach((group, g) => {
+    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
+    const ww = small ? 74 : 92, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
+    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === undefined ? 74 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: ww, h: high }] as const; }));
+    if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
+    if (group.title) {
+      const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
+      kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
+    }
+    const waysOf: Record<string, (p: number) => [number, number]> = {};
+    for (const link of scene.links ?? []) {
+      const a = box.get(link.from), b = box.get(link.to);
+      if (!a || !b) continue;
+      const x1 = a.x + a.w - 2, x2 = b.x + 2, yb = b.y + b.h / 2, ya = a.h > pitch * 1.5 ? yb : a.y + a.h / 2, cx = (x2 - x1) * 0.4, own = state.links?.[link.id] ?? {}, hop = scene.hops?.find((one) => one.link === link.id), narrow = pitch < 54;
+      const bez = (p0: number, p1: number, p2: number, p3: number, u: number) => (1 - u) ** 3 * p0 + 3 * (1 - u) ** 2 * u * p1 + 3 * (1 - u) * u * u * p2 + u ** 3 * p3;
+      waysOf[link.id] = (p) => [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
+      kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, "the connection") }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link.names[0] && T(x1 + 12, ya - 15, link.names[0], "s11 m")));
+      (own.waiting ?? []).forEach(([text, t], i) => { const x = x2 - 16 - i * 20; if (x > x1 + 8) kids.push(G({ key: `waits ${link.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on"))); });
+      if (hop) {
+        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), far = ya !== yb || !link.names[0];
+        kids.push(dots(hop.id, far ? x2 - wide - 4 : x1 + 20 + textWidth(link.names[0] ?? "", 11), (far ? yb : ya) - (narrow ? 15 : 18), credit, hop.of));
+      }
+    }
+    for (const node of nodes) {
+      const b = box.get(node.id)!, own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0];
+      if (node.tone === undefined) {
+        const buttons = actsOn(view, node.id, "button");
+        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
+      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
+      if (node.role === "sender") kids.push(pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
+    }
+    for (const one of view.flying) {
+      const way = waysOf[one.frame.link];
+      if (!way) continue;
+      const [x, y] = way(one.frame.way === "there" ? one.part : 1 - one.part);
+      flown.push(frameMark(view, one, x, y + (one.frame.way === "back" ? 12 : 0), one.frame.way === "there", true));
+    }
+  });
+  return [kids, flown, corner(view, 4)];
+}
+
+function gauge(view: View): Kid[] {
+  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 120 : 150, side = small ? 112 : 128, qx = W - EDGE - qw - side, kids: Kid[] = [];
+  const box: Box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  if (wireLink) {
+    const wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
+    kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
+    kids.push(frames(view, wireLink, wire, true));
+  }
+  kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)), pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10));
+  if (one && b) {
+    const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v: number) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
+    kids.push(G({ key: "vessel", role: "img", "aria-label": `${one.name}: ${list.length || vessel.level || 0}${held.size ? `, ${held.size} held` : ""}` }, T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`), P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
+      vessel.items === undefined && R(qx + 3, level(vessel.level ?? 0), qw - 6, (vessel.level ?? 0) * unit - 2, "glide f-snd half"),
+      list.map((text, i) => {
+        const kept = held.has(text), y = level(i + 1) + 2;
+        return G({ key: `item ${text}`, class: "fade" }, R(qx + 8, y, qw - 16, unit - 4, `glide ${kept ? "k-stop w1" : "f-snd"}`, { rx: 4, style: kept ? `fill:url(#${view.uid}stop)` : "" }),
+          i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)], kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, "held", "end s11 b halo c-stop"));
+      })));
+    let low = Infinity;
+    for (const mark of [...one.marks].sort((p, q) => p.at - q.at)) {
+      const y = level(mark.at), label = Math.min(y + 4.5, low - 16);
+      low = label;
+      kids.push(G({ key: `mark ${mark.text}` }, L(qx - 12, y, qx + qw + 12, y, `w3 ${mark.kind === "high" ? "k-stopfill" : "k-flow dashes"}`), T(qx + qw + 16, label, fit(mark.text, side - 4, 12, 650), `s12 b ${mark.kind === "high" ? "c-stop" : "c-flow"}`)));
+    }
+    const words = vessel.text ?? "", most = qx - EDGE - 20;
+    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
+    actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
+    (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
+  }
+  return [kids, corner(view, 4)];
+}
+
+const LAYOUTS = { link, valves, quorum, chain, gauge };
+
+/** The picture of a moment. */
+export const picture = (view: View): VNode => h("g", { key: "picture" }, LAYOUTS[view.scene.layout](view));
+
+

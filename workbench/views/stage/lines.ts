@@ -1,0 +1,282 @@
+/* Number lines: one axis that both ends share. What may be sent is a stretch of it, so that agreement
+   is alignment; it needs no subtraction by eye. */
+
+import { h, type Kid, type VNode } from "./dom";
+import { count, fit, round, textWidth, type Spot } from "./geometry";
+import { at, C, G, L, P, R, T, tone, type View } from "./marks";
+import type { Run } from "./run";
+import type { Line, LineState } from "./types";
+
+/** Left of the axis stand the names, right of it what no longer fits beside a band. */
+const NAMES = 92;
+/** A cell that is narrower than this shows no mark of its own. */
+const LEAST_CELL = 15;
+
+interface Extent { low: number; high: number; span: number }
+const extents = new WeakMap<Run, Map<string, Extent>>();
+
+/** How far a line is used in a run: least and greatest number, and the longest stretch at one time. */
+function extent(run: Run, line: Line): Extent {
+  let known = extents.get(run);
+  if (!known) extents.set(run, (known = new Map()));
+  let found = known.get(line.id);
+  if (!found) {
+    found = { low: Infinity, high: -Infinity, span: 0 };
+    let before: LineState | undefined;
+    for (const state of run.states) {
+      const now = state.lines?.[line.id];
+      if (!now || now === before) continue;
+      before = now;
+      const numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
+      if (!numbers.length) continue;
+      found.low = Math.min(found.low, ...numbers);
+      found.high = Math.max(found.high, ...numbers);
+      found.span = Math.max(found.span, Math.max(...numbers) - Math.min(...numbers));
+    }
+    known.set(line.id, found);
+  }
+  return found;
+}
+
+export interface Scale { low: number; high: number; x0: number; cell: number; X(value: number): number; cells: boolean }
+
+/** The stretch that is shown. It stands still while it can; otherwise it moves by half of itself. */
+function scale(view: View, line: Line, state: LineState, right: number): Scale {
+  const used = extent(view.run, line), x0 = NAMES, width = view.W - x0 - right;
+  let low = Math.min(used.low, line.range?.[0] ?? Infinity), high = Math.max(used.high, line.range?.[1] ?? -Infinity);
+  if (!Number.isFinite(low)) [low, high] = [0, 10];
+  for (const [id, value] of Object.entries(view.preview)) {
+    const act = view.scene.acts?.find((one) => one.id === id);
+    const end = act?.aims?.line === line.id ? state.ends?.[act.aims.end] : undefined;
+    if (end) high = Math.max(high, end[0] + value);
+  }
+  low = Math.max(0, low > 3 ? low - 2 : low);
+  high = Math.max(high + 2, low + 8);
+  const most = Math.floor(width / (view.small ? 27 : 34));
+  if (high - low > most && used.span + 5 <= most) {
+    // The least number that counts now, on pages of half the width.
+    const least = Math.min(...Object.values(state.ends ?? {}).flat(), high), page = Math.max(1, Math.floor((most - used.span) / 2));
+    low += Math.max(0, Math.floor((least - 2 - low) / page) * page);
+    high = low + most;
+  } else if (high - low > most) {
+    const step = line.tick ?? round((high - low) / 10);
+    low = Math.floor(low / step) * step;
+    high = Math.ceil(high / step) * step;
+  }
+  const cell = width / (high - low);
+  return { low, high, x0, cell, X: (value) => x0 + (Math.max(low, Math.min(high, value)) - low) * cell, cells: cell >= LEAST_CELL };
+}
+
+interface Rows { rule: number; up: number; axis: number; down: number; band: number; tall: number }
+
+/** Where the rows of a line stand, from its top and height. */
+function rows(top: number, height: number, rule: boolean, second: boolean): Rows {
+  const tight = height < 130, band = tight ? 17 : 24, tall = tight ? 18 : 22, gap = tight ? 10 : 16;
+  const body = band + gap + tall + 16 + (second ? band + (tight ? 4 : 6) + (tight ? 0 : 18) : 0) + (rule ? band + 6 : 0);
+  let y = top + Math.max(tight ? 2 : 14, (height - body) / 2);
+  const first = y;
+  if (rule) y += band + 6;
+  const axis = y + band + gap;
+  return { rule: first, up: y, axis, down: axis + tall + 17, band, tall };
+}
+
+export function numberLine(view: View, line: Line, top: number, height: number): VNode {
+  const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
+  const rule = view.rule ? state.rules?.[view.rule] : undefined;
+  const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  const kids: Kid[] = [axis(view, line, s, y, state)];
+  if (line.style === "units") kids.push(units(line, state, s, y));
+  else if (s.cells) kids.push(deliveries(view, line, state, s, y));
+  kids.push(hatching(view, state, s, y));
+  if (rule) kids.push(theirs(view, line, state, s, y, rule));
+  line.ends.forEach((end, i) => {
+    const now = state.ends?.[end.id];
+    if (!now) return;
+    const name = i === 0 && rule ? "the rule" : end.name;
+    if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
+    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+  });
+  kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
+  return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
+}
+
+function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNode {
+  const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids: Kid[] = [];
+  const words = line.unit.replace("-", "- ").split(" ").reduce<string[]>((all, word) => {
+    const last = all[all.length - 1];
+    if (last !== undefined && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
+    else all.push(word);
+    return all;
+  }, []);
+  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, word, "s11 m", { key: `u${i}` })));
+  kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
+  let free = -Infinity;
+  const hidden = line.style === "units" && state.part;
+  for (let value = Math.ceil(s.low / step) * step; value <= s.high; value += step) {
+    const X = s.X(value), seam = line.modulo !== undefined && value > 0 && value % line.modulo === 0, text = count(value, line.modulo), w = textWidth(text, 11);
+    kids.push(L(X, y.axis, X, y.axis + y.tall, seam ? "k-alt w3" : "thin", { key: `t${value}` }));
+    if (X - w / 2 > free && !(hidden && value > s.high)) {
+      kids.push(T(X, y.axis + y.tall + 13, text, `mid s11 n ${seam ? "c-alt b" : "m"}`, { key: `l${value}` }));
+      view.labels.take(X - w / 2, y.axis + y.tall + 2, X + w / 2, y.axis + y.tall + 16);
+      free = X + w / 2 + 6;
+    }
+  }
+  view.labels.take(s.x0, y.axis, s.X(s.high), y.axis + y.tall);
+  return G({ key: "axis" }, kids);
+}
+
+/** Hollow: counted by the first end only. Full: by both. Crossed: no delivery stands for it. */
+function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows): VNode {
+  const [first, second] = line.ends, kids: Kid[] = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
+  const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
+  const marked = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
+  let hollow = 0;
+  for (let i = Math.max(s.low, base); i < Math.min(sent, s.high); i++) {
+    const x = s.X(i) + s.cell / 2;
+    if (marked && marked.line === line.id && marked.at === i) kids.push(R(s.X(i) + 2, y.axis + 1, s.cell - 4, y.tall - 2, `f-${c}soft k-focus w3`, { key: "marked", rx: 4 }));
+    if (state.voids?.some(([from, to]) => i >= from && i < to)) { kids.push(P(`M${x - 5} ${middle - 5}l10 10m0 -10l-10 10`, "thin", { key: `c${i}` })); continue; }
+    if (i >= got) hollow++;
+    kids.push(C(x, middle, r, i >= got ? `f-panel k-${c} w3` : `f-${c}`, { key: `c${i}` }));
+  }
+  for (const [from, to] of state.voids ?? []) {
+    if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
+    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = `the count jumps by ${to - from}`;
+    const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
+    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
+  }
+  if (hollow && y.tall > 18) {
+    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - 5, anchor: "middle" }]);
+    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
+  }
+  return G({ key: "deliveries" }, kids);
+}
+
+function hatching(view: View, state: LineState, s: Scale, y: Rows): VNode | null {
+  if (!state.hatched || state.hatched[1] <= state.hatched[0]) return null;
+  const [from, to, words] = state.hatched, a = s.X(from), b = s.X(to), w = textWidth(words, 12, 650);
+  return G({ key: "hatched" }, from > s.low && !s.cells && R(s.x0, y.axis + 1, a - s.x0, y.tall - 2, "f-snd dim"),
+    R(a, y.axis + 1, b - a, y.tall - 2, "glide k-alt w1", { style: `fill:url(#${view.uid}alt)` }),
+    b - a > w + 24 && [R((a + b) / 2 - w / 2 - 5, y.axis + 2, w + 10, y.tall - 4, "f-panel", { rx: 4 }), T((a + b) / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b n c-alt")]);
+}
+
+interface Band { key: string; c: string; name: string; word: string; limit: string; modulo?: number; now: number[]; s: Scale; y: number; up: boolean; axis: Rows; dashed?: boolean }
+
+/** A band from the count (triangle) to the limit (bar); past its limit it is hatched. */
+function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows, dashed }: Band): VNode {
+  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows.band, edge = up ? rows.axis : rows.axis + rows.tall;
+  const left = Math.min(a, b), wide = Math.abs(b - a), middle = y + high / 2 + 4.5;
+  const amount = `${word} ${Math.max(0, size)}`.trim(), inside = !past && wide > textWidth(amount, 13, 650) + 18;
+  view.labels.take(left - 7, y - 4, left + wide + 7, y + high + 4);
+  view.labels.take(a - 8, Math.min(y, edge), a + 8, Math.max(y + high, edge));
+  view.labels.take(b - 4, Math.min(y, edge), b + 4, Math.max(y + high, edge));
+  const bound = `${limit} ${count(to, modulo)}`;
+  const inPast = past && wide > textWidth(bound, 12, 650) + 24;
+  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound, count(to, modulo)] : [`${amount} · ${bound}`, amount];
+  const outer = Math.max(a, b) + 11, inner = left - 11;
+  let words = "", spot: Spot | null = null;
+  for (words of said) if ((spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }]))) break;
+  const wall = up ? [y - 5, rows.axis] : [rows.axis + rows.tall, y + high + 5];
+  const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
+  return G({ key }, T(NAMES - 10, middle, name, `end s12 b c-${c}`),
+    R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
+    G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
+    G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
+    inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
+    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`)),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
+}
+
+/** A learner's rule beside the right one: its band, and how it differs on the line. */
+function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {
+  const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
+  const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
+  if (d) view.labels.take(x, y.axis + y.tall + 3, x + w, y.axis + y.tall + 24);
+  return G({ key: "theirs" }, d !== 0 && G({ key: "differs", class: "fade" }, R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
+    R(x, y.axis + y.tall + 3, w, 20, "f-alt", { rx: 10 }), T(x + w / 2, y.axis + y.tall + 17, words, "mid s12 b c-on")),
+    band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
+}
+
+/** A window that slides: brackets round it, and a triangle where the next one goes. */
+function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): VNode {
+  const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
+  const edge = up ? y.axis : y.axis + y.tall, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  view.labels.take(a, top, b, top + high);
+  view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
+  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
+  const hook = (x: number, d: number) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
+  return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), hook(b, -1),
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 12}h14l-7 12z` : `M-7 ${edge + 12 - 2}h14l-7 -10z`, `f-${c}`)),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
+}
+
+/** One box a credit; it fills as parts of the delivery leave. */
+function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
+  const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids: Kid[] = [];
+  for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
+    const x = s.X(i), part = i < sent ? 1 : i === sent && state.part ? state.part[0] / state.part[1] : 0;
+    const texts = i < sent ? ["used", ""] : i === sent && state.part && state.part[0] ? [`1 credit in use: ${state.part[0]} of ${state.part[1]} ${state.part[2]}`, `${state.part[0]} of ${state.part[1]}`, ""] : ["1 credit", "1", ""];
+    const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
+    kids.push(R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }), R(x + 3, y.axis + 3, (s.cell - 6) * part, y.tall - 6, `glide f-${c} half`, { key: `f${i}`, rx: 3 }),
+      text && T(x + s.cell / 2, y.axis + y.tall / 2 + 4.5, text, "mid s12 b n halo", { key: `x${i}` }));
+  }
+  return G({ key: "units" }, kids);
+}
+
+/** Where a permission in flight will put the limit. Not while a question is open: it gives the answer away. */
+function aims(view: View, line: Line, s: Scale, y: Rows): Kid[] {
+  if (view.asking) return [];
+  return view.flying.filter(({ frame, lost }) => frame.aims?.line === line.id && !lost).map(({ frame }) => {
+    const { limit, from } = frame.aims!, x = s.X(limit), words = from === undefined ? "will set the limit here" : "will slide it here", top = y.up - 8;
+    const spot = view.labels.place(words, 11, 650, [{ x, y: top - 4, anchor: "middle" }, { x: x - 8, y: top - 4, anchor: "end" }, { x: x + 8, y: top - 4, anchor: "start" }]);
+    return G({ key: `aims ${frame.id}`, class: "fade" },
+      from === undefined ? [L(x, top, x, y.axis, "k-flow w2 dashes"), P(`M${x} ${y.axis + y.tall / 2 - 10}l9 10l-9 10l-9 -10z`, "f-flow")]
+        : P(`M${s.X(from) + 9} ${top}H${s.X(from) + 1}V${y.axis - 2}M${x - 9} ${top}H${x - 1}V${y.axis - 2}`, "k-flow w3 dashes f-none"),
+      spot && T(spot.x, spot.y, words, `${spot.anchor === "middle" ? "mid" : spot.anchor} s11 b c-flow halo`));
+  });
+}
+
+/** What the hand has set and not let go, and the grip at the limit. */
+function preview(view: View, line: Line, state: LineState, s: Scale, y: Rows): Kid {
+  const act = (view.scene.acts ?? []).find((one) => one.kind === "knob" && one.aims?.line === line.id), i = act ? line.ends.findIndex((end) => end.id === act.aims!.end) : -1;
+  const now = act && state.ends?.[act.aims!.end];
+  if (!act || i < 0 || !now || !s.cells) return null;
+  const set = view.preview[act.id], c = tone(line.ends[i].role), up = i === 0, top = up ? y.up : y.down;
+  const from = line.style === "brackets" && now[2] !== undefined && !up ? now[0] : now[0], to = set === undefined ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
+  const text = `${count(from, line.modulo)} + ${set}`;
+  const spot = set !== undefined ? view.labels.place(text, 12, 650, [{ x: x + 14, y: grip + 12, anchor: "start" }, { x: x - 14, y: grip + 12, anchor: "end" }]) : null;
+  const node = Object.keys(view.state.nodes ?? {}).find((id) => view.state.nodes?.[id].knobs?.[act.id] !== undefined), value = node ? view.state.nodes![node].knobs![act.id] : now[1] - now[0];
+  return G({ key: "preview" },
+    set !== undefined && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.axis + y.tall, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
+    y.band > 20 && G({ key: "grip", class: "grip", "data-knob": act.id, "data-now": value, "data-cell": s.cell, "aria-hidden": "true" }, R(x - 14, Math.min(top, grip) - 2, 28, y.band + 24, "f-none"),
+      R(x - 10, grip, 20, 15, "face", { rx: 7.5 }), P(`M${x - 3} ${grip + 4}l-3.5 3.5l3.5 3.5m6 -7l3.5 3.5l-3.5 3.5`, `f-none k-${c} w2`)));
+}
+
+/** Each replica's log as a bar: dashed in memory, solid on disk; the commit is an upright line. */
+export function bars(view: View, line: Line, x: number, width: number, rowY: (i: number) => number, bottom: number): VNode {
+  const state = view.state.lines?.[line.id] ?? {}, used = extent(view.run, line), most = Math.max(5, Math.min(9, Math.floor(width / 44)));
+  const logs = line.ends.map((end) => state.ends?.[end.id] ?? [0, 0]), top = Math.max(0, ...logs.map((log) => log[1])), all = Math.max(5, Math.min(most, (Number.isFinite(used.high) ? used.high : 0) + 1));
+  const low = Math.max(0, Math.ceil((top + 1 - all) / 2) * 2), high = low + all, cell = Math.min(66, width / all), X = (v: number) => x + (v - low) * cell, kids: Kid[] = [];
+  line.ends.forEach((end, i) => {
+    const [disk, memory] = logs[i], y = rowY(i), down = view.state.nodes?.[end.id]?.down, sync = Object.entries(view.state.disks ?? {}).find(([id]) => view.scene.disks?.find((one) => one.id === id)?.on === end.id)?.[1];
+    const part = sync && sync.t0 != null && sync.t1 != null && !sync.hung && view.t < sync.t1 ? Math.max(0, Math.min(1, (view.t - sync.t0) / Math.max(sync.t1 - sync.t0, 1e-9))) : 0;
+    const cells: Kid[] = [R(X(low), y - 13, all * cell, 26, "axis", { key: "all", rx: 3 })];
+    for (let v = low + 1; v <= Math.min(high, memory); v++) {
+      const a = X(v - 1), text = fit(state.cells?.[v] ?? String(v), cell - 6, 12, 650);
+      cells.push(R(a + 1.5, y - 11.5, cell - 3, 23, v <= disk ? `f-snd ${down ? "dim" : ""}` : "f-panel k-snd w2", { key: `c${v}`, rx: 3, style: v <= disk ? "" : "stroke-dasharray:4 3" }));
+      if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
+      cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));
+    }
+    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": `${end.name}: on disk up to ${disk}, in memory up to ${memory}` }, cells));
+  });
+  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = `commit ${state.commit ?? 0}`;
+  kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
+  const foot: Kid[] = [], n = logs.length;
+  for (let v = low + 1; v <= Math.min(high, top); v++) {
+    const have = logs.filter((log) => log[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);
+    for (let q = 0; q < n; q++) foot.push(C(a + (q - (n - 1) / 2) * Math.min(8.5, cell / (n + 0.7)), bottom - 28, Math.min(3.3, cell / (2.4 * n)), q < have ? `f-${enough ? "flow" : "snd"}` : "f-none k-line2 w1", { key: `o${v} ${q}` }));
+    const words = [`${have} of ${n}`, `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
+    foot.push(T(a, bottom - 11, words, `mid s11 n ${enough ? "b c-flow" : "m"}`, { key: `f${v}` }));
+  }
+  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, "disks that", "end s11 m"), T(x - 8, bottom - 12, "have it", "end s11 m"), foot));
+  return G({ key: `line ${line.id}` }, kids);
+}

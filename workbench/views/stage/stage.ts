@@ -1,0 +1,568 @@
+/* The stage: one screen for one step of flow control. It draws a scene (types.ts) that Python made,
+   moves it in virtual time, and sends back what the learner does. It knows no rule of a protocol. */
+
+import { h, patch, type VNode } from "./dom";
+import { clamp, Labels } from "./geometry";
+import { FRAME_GAP, picture } from "./layouts";
+import { patterns, type View } from "./marks";
+import { flying, resolve, stepAt, type Run } from "./run";
+import { differs, isTall, strip, type Answer } from "./strip";
+import { actList, counters, help, log, logLines, octets, rowOf, sequence, TABS } from "./tabs";
+import { transport, xToTime, type Time } from "./transport";
+import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
+
+export interface Options {
+  step?: number;
+  branch?: number;
+  theme?: "light" | "dark";
+  /** sends to Python; replies come through `Stage.reply`. Without it nothing can be done in the picture */
+  send?: (message: Message) => void;
+  /** the step or branch shown has changed */
+  onStep?: (step: number, branch: number) => void;
+}
+
+type Drag = { kind: "time"; left: number } | { kind: "knob"; act: Act; value: number; x: number; y: number; cell: number; down: boolean };
+
+/** The theme that a learner has chosen holds for every stage of the page. */
+let chosen: "light" | "dark" | null = null;
+let made = 0;
+const PACE = 1 / 120;
+/** For how long no answer is waited for without a word, ms. */
+const PATIENCE = 10_000;
+
+export class Stage {
+  readonly el = document.createElement("div");
+  private runs: Map<number, Run>;
+  private run: Run;
+  private i = 0;
+  private t = 0;
+  private W = 826;
+  private line = 400;
+  private playing = false;
+  private slow = false;
+  private waited = 0;
+  private last = 0;
+  private loop = 0;
+  private tab: number | null = null;
+  private helps = false;
+  private preview: Record<string, number> = {};
+  private hover: string | null = null;
+  private field: number | null = null;
+  private who = "";
+  private scrolled = 0;
+  private rule: string | null = null;
+  private passed = false;
+  private picked: Answer = null;
+  private answer: Answer = null;
+  private verdict: Verdict | null = null;
+  private skipped = false;
+  private urged = false;
+  private folded = true;
+  private drag: Drag | null = null;
+  private dragged = false;
+  private note: { text: string; x: number; y: number } | null = null;
+  private tried: Element | null = null;
+  private awaited = 0;
+  private told = "";
+  private uid = `wst${++made}-`;
+  private ends: (() => void)[] = [];
+  private calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  constructor(parent: Element, readonly scene: Scene, private options: Options = {}) {
+    this.runs = resolve(scene);
+    this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0)!;
+    const question = scene.question;
+    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+    this.el.className = "wst";
+    this.el.tabIndex = 0;
+    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
+    this.el.setAttribute("role", "region");
+    this.el.setAttribute("aria-label", `${scene.title}. Interactive figure.`);
+    this.theme();
+    parent.replaceChildren(this.el);
+    this.listen();
+    this.W = Math.max(620, this.el.clientWidth || 826);
+    this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
+    this.measure();
+  }
+
+  destroy(): void {
+    cancelAnimationFrame(this.loop);
+    clearTimeout(this.awaited);
+    this.ends.forEach((end) => end());
+    this.el.remove();
+  }
+
+  // -- time ---------------------------------------------------------------------------------
+
+  get step(): number { return this.i; }
+  get branch(): number { return this.run.branch.id; }
+
+  private get from(): number { return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0; }
+  private get first(): number { return this.folded ? Math.min(this.scene.begin ?? 0, this.run.steps.length - 1) : 0; }
+  private get asking(): boolean { return Boolean(this.scene.question) && this.answer === null && !this.skipped && this.branch === 0; }
+  private get most(): number { return Math.max(...[...this.runs.values()].map((run) => run.ends)); }
+
+  /** Nothing from here on may be seen before the answer. */
+  private get curtain(): number {
+    if (!this.asking) return Infinity;
+    const { decides } = this.scene.question!, steps = this.run.steps;
+    return decides < steps.length ? steps[decides].t - 1e-3 : steps[steps.length - 1].t;
+  }
+  private get lastSeen(): number { return this.asking ? Math.min(this.scene.question!.decides, this.run.steps.length) - 1 : this.run.steps.length - 1; }
+
+  /** Shows a step; the time is the step's own. */
+  set(step: number, quiet = false): void {
+    this.i = clamp(step, 0, Math.max(0, this.lastSeen));
+    if (this.i < this.first) this.folded = false;
+    this.t = this.run.steps[this.i]?.t ?? 0;
+    this.moved(quiet);
+  }
+
+  private seek(t: number): void {
+    const end = Math.min(this.run.ends, this.curtain);
+    this.urged = t > end + 1e-6 && this.asking;
+    this.t = clamp(t, this.from, end);
+    this.i = clamp(stepAt(this.run.steps, this.t), 0, Math.max(0, this.lastSeen));
+    this.moved();
+  }
+
+  private moved(quiet = false): void {
+    const question = this.scene.question;
+    if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
+    this.draw();
+    if (!quiet) this.options.onStep?.(this.i, this.branch);
+  }
+
+  private next(by: 1 | -1): void {
+    this.playing = false;
+    this.note = null;
+    const steps = this.run.steps;
+    let i = this.i + by;
+    while (i > this.first && i < steps.length && !steps[i].sentence) i += by;
+    if (i > this.lastSeen) { this.urged = this.asking; i = this.asking ? this.i : this.lastSeen; }
+    this.set(Math.max(i, this.first));
+  }
+
+  private nextMark(): void {
+    this.playing = false;
+    let i = this.i + 1;
+    while (i < this.run.steps.length && !this.run.steps[i].mark) i++;
+    if (i > this.lastSeen) this.urged = this.asking;
+    this.set(i);
+  }
+
+  private play(on = !this.playing): void {
+    if (on && this.t >= Math.min(this.run.ends, this.curtain) - 1e-6) {
+      if (this.asking) { this.urged = true; this.draw(); return; }
+      this.set(this.first);
+    }
+    this.playing = on;
+    this.note = null;
+    this.last = performance.now();
+    this.waited = 0;
+    cancelAnimationFrame(this.loop);
+    if (on) this.loop = requestAnimationFrame((now) => this.tick(now));
+    this.draw();
+  }
+
+  private tick(now: number): void {
+    if (!this.playing || !this.el.isConnected) return;
+    const passed = Math.min(50, Math.max(0, now - this.last)), steps = this.run.steps;
+    this.last = now;
+    if (this.calm.matches) {
+      this.waited += passed;
+      if (this.waited > 900) {
+        this.waited = 0;
+        const before = this.i;
+        this.next(1);
+        this.playing = this.i !== before && !this.stopsAt(before, this.i);
+        this.draw();
+      }
+    } else {
+      const near = this.near(), following = steps[this.i + 1];
+      this.slow = near;
+      let pace = (this.scene.pace ?? PACE) * passed;
+      if (near) pace *= 0.38;
+      else if (following && following.t - this.t > 9 && !this.flights().length) pace *= 4;
+      const before = this.i, t = this.t + pace, parts = this.rule ? steps.findIndex((_, i) => i > before && steps[i].t <= t && differs(this.run.states[i], this.rule!) !== null) : -1;
+      if (parts > 0 && differs(this.run.states[before], this.rule!) === null) { this.playing = false; this.set(parts); }
+      else this.seek(t);
+      if (this.t >= Math.min(this.run.ends, this.curtain) - 1e-6) { this.playing = false; this.urged = this.asking; this.draw(); }
+    }
+    if (this.playing) this.loop = requestAnimationFrame((time) => this.tick(time));
+  }
+
+  private stopsAt(before: number, now: number): boolean { return this.rule !== null && differs(this.run.states[before], this.rule) === null && differs(this.run.states[now], this.rule) !== null; }
+
+  /** Whether something interesting is near: 1.2 ms before or after it play is slow. */
+  private near(): boolean {
+    for (let i = stepAt(this.run.steps, this.t - 1.2) + 1; i < this.run.steps.length && this.run.steps[i].t < this.t + 1.2; i++) if (this.run.steps[i].mark) return true;
+    return false;
+  }
+
+  private show(branch: number, t = this.t): void {
+    this.run = this.runs.get(branch) ?? this.run;
+    this.rule = branch ? null : this.rule;
+    this.seek(t);
+  }
+
+  // -- question and acts ----------------------------------------------------------------------
+
+  private settle(answer: Answer, verdict: Verdict | null): void {
+    this.answer = answer;
+    this.verdict = verdict;
+    this.passed = false;
+    this.rule = verdict?.rule && this.scene.rules?.some((rule) => rule.id === verdict.rule) ? verdict.rule : null;
+  }
+
+  private commit(skip = false): void {
+    const question = this.scene.question;
+    if (!question || (!skip && (this.picked === null || this.picked === ""))) return;
+    this.urged = false;
+    if (skip) this.skipped = true;
+    else this.settle(this.picked, question.verdicts?.[String(this.picked)] ?? question.verdicts?.["*"] ?? null);
+    this.send(skip ? "skip" : "commit", skip ? null : this.picked);
+    if (!skip && !this.calm.matches && (question.verdicts || !this.options.send)) this.play(true);
+    this.draw();
+    this.el.focus({ preventScroll: true });
+  }
+
+  /** Why nothing can be done now; null: it can. */
+  private barred(act: string): string | null {
+    if (!this.options.send) return "Nothing can be changed here: this page has no kernel. Run the notebook to act.";
+    if (this.asking && !this.scene.question!.acts?.includes(act)) return "Commit an answer first, or skip the question: then you can act.";
+    return null;
+  }
+
+  private fire(id: string, value: Message["value"], element: Element | null): void {
+    const act = this.scene.acts?.find((one) => one.id === id), why = this.run.states[this.i]?.off?.[id] ?? this.barred(id);
+    delete this.preview[id];
+    this.playing = false;
+    this.tried = element;
+    if (why) { this.say(why, element); return; }
+    this.note = null;
+    this.send(id, act?.kind === "toggle" ? !(this.run.states[this.i]?.on?.[id] ?? false) : value);
+    this.draw();
+  }
+
+  private send(act: string, value: Message["value"]): void {
+    if (!this.options.send) return;
+    clearTimeout(this.awaited);
+    this.awaited = setTimeout(() => this.say("The kernel does not answer: is it running? Time can be played all the same.", this.tried), PATIENCE);
+    this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
+  }
+
+  /** Says in place, where it was tried, why something cannot be. */
+  private say(text: string, element: Element | null): void {
+    const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
+    this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
+    this.draw();
+  }
+
+  /** What Python answers. */
+  reply(reply: Reply): void {
+    clearTimeout(this.awaited);
+    if (reply.type === "illegal") { this.say(reply.why, this.tried); return; }
+    const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
+    for (const branch of branches) {
+      const place = this.scene.branches.findIndex((one) => one.id === branch.id);
+      if (place < 0) this.scene.branches.push(branch); else this.scene.branches[place] = branch;
+    }
+    if (branches.length) this.runs = resolve(this.scene);
+    this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
+    if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
+    if (reply.type === "branch") { this.rule = null; this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); }
+    if (this.calm.matches) { if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1)); else this.draw(); }
+    else this.play(!this.skipped || reply.type === "branch");
+  }
+
+  private turn(id: string, value: number): void {
+    const act = this.scene.acts?.find((one) => one.id === id);
+    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, act.max ?? 1e9);
+    this.playing = false;
+    this.draw();
+  }
+
+  private release(id: string, element: Element | null): void {
+    const value = this.preview[id];
+    if (value === undefined) return;
+    this.fire(id, value, element);
+  }
+
+  // -- input --------------------------------------------------------------------------------
+
+  private listen(): void {
+    const el = this.el, on = <K extends keyof HTMLElementEventMap>(type: K, act: (event: HTMLElementEventMap[K]) => void) => el.addEventListener(type, act);
+    on("click", (event) => this.click(event.target as Element));
+    on("pointerdown", (event) => this.press(event));
+    on("pointermove", (event) => this.pull(event));
+    on("pointerup", (event) => this.letGo(event));
+    on("pointercancel", () => { this.drag = null; this.preview = {}; this.draw(); });
+    on("pointerover", (event) => this.point(event.target as Element));
+    on("focusin", (event) => this.point(event.target as Element));
+    on("keydown", (event) => this.key(event));
+    on("input", (event) => {
+      const input = event.target as HTMLInputElement;
+      if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
+      else if (input.dataset.set && input.value !== "") this.turn(input.dataset.set, Number(input.value));
+    });
+    const observer = new ResizeObserver(() => this.measure());
+    observer.observe(el);
+    const themes = new MutationObserver(() => this.theme());
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
+    dark.addEventListener("change", follow);
+    this.calm.addEventListener("change", calm);
+    this.ends.push(() => observer.disconnect(), () => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+  }
+
+  private measure(): void {
+    const width = this.el.clientWidth;
+    if (width && Math.abs(width - this.W) > 0.5) { this.W = Math.max(620, width); this.draw(); }
+    const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;
+    if (line && Math.abs(line - this.line) > 0.5) { this.line = line; this.draw(); }
+  }
+
+  private theme(): void {
+    const jupyter = document.body.dataset.jpThemeLight;
+    const system = jupyter ? (jupyter === "false" ? "dark" : "light") : document.body.classList.contains("vscode-dark") || matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    this.el.dataset.theme = chosen ?? this.options.theme ?? system;
+  }
+
+  private point(target: Element): void {
+    const frame = target.closest("[data-frame]")?.getAttribute("data-frame") ?? null, field = target.closest("[data-field]")?.getAttribute("data-field"), number = field == null ? null : Number(field);
+    // The tab's own fields belong to the frame that was pointed at last.
+    const inside = target.closest(".wst-sheet") !== null && frame === null;
+    if ((inside || frame === this.hover) && number === this.field) return;
+    if (!inside) this.hover = frame;
+    this.field = number;
+    if (!this.playing) this.draw();
+  }
+
+  private click(target: Element): void {
+    if (this.dragged) { this.dragged = false; return; }
+    const ui = target.closest<HTMLElement>("[data-ui]"), act = target.closest("[data-act]"), own = target.closest("[data-do]"), branch = target.closest("[data-branch]");
+    if (ui) this.ui(ui.dataset.ui!, ui.dataset.arg ?? "");
+    else if (own) {
+      const id = own.getAttribute("data-do")!, input = own.parentElement?.querySelector<HTMLInputElement>("[data-set]");
+      this.fire(id, input ? Number(input.value) : own.getAttribute("data-value"), own);
+    } else if (act) this.fire(act.getAttribute("data-act")!, act.getAttribute("data-value"), act);
+    else if (branch && this.runs.size > 1) this.show(Number(branch.getAttribute("data-branch")));
+    else if (this.note) { this.note = null; this.draw(); }
+  }
+
+  private ui(what: string, arg: string): void {
+    this.note = null;
+    const question = this.scene.question, acts: Record<string, () => void> = {
+      back: () => this.next(-1), on: () => this.next(1), mark: () => this.nextMark(), play: () => this.play(),
+      tab: () => { this.tab = this.tab === Number(arg) ? null : Number(arg); this.told = ""; },
+      help: () => { this.helps = !this.helps; },
+      theme: () => { chosen = this.el.dataset.theme === "dark" ? "light" : "dark"; this.theme(); },
+      fold: () => { this.folded = !this.folded; if (this.folded && this.i < this.first) this.set(this.first); },
+      branch: () => this.show(Number(arg)), step: () => { this.playing = false; this.set(Number(arg)); }, who: () => { this.who = arg; this.told = ""; },
+      pick: () => { this.picked = question?.options.find((one) => String(one) === arg) ?? arg; }, commit: () => this.commit(), skip: () => this.commit(true),
+      again: () => { this.answer = null; this.picked = null; this.verdict = null; this.skipped = false; this.passed = false; this.rule = null; this.playing = false; if (this.i > this.lastSeen) this.set(this.lastSeen); },
+      rule: () => { this.rule = arg || null; },
+    };
+    acts[what]?.();
+    this.draw();
+    if (what === "help") (this.helps ? this.el.querySelector<HTMLElement>(".wst-help") : this.el)?.focus({ preventScroll: true });
+  }
+
+  private press(event: PointerEvent): void {
+    const target = event.target as Element, knob = target.closest<SVGElement>("[data-knob]"), time = target.closest("[data-time]");
+    this.dragged = false;
+    if (knob) {
+      const act = this.scene.acts?.find((one) => one.id === knob.dataset.knob);
+      if (!act) return;
+      this.drag = { kind: "knob", act, value: this.preview[act.id] ?? Number(knob.dataset.now), x: event.clientX, y: event.clientY, cell: Number(knob.dataset.cell ?? 0), down: knob.dataset.pull === "down" };
+      knob.focus({ preventScroll: true });
+      event.preventDefault();
+    } else if (time && !target.closest("[data-branch]")) {
+      this.drag = { kind: "time", left: time.getBoundingClientRect().left };
+      this.playing = false;
+      this.seek(xToTime(this.time(), event.clientX - this.drag.left));
+    } else return;
+    this.el.setPointerCapture(event.pointerId);
+  }
+
+  private pull(event: PointerEvent): void {
+    const drag = this.drag;
+    if (!drag) return;
+    this.dragged = true;
+    if (drag.kind === "time") { this.seek(xToTime(this.time(), event.clientX - drag.left)); return; }
+    const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
+    const by = cell ? (event.clientX - x) / cell : down ? (event.clientY - y) / 3 : ((y - event.clientY) + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
+    this.turn(act.id, value + by);
+  }
+
+  private letGo(event: PointerEvent): void {
+    const drag = this.drag;
+    this.drag = null;
+    if (!drag) return;
+    if (this.el.hasPointerCapture(event.pointerId)) this.el.releasePointerCapture(event.pointerId);
+    if (drag.kind === "knob") this.release(drag.act.id, this.el.querySelector(`[data-knob="${CSS.escape(drag.act.id)}"]`));
+    setTimeout(() => { this.dragged = false; }, 0);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target as HTMLElement, { key } = event, take = () => { event.preventDefault(); event.stopPropagation(); };
+    if (target.tagName === "INPUT") {
+      event.stopPropagation();
+      if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, Number((target as HTMLInputElement).value), target); else this.commit(); }
+      return;
+    }
+    const knob = target.dataset?.knob;
+    if (knob && ["ArrowUp", "ArrowDown", "Enter"].includes(key)) {
+      take();
+      if (key === "Enter") this.release(knob, target);
+      else this.turn(knob, (this.preview[knob] ?? Number(target.dataset.now)) + (key === "ArrowUp" ? 1 : -1));
+      return;
+    }
+    if (key === "Enter" || key === " ") {
+      if (target.tagName === "BUTTON") { event.stopPropagation(); return; }
+      if (target.dataset?.act || target.dataset?.branch) { take(); this.click(target); return; }
+    }
+    const ids = [...this.runs.keys()], acts: Record<string, () => void> = {
+      ArrowRight: () => this.next(1), ArrowLeft: () => this.next(-1), " ": () => this.play(), n: () => this.nextMark(), Home: () => { this.playing = false; this.set(this.first); }, End: () => { this.playing = false; this.set(this.lastSeen); },
+      "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
+      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.draw(); },
+      1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
+    };
+    if (!acts[key]) return;
+    take();
+    acts[key]();
+  }
+
+  // -- drawing --------------------------------------------------------------------------------
+
+  private flights() { return flying(this.run, this.t, () => FRAME_GAP / Math.max(200, this.W - 380)); }
+
+  private time(): Time {
+    const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
+    return { run, runs, t, step: i - this.first, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+  }
+
+  private view(): View {
+    // From 1,000 px on the picture grows in height too.
+    const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120));
+    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W), uid: this.uid, small: W < 720 };
+  }
+
+  /** The last step up to now that has something. */
+  private latest(has: (step: Step) => unknown): Step | undefined {
+    for (let i = this.i; i >= 0; i--) if (has(this.run.steps[i])) return this.run.steps[i];
+    return undefined;
+  }
+
+  private draw(): void {
+    const { scene, playing } = this, view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
+    const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
+    const tree: VNode[] = [
+      strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h("div", { key: "say", class: "wst-say" }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
+        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", {}, formula.note, formula.note && clause && " · ", clause))),
+      transport(this.time()),
+      h("div", { key: "tabs", class: "wst-tabs" }, TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)), h("span", { class: "space" }),
+        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"), h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")),
+    ];
+    if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
+    if (this.helps) tree.push(help(view));
+    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
+    tree.push(h("p", { key: "words", class: "wst-words" }, words));
+    this.el.classList.toggle("tall", isTall(scene, view.W));
+    patch(this.el, tree);
+    this.follow();
+  }
+
+  private sheet(view: View) {
+    const { tab, scene, run } = this;
+    if (tab === 0) return sequence(view);
+    if (tab === 1) {
+      const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
+      return octets(shown, this.field);
+    }
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
+    if (tab === 3) return counters(scene, view.state.counters ?? {});
+    return actList(view, this.options.send && !this.asking ? null : this.barred(""));
+  }
+
+  /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */
+  private follow(): void {
+    const sheet = this.tab === 2 ? this.el.querySelector<HTMLElement>(".wst-sheet") : null, key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
+    if (!sheet) { this.scrolled = 0; return; }
+    sheet.onscroll ??= () => { if (Math.abs(sheet.scrollTop - this.scrolled) > 40) { this.scrolled = sheet.scrollTop; this.draw(); } };
+    if (key === this.told) return;
+    this.told = key;
+    const top = rowOf(logLines(this.run.steps, this.curtain, this.who), this.i);
+    if (top < sheet.scrollTop || top > sheet.scrollTop + 170) { sheet.scrollTop = top - 90; this.scrolled = sheet.scrollTop; this.draw(); }
+  }
+}
+
+async function unpack<T>(gzip: BufferSource): Promise<T> {
+  const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text()) as T;
+}
+
+/** Puts a stage into an element. `scene`: the object, its gzip, or that in base64. */
+export async function mount(el: Element, scene: Scene | BufferSource | string, options: Options = {}): Promise<Stage> {
+  const data = typeof scene === "string" ? Uint8Array.from(atob(scene), (c) => c.charCodeAt(0)) : scene;
+  return new Stage(el, "format" in data ? data : await unpack<Scene>(data), options);
+}
+
+interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  send(content: unknown): void;
+  on(name: string, act: (...args: never[]) => void): void;
+  off(name: string, act: (...args: never[]) => void): void;
+}
+
+/** anywidget's entry. */
+function render({ model, el }: { model: Model; el: Element }): () => void {
+  let stage: Stage | null = null, opening = 0, waiting: ReturnType<typeof setTimeout> | undefined, mine = "";
+  // The kernel echoes what it is sent; while a later step is still to be sent an echo would lead back.
+  const own = new Set<string>(), where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
+  const tell = (step: number, branch: number) => {
+    if (where() === `${branch} ${step}`) return;
+    model.set("cursor", step);
+    if (model.get("branch") !== undefined) model.set("branch", branch);
+    own.add((mine = where()));
+    waiting ??= setTimeout(() => { waiting = undefined; own.clear(); own.add(mine); model.save_changes(); }, 100);
+  };
+  const open = async () => {
+    const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
+    if (!data || !data.byteLength) return;
+    const scene = await unpack<Scene>(data as BufferSource);
+    if (turn !== opening) return;
+    stage?.destroy();
+    stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+  };
+  const move = () => {
+    if (own.has(where()) || !stage) return;
+    if (stage.branch === Number(model.get("branch") ?? stage.branch)) stage.set(Number(model.get("cursor")), true);
+  };
+  const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
+    const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;
+    stage?.reply(reply);
+  };
+  model.on("change:scene", open);
+  model.on("change:cursor", move);
+  model.on("msg:custom", heard);
+  void open();
+  return () => {
+    clearTimeout(waiting);
+    opening++;
+    model.off("change:scene", open);
+    model.off("change:cursor", move);
+    model.off("msg:custom", heard);
+    stage?.destroy();
+  };
+}
+
+export default { render };

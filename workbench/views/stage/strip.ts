@@ -1,0 +1,53 @@
+/* The strip over the picture: the question, its verdict, the two rules, or the one idea. */
+
+import { h, type VNode } from "./dom";
+import type { LineState, Question, Scene, State, Verdict } from "./types";
+
+export type Answer = string | number | null;
+
+export interface Asked {
+  scene: Scene; state: State; branch: { id: number; label: string };
+  question: Question | null; picked: Answer; answer: Answer; skipped: boolean; verdict: Verdict | null;
+  /** the verdict may be shown: play has passed the step that shows it */
+  shown: boolean; playing: boolean; rule: string | null; urged: boolean;
+}
+
+const button = (ui: string, text: string, more: Record<string, string | boolean | null> = {}): VNode => h("button", { key: `${ui} ${more["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more }, text);
+
+/** In words, how a learner's rule differs at this moment; null while it does not. */
+export function differs(state: State, rule: string): string | null {
+  for (const line of Object.values(state.lines ?? {}) as LineState[]) if (line.rules?.[rule]?.differs) return line.rules[rule].differs ?? null;
+  return null;
+}
+
+const row = (key: string, c: string, ...kids: (VNode | string | null | undefined | false | VNode[])[]): VNode => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
+const tag = (text: string, hot = false): VNode => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
+
+export function strip(asked: Asked): VNode {
+  const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
+  if (rule) {
+    const words = differs(asked.state, rule);
+    return row("rules", words ? "wrong" : "", tag("Two rules"), h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
+      h("div", { class: "wst-seg", role: "group", "aria-label": "your rule" }, rules.map((one) => h("button", { key: one.id, type: "button", "data-ui": "rule", "data-arg": one.id, "aria-pressed": String(rule === one.id) }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" }));
+  }
+  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), button("branch", "↩ run as given", { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), rules.length > 0 && button("rule", "Compare rules", { "data-arg": rules[0].id }), question && asked.skipped && button("again", "Answer"));
+  if (answer === null) {
+    const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
+    return row("ask", "", tag(asked.urged ? "Commit first" : "Predict", asked.urged), h("div", { class: "wst-q" }, h("b", {}, question.text)),
+      h("div", { class: "wst-ans", role: "group", "aria-label": "answers" }, question.options.map((one) => button("pick", String(one), { "data-arg": String(one), "aria-pressed": String(String(asked.picked) === String(one)) })),
+        question.free && h("input", { key: "free", type: "number", placeholder: "other", "aria-label": "your own number", "data-ui": "free", value: other }),
+        button("commit", "Commit", { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }), button("skip", "✕", { "aria-label": "skip the question", title: "skip the question", class: "wst-btn bare" })));
+  }
+  if (!verdict || !asked.shown) return row("said", "", tag("Predict"), h("div", { class: "wst-q" }, "You said ", h("b", {}, String(answer)), asked.playing ? ". Watch." : ". Press play and watch."), button("again", "Change"));
+  return row("verdict", verdict.right ? "right" : "wrong", h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
+    rules.length > 0 && button("rule", "Compare rules", { "data-arg": verdict.rule ?? rules[0].id }), button("again", "Again"));
+}
+
+/** Whether any text of the strip needs a third line: the strip then has it all the time. */
+export function isTall(scene: Scene, width: number): boolean {
+  const question = scene.question, verdicts = [question?.verdict, ...Object.values(question?.verdicts ?? {})].filter((one): one is Verdict => Boolean(one));
+  const options = question ? question.options.reduce<number>((sum, one) => sum + String(one).length * 7 + 28, question.free ? 190 : 120) : 0;
+  const lines = (text: string, room: number) => (text.length * 6.9) / Math.max(room, 120);
+  return Boolean(question && lines(question.text, width - options - 110) > 1.8) || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
+}

@@ -1,0 +1,53 @@
+/* Time: the buttons, and the timeline, which is also the tree of branches. */
+
+import { h, type Kid, type VNode } from "./dom";
+import { clamp, ms } from "./geometry";
+import { G, L, P, R, T } from "./marks";
+import type { Run } from "./run";
+
+export interface Time {
+  runs: Map<number, Run>; run: Run; t: number; step: number; from: number; ends: number; curtain: number;
+  playing: boolean; slow: boolean; width: number; uid: string; folded: boolean; chip: string;
+}
+
+const ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
+
+const control = (ui: string, icon: keyof typeof ICONS, label: string, off = false): VNode =>
+  h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
+
+export function transport(time: Time): VNode {
+  const { run, playing, slow, t } = time;
+  return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": "time" },
+    control("back", "back", "one step back (←)", time.step <= 0), control("play", playing ? "pause" : "play", playing ? "pause (space)" : "play (space)"), control("on", "on", "one step on (→)"), control("mark", "mark", "to the next interesting step (n)"),
+    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
+    h("div", { class: "wst-line", key: "line" }, timeline(time)),
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : run.branch.id ? `branch ${run.branch.id}` : " ")));
+}
+
+export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
+export const xToTime = (time: Time, x: number): number => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
+
+function timeline(time: Time): VNode {
+  const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], rows = new Map<number, number>();
+  [...runs.keys()].forEach((id, i) => rows.set(id, 15 + (i ? 1 + ((i - 1) % 3) : 0) * 8));
+  for (const { branch, ends } of runs.values()) {
+    const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
+    kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
+      h("title", {}, name), P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`), P(`M${x} ${y}H${X(ends)}`, "wide thinner"),
+      branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
+  }
+  const y = rows.get(run.branch.id)!;
+  let last = -Infinity;
+  for (const step of run.steps) {
+    const x = X(step.t);
+    if (!step.mark || step.t > curtain || step.t < time.from || x - last < 8) continue;
+    last = x;
+    kids.push(P(`M${x} ${y - 5}l4.5 5l-4.5 5l-4.5 -5z`, "f-panel k-flow w2", { key: `mark ${x}` }));
+  }
+  if (curtain < Infinity) {
+    const x = X(curtain) + 2, w = width - 8 - x;
+    kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
+  }
+  kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": "virtual time", "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+}

@@ -215,7 +215,8 @@ function button(view, act, x, y, w, plus = false) {
   );
 }
 var buttonWidth = (name, plus) => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);
-function frameMark(view, { frame, held, lost }, x, y, right, small = false) {
+function frameMark(view, { frame, held, lost, behind }, x, y, right, small = false) {
+  if (behind) return null;
   const r = small ? 7.5 : 12.5, c = frame.tone !== void 0 && frame.kind !== "permission" ? TONES[frame.tone % 3] : KINDS[frame.kind];
   const place = { key: `frame ${frame.id}`, style: at(x, y) };
   if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
@@ -240,15 +241,15 @@ function frameMark(view, { frame, held, lost }, x, y, right, small = false) {
 }
 function valveMark(view, id, name, x, y, w) {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
-  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name];
+  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
   return G(
     { key: `valve ${id}`, role: "img", "aria-label": `${name}: ${closed ? "closed" : "open"}, ${state.read}${limiting ? "; this one limits" : ""}` },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), line, `mid s12 b ${limiting ? "c-stop" : ""}`)),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
     T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`),
-    T(x, y + 46, fit(state.read, w, 12), "mid s12 n"),
+    T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== void 0 && state.left !== void 0 && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]
   );
 }
@@ -325,7 +326,7 @@ function wireMark(view, wire, id, names, thick) {
   );
 }
 function onWire(wire, names, frame, part, right) {
-  const inset = 10, way = frame.way === "there" ? part : 1 - part, p = right ? way : 1 - way;
+  const inset = 17, way = frame.way === "there" ? part : 1 - part, p = right ? way : 1 - way;
   const y = frame.way === "back" && names.length > 1 ? wire.back : wire.there;
   return [wire.x1 + inset + (wire.x2 - wire.x1 - 2 * inset) * p, y + wire.sag * 4 * p * (1 - p)];
 }
@@ -365,7 +366,7 @@ function scale(view, line, state, right) {
     if (end) high = Math.max(high, end[0] + value);
   }
   low = Math.max(0, low > 3 ? low - 2 : low);
-  high = Math.max(high + 2, low + 8);
+  high = line.style === "units" ? Math.max(high, low + 2) : Math.max(high + 2, low + 8);
   const most = Math.floor(width / (view.small ? 27 : 34));
   if (high - low > most && used.span + 5 <= most) {
     const least = Math.min(...Object.values(state.ends ?? {}).flat(), high), page = Math.max(1, Math.floor((most - used.span) / 2));
@@ -380,18 +381,16 @@ function scale(view, line, state, right) {
   return { low, high, x0, cell, X: (value) => x0 + (Math.max(low, Math.min(high, value)) - low) * cell, cells: cell >= LEAST_CELL };
 }
 function rows(top, height, rule, second) {
-  const tight = height < 130, band2 = tight ? 17 : 24, tall = tight ? 18 : 22, gap = tight ? 10 : 16;
-  const body = band2 + gap + tall + 16 + (second ? band2 + (tight ? 4 : 6) + (tight ? 0 : 18) : 0) + (rule ? band2 + 6 : 0);
-  let y = top + Math.max(tight ? 2 : 14, (height - body) / 2);
-  const first = y;
-  if (rule) y += band2 + 6;
-  const axis2 = y + band2 + gap;
-  return { rule: first, up: y, axis: axis2, down: axis2 + tall + 17, band: band2, tall };
+  const tight = height < 130, wide = height > 190 && !rule, band2 = tight ? 17 : wide ? 28 : 24, tall = tight ? 18 : wide ? 26 : 22, gap = tight ? 10 : 16, below = tight ? 6 : 14;
+  const body = band2 + gap + tall + 17 + (second ? below + band2 + (tight ? 0 : 18) : 0) + (rule ? band2 + 6 : 0);
+  const first = top + Math.max(tight ? 2 : 14, (height - body) / 2 + (tight ? 0 : 8)), up = first + (rule ? band2 + 6 : 0), axis2 = up + band2 + gap, under = axis2 + tall + 17;
+  return { rule: first, up, axis: axis2, under, down: under + below, band: band2, tall };
 }
 function numberLine(view, line, top, height) {
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : void 0;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  view.labels.take(0, top, NAMES - 14, top + height);
   const kids = [axis(view, line, s, y, state)];
   if (line.style === "units") kids.push(units(line, state, s, y));
   else if (s.cells) kids.push(deliveries(view, line, state, s, y));
@@ -401,7 +400,8 @@ function numberLine(view, line, top, height) {
     const now = state.ends?.[end.id];
     if (!now) return;
     const name = i === 0 && rule ? "the rule" : end.name;
-    if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
+    if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
+    else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
     else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
   });
   kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
@@ -469,19 +469,19 @@ function hatching(view, state, s, y) {
   );
 }
 function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows2, dashed }) {
-  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows2.band, edge = up ? rows2.axis : rows2.axis + rows2.tall;
+  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows2.band, edge = up ? rows2.axis : rows2.under;
   const left = Math.min(a, b), wide = Math.abs(b - a), middle = y + high / 2 + 4.5;
   const amount = `${word} ${Math.max(0, size)}`.trim(), inside = !past && wide > textWidth(amount, 13, 650) + 18;
   view.labels.take(left - 7, y - 4, left + wide + 7, y + high + 4);
   view.labels.take(a - 8, Math.min(y, edge), a + 8, Math.max(y + high, edge));
   view.labels.take(b - 4, Math.min(y, edge), b + 4, Math.max(y + high, edge));
-  const bound = `${limit} ${count(to, modulo)}`;
-  const inPast = past && wide > textWidth(bound, 12, 650) + 24;
-  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound, count(to, modulo)] : [`${amount} · ${bound}`, amount];
+  const bound2 = `${limit} ${count(to, modulo)}`;
+  const inPast = past && wide > textWidth(bound2, 12, 650) + 24;
+  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound2, count(to, modulo)] : [`${amount} · ${bound2}`, amount];
   const outer = Math.max(a, b) + 11, inner = left - 11;
   let words = "", spot = null;
   for (words of said) if (spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }])) break;
-  const wall = up ? [y - 5, rows2.axis] : [rows2.axis + rows2.tall, y + high + 5];
+  const wall = up ? [y - 5, rows2.axis] : [rows2.under, y + high + 5];
   const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
   return G(
     { key },
@@ -490,28 +490,27 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
     G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
     G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
     inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
-    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`)),
+    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
   );
 }
 function theirs(view, line, state, s, y, rule) {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
   const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
-  if (d) view.labels.take(x, y.axis + y.tall + 3, x + w, y.axis + y.tall + 24);
   return G(
     { key: "theirs" },
     d !== 0 && G(
       { key: "differs", class: "fade" },
       R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
-      R(x, y.axis + y.tall + 3, w, 20, "f-alt", { rx: 10 }),
-      T(x + w / 2, y.axis + y.tall + 17, words, "mid s12 b c-on")
+      R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }),
+      T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")
     ),
     band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
   );
 }
 function bracket(view, line, i, now, s, y, name) {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.axis + y.tall, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
@@ -522,7 +521,7 @@ function bracket(view, line, i, now, s, y, name) {
     R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }),
     hook(a, 1),
     hook(b, -1),
-    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 12}h14l-7 12z` : `M-7 ${edge + 12 - 2}h14l-7 -10z`, `f-${c}`)),
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
   );
 }
@@ -540,6 +539,16 @@ function units(line, state, s, y) {
   }
   return G({ key: "units" }, kids);
 }
+function bound(view, line, [sent, limit], s, y, name) {
+  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? "limit"} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
+  const spot = view.labels.place(words, 12, 650, [{ x: x + 10, y: middle, anchor: "start" }, { x: x - 10, y: middle, anchor: "end" }]);
+  return G(
+    { key: `end ${end.id}` },
+    T(NAMES - 10, middle, name, `end s12 b c-${c}`),
+    G({ class: "glide", style: at(x, 0) }, R(-3, y.axis - 8, 6, y.tall + 9, `f-${c}`, { rx: 2 })),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
+  );
+}
 function aims(view, line, s, y) {
   if (view.asking) return [];
   return view.flying.filter(({ frame, lost }) => frame.aims?.line === line.id && !lost).map(({ frame }) => {
@@ -555,15 +564,15 @@ function aims(view, line, s, y) {
 function preview(view, line, state, s, y) {
   const act = (view.scene.acts ?? []).find((one) => one.kind === "knob" && one.aims?.line === line.id), i = act ? line.ends.findIndex((end) => end.id === act.aims.end) : -1;
   const now = act && state.ends?.[act.aims.end];
-  if (!act || i < 0 || !now || !s.cells) return null;
+  if (!act || i < 0 || !now || !s.cells || line.style === "units") return null;
   const set = view.preview[act.id], c = tone(line.ends[i].role), up = i === 0, top = up ? y.up : y.down;
-  const from = line.style === "brackets" && now[2] !== void 0 && !up ? now[0] : now[0], to = set === void 0 ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
+  const from = now[0], to = set === void 0 ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
   const text = `${count(from, line.modulo)} + ${set}`;
   const spot = set !== void 0 ? view.labels.place(text, 12, 650, [{ x: x + 14, y: grip + 12, anchor: "start" }, { x: x - 14, y: grip + 12, anchor: "end" }]) : null;
   const node = Object.keys(view.state.nodes ?? {}).find((id) => view.state.nodes?.[id].knobs?.[act.id] !== void 0), value = node ? view.state.nodes[node].knobs[act.id] : now[1] - now[0];
   return G(
     { key: "preview" },
-    set !== void 0 && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.axis + y.tall, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
+    set !== void 0 && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.under, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
     y.band > 20 && G(
       { key: "grip", class: "grip", "data-knob": act.id, "data-now": value, "data-cell": s.cell, "aria-hidden": "true" },
       R(x - 14, Math.min(top, grip) - 2, 28, y.band + 24, "f-none"),
@@ -611,7 +620,7 @@ function party(view, node, { x, y, w, h: high }, inside = 0) {
   if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift(), "end s12 n m", { key: "fact" }));
   const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
   if (knobs.length) {
-    const r = low ? 18 : knobs.length > 1 || view.small ? 27 : 33, beside = !low && knobs.length === 1 && buttons.length > 0;
+    const beside = !low && knobs.length === 1 && buttons.length > 0, r = low ? 18 : view.small && beside ? 24 : knobs.length > 1 || view.small ? 27 : 33;
     const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
     buttons.forEach((act, i) => {
@@ -621,8 +630,8 @@ function party(view, node, { x, y, w, h: high }, inside = 0) {
     });
     facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
   } else {
-    const tall = low ? 20 : 38, first = state.items === void 0 ? top + 8 : top + tall + 18;
-    kids.push(items(state, x + 12, low ? y + high - 50 : top + 8, w - 24, tall));
+    const tall = low ? 20 : typeof state.items === "number" ? 38 : 22, first = state.items === void 0 ? top + 8 : top + tall + 24;
+    kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
     facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== void 0 ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
     let right = x + w - 10;
     for (const act of [...buttons].reverse()) {
@@ -663,8 +672,8 @@ function link(view) {
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id), onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
-    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 70);
-    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 70);
+    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 110);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 110);
   });
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
@@ -698,7 +707,7 @@ function smallGauge(view, gauge2, x, y) {
 }
 function valves(view) {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 96 : 116, qw = small ? 108 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 44 : 52), vb = x2 - (small ? 60 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1);
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1);
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
@@ -710,7 +719,7 @@ function valves(view) {
   if (stands !== null && state.nodes?.[app.id]?.blocked) {
     for (let x = stands, n = 0; x > x1 + 6; x -= 13, n++) if (clear(x)) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
   } else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + view.t * 26 % 26, n = 0; x < last + 20; x += 26, n++) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
-  kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(96, dx - 4))));
+  kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(100, dx - 4))));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
   const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
   kids.push(
@@ -725,20 +734,20 @@ function valves(view) {
     (scene.gauges ?? []).filter((gauge2) => gauge2.on === queue.id).slice(0, 1).map((gauge2) => smallGauge(view, gauge2, x2 + qw * 0.74 - 13, y - 14)),
     (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))
   ));
+  const under = top + high + 5;
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
   const wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
   view.flying.forEach((one) => {
     const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
     kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
   });
-  const under = top + high + 5;
-  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
   const line = scene.lines?.[0];
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
 }
 function quorum(view) {
   const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
-  const pw = small ? 92 : 108, px = EDGE + pw, lx = px + (small ? 34 : 56), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
   const ly = leads < 0 ? middle : rowY(leads), kids = [], place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link2) => {
     const a = link2.from === publisher?.id ? [px, middle] : place.get(link2.from), b = link2.to === publisher?.id ? [px, middle] : place.get(link2.to);
@@ -749,7 +758,7 @@ function quorum(view) {
   for (const link2 of scene.links ?? []) {
     const e = ends(link2), cut = state.links?.[link2.id]?.cut;
     const leader = leads < 0 ? void 0 : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link2.id);
-    if (!e || link2.from !== publisher?.id && link2.to !== publisher?.id && link2.from !== leader && link2.to !== leader && !busy && !cut) continue;
+    if (!e || link2.from !== leader && link2.to !== leader && !busy && !cut) continue;
     const wide = link2.from === publisher?.id || link2.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
     kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, `line ${link2.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
   }
@@ -795,7 +804,7 @@ function chain(view) {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const ww = small ? 74 : 92, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
+    const ww = small ? 90 : 108, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => {
       const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
       const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === void 0 ? 74 : 34);
@@ -819,8 +828,9 @@ function chain(view) {
         if (x > x1 + 8) kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
-        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), far = ya !== yb || !link2.names[0];
-        kids.push(dots(hop.id, far ? x2 - wide - 4 : x1 + 20 + textWidth(link2.names[0] ?? "", 11), (far ? yb : ya) - (narrow ? 15 : 18), credit, hop.of));
+        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1, named = textWidth(link2.names[0] ?? "", 11);
+        const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow ? 16 : 19), credit, hop.of));
       }
     }
     for (const node of nodes) {
@@ -841,8 +851,9 @@ function chain(view) {
   return [kids, flown, corner(view, 4)];
 }
 function gauge(view) {
-  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 120 : 150, side = small ? 112 : 128, qx = W - EDGE - qw - side, kids = [];
+  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [];
   const box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
   if (wireLink) {
     const wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
     kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
@@ -853,7 +864,7 @@ function gauge(view) {
     knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)),
     items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
     buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)),
-    pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10)
+    waits
   );
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
@@ -944,13 +955,14 @@ function flying(run, t, gap) {
     const ended = t >= stop(frame) && over(frame);
     if (ended && !(frame.lost && t < stop(frame) + LOST_MS)) continue;
     const lane = `${frame.link} ${frame.way}`;
-    let part = partAt(frame.path, t);
+    let part = partAt(frame.path, t), behind = false;
     if (!ended) {
       const most = ahead.get(lane);
-      if (most !== void 0) part = Math.max(0, Math.min(part, most - gap(frame)));
+      if (most !== void 0) part = Math.min(part, most - gap(frame));
       ahead.set(lane, part);
+      behind = part < -1e-9;
     }
-    found.push({ frame, part, held: heldAt(frame.path, t), lost: ended });
+    found.push({ frame, part: Math.max(0, part), held: heldAt(frame.path, t), lost: ended, behind });
   }
   return found;
 }
@@ -1172,7 +1184,7 @@ var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.
 var xToTime = (time, x) => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
 function timeline(time) {
   const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], rows2 = /* @__PURE__ */ new Map();
-  [...runs.keys()].forEach((id, i) => rows2.set(id, 15 + (i ? 1 + (i - 1) % 3 : 0) * 8));
+  [...runs.keys()].forEach((id, i) => rows2.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + (i - 1) % 3 : 0) * 8));
   for (const { branch, ends } of runs.values()) {
     const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
     kids.push(G(

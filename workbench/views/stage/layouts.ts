@@ -21,7 +21,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box, inside = 0): K
   if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift()!, "end s12 n m", { key: "fact" }));
   const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
   if (knobs.length) {
-    const r = low ? 18 : knobs.length > 1 || view.small ? 27 : 33, beside = !low && knobs.length === 1 && buttons.length > 0;
+    const beside = !low && knobs.length === 1 && buttons.length > 0, r = low ? 18 : view.small && beside ? 24 : knobs.length > 1 || view.small ? 27 : 33;
     const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
     buttons.forEach((act, i) => {
@@ -31,8 +31,8 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box, inside = 0): K
     });
     facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
   } else {
-    const tall = low ? 20 : 38, first = state.items === undefined ? top + 8 : top + tall + 18;
-    kids.push(items(state, x + 12, low ? y + high - 50 : top + 8, w - 24, tall));
+    const tall = low ? 20 : typeof state.items === "number" ? 38 : 22, first = state.items === undefined ? top + 8 : top + tall + 24;
+    kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
     facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== undefined ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
     let right = x + w - 10;
     for (const act of [...buttons].reverse()) {
@@ -44,7 +44,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box, inside = 0): K
   return G({ key: `party ${node.id}` }, kids);
 }
 
-function frames(view: View, link: Link, wire: Wire, right: boolean): VNode[] {
+function frames(view: View, link: Link, wire: Wire, right: boolean): (VNode | null)[] {
   return view.flying.filter(({ frame }) => frame.link === link.id).map((one) => {
     const [x, y] = onWire(wire, link.names, one.frame, one.part, right);
     return frameMark(view, one, x, y, (one.frame.way === "there") === right);
@@ -80,8 +80,8 @@ function link(view: View): Kid[] {
   // Pills stand under the boxes where there is one box a side, else on their lower edge.
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id)!, onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
-    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 70);
-    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 70);
+    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 110);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 110);
   });
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
@@ -115,7 +115,7 @@ function smallGauge(view: View, gauge: Gauge, x: number, y: number): VNode {
 
 function valves(view: View): Kid[] {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 96 : 116, qw = small ? 108 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 44 : 52), vb = x2 - (small ? 60 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1);
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1);
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids: Kid[] = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
@@ -127,7 +127,7 @@ function valves(view: View): Kid[] {
   const stands = closed < 0 ? null : VX(closed) - 26, row: Kid[] = [], clear = (x: number) => !list.some((_, i) => Math.abs(VX(i) - x) < 23);
   if (stands !== null && state.nodes?.[app.id]?.blocked) { for (let x = stands, n = 0; x > x1 + 6; x -= 13, n++) if (clear(x)) row.push(C(x, y, 5.5, "f-snd", { key: n })); }
   else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + ((view.t * 26) % 26), n = 0; x < last + 20; x += 26, n++) row.push(C(x, y, 5.5, "f-snd", { key: n }));
-  kids.push(G({ key: "stream" }, row), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(96, dx - 4))));
+  kids.push(G({ key: "stream" }, row), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(100, dx - 4))));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
   const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
   kids.push(nodeBox(view, app, EDGE, top, aw, high), knobs.map((act, i) => knob(view, act, EDGE + aw / 2, y + 24 + i * 60, 23, "sender", appState.knobs?.[act.id] ?? 0)),
@@ -137,13 +137,13 @@ function valves(view: View): Kid[] {
     (scene.disks ?? []).filter((disk) => disk.on === queue.id).slice(0, 1).map((disk) => diskMark(view, disk.id, disk.name, x2 + qw * 0.27 - 20, y - 14, 40, 36, "under")),
     (scene.gauges ?? []).filter((gauge) => gauge.on === queue.id).slice(0, 1).map((gauge) => smallGauge(view, gauge, x2 + qw * 0.74 - 13, y - 14)),
     (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))));
+  const under = top + high + 5;
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
   const wire: Wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
   view.flying.forEach((one) => {
     const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
     kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
   });
-  const under = top + high + 5;
-  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
   const line = scene.lines?.[0];
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
 }
@@ -151,7 +151,7 @@ function valves(view: View): Kid[] {
 function quorum(view: View): Kid[] {
   const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i: number) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
-  const pw = small ? 92 : 108, px = EDGE + pw, lx = px + (small ? 34 : 56), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
   const ly = leads < 0 ? middle : rowY(leads), kids: Kid[] = [], place = new Map<string, [number, number]>(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link: Link): [number, number, number, number] | null => {
     const a = link.from === publisher?.id ? [px, middle] : place.get(link.from), b = link.to === publisher?.id ? [px, middle] : place.get(link.to);
@@ -163,8 +163,8 @@ function quorum(view: View): Kid[] {
   for (const link of scene.links ?? []) {
     const e = ends(link), cut = state.links?.[link.id]?.cut;
     const leader = leads < 0 ? undefined : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link.id);
-    // Between followers a line is drawn only while something flies on it.
-    if (!e || (link.from !== publisher?.id && link.to !== publisher?.id && link.from !== leader && link.to !== leader && !busy && !cut)) continue;
+    // A line that does not touch the leader is drawn only while something flies on it, or while it is cut.
+    if (!e || (link.from !== leader && link.to !== leader && !busy && !cut)) continue;
     const wide = link.from === publisher?.id || link.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
     kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, `line ${link.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
   }
@@ -202,7 +202,7 @@ function chain(view: View): Kid[] {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const ww = small ? 74 : 92, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
+    const ww = small ? 90 : 108, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === undefined ? 74 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: ww, h: high }] as const; }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
@@ -219,8 +219,10 @@ function chain(view: View): Kid[] {
       kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, "the connection") }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link.names[0] && T(x1 + 12, ya - 15, link.names[0], "s11 m")));
       (own.waiting ?? []).forEach(([text, t], i) => { const x = x2 - 16 - i * 20; if (x > x1 + 8) kids.push(G({ key: `waits ${link.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on"))); });
       if (hop) {
-        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), far = ya !== yb || !link.names[0];
-        kids.push(dots(hop.id, far ? x2 - wide - 4 : x1 + 20 + textWidth(link.names[0] ?? "", 11), (far ? yb : ya) - (narrow ? 15 : 18), credit, hop.of));
+        // Where lines part the dots stand at the far end, where they meet at the near one.
+        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1, named = textWidth(link.names[0] ?? "", 11);
+        const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow ? 16 : 19), credit, hop.of));
       }
     }
     for (const node of nodes) {
@@ -242,15 +244,16 @@ function chain(view: View): Kid[] {
 }
 
 function gauge(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 120 : 150, side = small ? 112 : 128, qx = W - EDGE - qw - side, kids: Kid[] = [];
+  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [];
   const box: Box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
   if (wireLink) {
     const wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
     kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
     kids.push(frames(view, wireLink, wire, true));
   }
   kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
-    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)), pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10));
+    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)), waits);
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v: number) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
     kids.push(G({ key: "vessel", role: "img", "aria-label": `${one.name}: ${list.length || vessel.level || 0}${held.size ? `, ${held.size} held` : ""}` }, T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`), P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),

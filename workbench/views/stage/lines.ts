@@ -51,7 +51,7 @@ function scale(view: View, line: Line, state: LineState, right: number): Scale {
     if (end) high = Math.max(high, end[0] + value);
   }
   low = Math.max(0, low > 3 ? low - 2 : low);
-  high = Math.max(high + 2, low + 8);
+  high = line.style === "units" ? Math.max(high, low + 2) : Math.max(high + 2, low + 8);
   const most = Math.floor(width / (view.small ? 27 : 34));
   if (high - low > most && used.span + 5 <= most) {
     // The least number that counts now, on pages of half the width.
@@ -67,23 +67,23 @@ function scale(view: View, line: Line, state: LineState, right: number): Scale {
   return { low, high, x0, cell, X: (value) => x0 + (Math.max(low, Math.min(high, value)) - low) * cell, cells: cell >= LEAST_CELL };
 }
 
-interface Rows { rule: number; up: number; axis: number; down: number; band: number; tall: number }
+interface Rows { rule: number; up: number; axis: number;
+  /** what belongs to the second end begins under the numbers */
+  under: number; down: number; band: number; tall: number }
 
 /** Where the rows of a line stand, from its top and height. */
 function rows(top: number, height: number, rule: boolean, second: boolean): Rows {
-  const tight = height < 130, band = tight ? 17 : 24, tall = tight ? 18 : 22, gap = tight ? 10 : 16;
-  const body = band + gap + tall + 16 + (second ? band + (tight ? 4 : 6) + (tight ? 0 : 18) : 0) + (rule ? band + 6 : 0);
-  let y = top + Math.max(tight ? 2 : 14, (height - body) / 2);
-  const first = y;
-  if (rule) y += band + 6;
-  const axis = y + band + gap;
-  return { rule: first, up: y, axis, down: axis + tall + 17, band, tall };
+  const tight = height < 130, wide = height > 190 && !rule, band = tight ? 17 : wide ? 28 : 24, tall = tight ? 18 : wide ? 26 : 22, gap = tight ? 10 : 16, below = tight ? 6 : 14;
+  const body = band + gap + tall + 17 + (second ? below + band + (tight ? 0 : 18) : 0) + (rule ? band + 6 : 0);
+  const first = top + Math.max(tight ? 2 : 14, (height - body) / 2 + (tight ? 0 : 8)), up = first + (rule ? band + 6 : 0), axis = up + band + gap, under = axis + tall + 17;
+  return { rule: first, up, axis, under, down: under + below, band, tall };
 }
 
 export function numberLine(view: View, line: Line, top: number, height: number): VNode {
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : undefined;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  view.labels.take(0, top, NAMES - 14, top + height);
   const kids: Kid[] = [axis(view, line, s, y, state)];
   if (line.style === "units") kids.push(units(line, state, s, y));
   else if (s.cells) kids.push(deliveries(view, line, state, s, y));
@@ -93,7 +93,8 @@ export function numberLine(view: View, line: Line, top: number, height: number):
     const now = state.ends?.[end.id];
     if (!now) return;
     const name = i === 0 && rule ? "the rule" : end.name;
-    if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
+    if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
+    else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
     else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
   });
   kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
@@ -163,7 +164,7 @@ interface Band { key: string; c: string; name: string; word: string; limit: stri
 
 /** A band from the count (triangle) to the limit (bar); past its limit it is hatched. */
 function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows, dashed }: Band): VNode {
-  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows.band, edge = up ? rows.axis : rows.axis + rows.tall;
+  const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows.band, edge = up ? rows.axis : rows.under;
   const left = Math.min(a, b), wide = Math.abs(b - a), middle = y + high / 2 + 4.5;
   const amount = `${word} ${Math.max(0, size)}`.trim(), inside = !past && wide > textWidth(amount, 13, 650) + 18;
   view.labels.take(left - 7, y - 4, left + wide + 7, y + high + 4);
@@ -175,7 +176,7 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
   const outer = Math.max(a, b) + 11, inner = left - 11;
   let words = "", spot: Spot | null = null;
   for (words of said) if ((spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }]))) break;
-  const wall = up ? [y - 5, rows.axis] : [rows.axis + rows.tall, y + high + 5];
+  const wall = up ? [y - 5, rows.axis] : [rows.under, y + high + 5];
   const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
   return G({ key }, T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
@@ -190,22 +191,21 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
 function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
   const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
-  if (d) view.labels.take(x, y.axis + y.tall + 3, x + w, y.axis + y.tall + 24);
   return G({ key: "theirs" }, d !== 0 && G({ key: "differs", class: "fade" }, R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
-    R(x, y.axis + y.tall + 3, w, 20, "f-alt", { rx: 10 }), T(x + w / 2, y.axis + y.tall + 17, words, "mid s12 b c-on")),
+    R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }), T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")),
     band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
 }
 
 /** A window that slides: brackets round it, and a triangle where the next one goes. */
 function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): VNode {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.axis + y.tall, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
   const hook = (x: number, d: number) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
   return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), hook(b, -1),
-    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 12}h14l-7 12z` : `M-7 ${edge + 12 - 2}h14l-7 -10z`, `f-${c}`)),
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
 }
 
@@ -220,6 +220,14 @@ function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
       text && T(x + s.cell / 2, y.axis + y.tall / 2 + 4.5, text, "mid s12 b n halo", { key: `x${i}` }));
   }
   return G({ key: "units" }, kids);
+}
+
+/** Where the boxes end. */
+function bound(view: View, line: Line, [sent, limit]: number[], s: Scale, y: Rows, name: string): VNode {
+  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? "limit"} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
+  const spot = view.labels.place(words, 12, 650, [{ x: x + 10, y: middle, anchor: "start" }, { x: x - 10, y: middle, anchor: "end" }]);
+  return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), G({ class: "glide", style: at(x, 0) }, R(-3, y.axis - 8, 6, y.tall + 9, `f-${c}`, { rx: 2 })),
+    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
 }
 
 /** Where a permission in flight will put the limit. Not while a question is open: it gives the answer away. */
@@ -239,14 +247,14 @@ function aims(view: View, line: Line, s: Scale, y: Rows): Kid[] {
 function preview(view: View, line: Line, state: LineState, s: Scale, y: Rows): Kid {
   const act = (view.scene.acts ?? []).find((one) => one.kind === "knob" && one.aims?.line === line.id), i = act ? line.ends.findIndex((end) => end.id === act.aims!.end) : -1;
   const now = act && state.ends?.[act.aims!.end];
-  if (!act || i < 0 || !now || !s.cells) return null;
+  if (!act || i < 0 || !now || !s.cells || line.style === "units") return null;
   const set = view.preview[act.id], c = tone(line.ends[i].role), up = i === 0, top = up ? y.up : y.down;
-  const from = line.style === "brackets" && now[2] !== undefined && !up ? now[0] : now[0], to = set === undefined ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
+  const from = now[0], to = set === undefined ? now[1] : from + set, x = s.X(to), grip = up ? top - 18 : top + y.band + 3;
   const text = `${count(from, line.modulo)} + ${set}`;
   const spot = set !== undefined ? view.labels.place(text, 12, 650, [{ x: x + 14, y: grip + 12, anchor: "start" }, { x: x - 14, y: grip + 12, anchor: "end" }]) : null;
   const node = Object.keys(view.state.nodes ?? {}).find((id) => view.state.nodes?.[id].knobs?.[act.id] !== undefined), value = node ? view.state.nodes![node].knobs![act.id] : now[1] - now[0];
   return G({ key: "preview" },
-    set !== undefined && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.axis + y.tall, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
+    set !== undefined && [R(s.X(from), top, x - s.X(from), y.band, `f-none k-${c} w2`, { rx: 4, style: "stroke-dasharray:5 3" }), L(x, up ? top : y.under, x, up ? y.axis : grip, `k-${c} w2 dashes`), spot && T(spot.x, spot.y, text, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)],
     y.band > 20 && G({ key: "grip", class: "grip", "data-knob": act.id, "data-now": value, "data-cell": s.cell, "aria-hidden": "true" }, R(x - 14, Math.min(top, grip) - 2, 28, y.band + 24, "f-none"),
       R(x - 10, grip, 20, 15, "face", { rx: 7.5 }), P(`M${x - 3} ${grip + 4}l-3.5 3.5l3.5 3.5m6 -7l3.5 3.5l-3.5 3.5`, `f-none k-${c} w2`)));
 }

@@ -112,7 +112,8 @@ export function button(view: View, act: Act, x: number, y: number, w: number, pl
 export const buttonWidth = (name: string, plus: boolean): number => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);
 
 /** A frame: disc, diamond, triangle or square; numbered, labelled, ringed where it is held. */
-export function frameMark(view: View, { frame, held, lost }: Flying, x: number, y: number, right: boolean, small = false): VNode {
+export function frameMark(view: View, { frame, held, lost, behind }: Flying, x: number, y: number, right: boolean, small = false): VNode | null {
+  if (behind) return null;
   const r = small ? 7.5 : 12.5, c = frame.tone !== undefined && frame.kind !== "permission" ? TONES[frame.tone % 3] : KINDS[frame.kind];
   const place = { key: `frame ${frame.id}`, style: at(x, y) };
   if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
@@ -136,13 +137,13 @@ export function frameMark(view: View, { frame, held, lost }: Flying, x: number, 
 /** Valve: hollow and a handle along the pipe when open, solid and barred when closed; ringed if it limits. */
 export function valveMark(view: View, id: string, name: string, x: number, y: number, w: number): VNode {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
-  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name];
+  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
   return G({ key: `valve ${id}`, role: "img", "aria-label": `${name}: ${closed ? "closed" : "open"}, ${state.read}${limiting ? "; this one limits" : ""}` },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), line, `mid s12 b ${limiting ? "c-stop" : ""}`)),
-    T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w, 12), "mid s12 n"),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
+    T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== undefined && state.left !== undefined && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]);
 }
 
@@ -212,7 +213,7 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
 
 /** Where on a wire a frame is. */
 export function onWire(wire: Wire, names: readonly string[], frame: Frame, part: number, right: boolean): [number, number] {
-  const inset = 10, way = frame.way === "there" ? part : 1 - part, p = right ? way : 1 - way;
+  const inset = 17, way = frame.way === "there" ? part : 1 - part, p = right ? way : 1 - way;
   const y = frame.way === "back" && names.length > 1 ? wire.back : wire.there;
   return [wire.x1 + inset + (wire.x2 - wire.x1 - 2 * inset) * p, y + wire.sag * 4 * p * (1 - p)];
 }

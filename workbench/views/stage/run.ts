@@ -6,7 +6,8 @@ import type { Branch, Frame, Scene, State, Step } from "./types";
 const STATE = ["nodes", "links", "lines", "valves", "gauges", "disks", "hops", "counters", "on", "off"] as const;
 
 export interface Run { branch: Branch; steps: Step[]; states: State[]; frames: Frame[]; ends: number }
-export interface Flying { frame: Frame; part: number; held: boolean; lost: boolean }
+/** `behind`: there is no room for it on the wire behind a held one; it is not drawn. */
+export interface Flying { frame: Frame; part: number; held: boolean; lost: boolean; behind: boolean }
 
 type Tree = { [key: string]: unknown };
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -74,13 +75,14 @@ export function flying(run: Run, t: number, gap: (frame: Frame) => number): Flyi
     const ended = t >= stop(frame) && over(frame);
     if (ended && !(frame.lost && t < stop(frame) + LOST_MS)) continue;
     const lane = `${frame.link} ${frame.way}`;
-    let part = partAt(frame.path, t);
+    let part = partAt(frame.path, t), behind = false;
     if (!ended) {
       const most = ahead.get(lane);
-      if (most !== undefined) part = Math.max(0, Math.min(part, most - gap(frame)));
+      if (most !== undefined) part = Math.min(part, most - gap(frame));
       ahead.set(lane, part);
+      behind = part < -1e-9;
     }
-    found.push({ frame, part, held: heldAt(frame.path, t), lost: ended });
+    found.push({ frame, part: Math.max(0, part), held: heldAt(frame.path, t), lost: ended, behind });
   }
   return found;
 }

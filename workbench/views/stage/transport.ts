@@ -29,7 +29,7 @@ export const xToTime = (time: Time, x: number): number => time.from + (time.ends
 
 function timeline(time: Time): VNode {
   const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], rows = new Map<number, number>();
-  [...runs.keys()].forEach((id, i) => rows.set(id, 15 + (i ? 1 + ((i - 1) % 3) : 0) * 8));
+  [...runs.keys()].forEach((id, i) => rows.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + ((i - 1) % 3) : 0) * 8));
   for (const { branch, ends } of runs.values()) {
     const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
     kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },

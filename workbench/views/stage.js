@@ -152,9 +152,9 @@ function patterns(uid) {
     h("marker", { id: `${uid}arrow`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, P("M0 0L8 4L0 8z", "f-muted"))
   );
 }
-function hit(view, what, value, label, more = {}) {
+function hit(view, what, value, label, more2 = {}) {
   const off = view.state.off?.[what];
-  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
+  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more2, class: `hit ${more2.class ?? ""}` };
 }
 var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
 function toggle(view, on, name) {
@@ -183,7 +183,7 @@ function pill(view, key, x, y, state, most = 400) {
   view.labels.take(x, y, x + w, y + 26);
   return state.blocked ? G({ key: `${key} blocked`, class: "fade" }, R(x, y, w, 26, "f-stopfill", { rx: 13 }), R(x + 10, y + 8, 10, 10, "f-dark"), T(x + 27, y + 17.5, text, "b s12 c-dark")) : G({ key: `${key} going`, class: "fade" }, R(x, y, w, 26, "f-btn", { rx: 13 }), P(`M${x + 11} ${y + 8}l9 5l-9 5z`, "f-flow"), T(x + 27, y + 17.5, text, "s12"));
 }
-function knob(view, act, x, y, r, role, value) {
+function knob(view, act, x, y, r, role, value, width = 120) {
   const c = tone(act.tone ?? role), min = act.min ?? 0, max = act.max ?? 10, set = view.preview[act.id], now = set ?? value;
   const angle = (q) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;
   const arc = (q) => {
@@ -200,7 +200,7 @@ function knob(view, act, x, y, r, role, value) {
     C(x, y, r - 8, "face"),
     C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), changed ? "let go, or ↵" : act.name, "mid s12 m")
+    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? "let go, or ↵" : act.name, width, 12), "mid s12 m")
   );
 }
 function button(view, act, x, y, w, plus = false) {
@@ -398,7 +398,7 @@ function numberLine(view, line, top, height) {
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
-    if (!now) return;
+    if (!now || line.style === "units" && i) return;
     const name = i === 0 && rule ? "the rule" : end.name;
     if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
     else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
@@ -613,33 +613,44 @@ function bars(view, line, x, width, rowY, bottom) {
 // layouts.ts
 var EDGE = 12;
 var FRAME_GAP = 27;
-function party(view, node, { x, y, w, h: high }, inside = 0) {
-  const state = view.state.nodes?.[node.id] ?? {}, knobs = actsOn(view, node.id, "knob"), buttons = actsOn(view, node.id, "button"), low = high < 120, kids = [], facts = [...state.facts ?? []];
+var WIDEST_KNOB = 1e3;
+function offered(view, on, most) {
+  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB), buttons = all.filter((act) => act.kind === "button");
+  const shown = { knobs: knobs.slice(0, Math.min(2, buttons.length && most > 1 ? Math.max(1, knobs.length) : 2)), buttons: knobs.length > 1 ? [] : buttons.slice(0, most) };
+  return { ...shown, more: all.filter((act) => act.kind !== "toggle").length > shown.knobs.length + shown.buttons.length };
+}
+function more(view, node, x, y) {
+  view.labels.take(x, y, x + 30, y + 28);
+  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": `${node.name}: more acts` }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+}
+function party(view, node, { x, y, w, h: high }) {
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons, more: rest } = offered(view, node.id, low ? 1 : 2), facts = [...state.facts ?? []], kids = [];
   kids.push(nodeBox(view, node, x, y, w, high));
-  const named = textWidth(node.name, 13, 650) + 24;
-  if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift(), "end s12 n m", { key: "fact" }));
-  const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
+  const fact = (text, i, left, at2, c = "") => T(left, at2, text, `s12 n m ${c}`, { key: `fact ${i}` });
+  const full = knobs.length > 1 && rest, bare = textWidth(node.name, 13, 650) + 24 + (full ? 34 : 0);
+  if (full) kids.push(more(view, node, x + w - 38, y + 12));
+  else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
+  const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const beside = !low && knobs.length === 1 && buttons.length > 0, r = low ? 18 : view.small && beside ? 24 : knobs.length > 1 || view.small ? 27 : 33;
-    const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
-    buttons.forEach((act, i) => {
-      const wide = Math.min(buttonWidth(act.name, false), low ? 70 : w - 2 * r - 42);
-      if (low) kids.push(button(view, act, x + 10 + i * (wide + 4), y + high - 34, wide));
-      else kids.push(button(view, act, x + w - wide - 9, top + r - 6 + (i - (buttons.length - 1) / 2) * 32, wide));
-    });
-    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
-  } else {
-    const tall = low ? 20 : typeof state.items === "number" ? 38 : 22, first = state.items === void 0 ? top + 8 : top + tall + 24;
-    kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
-    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== void 0 ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
-    let right = x + w - 10;
-    for (const act of [...buttons].reverse()) {
-      const wide = view.small || low ? 34 : Math.min(buttonWidth(act.name, true), w / 2 + 10);
-      kids.push(button(view, act, right -= wide, low ? y + high - 34 : y + high - 46, wide, true));
-      right -= 5;
-    }
+    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : view.small && beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 20 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 34 : step - 6)));
+    const wide = low ? 66 : Math.min(w - 2 * r - 42, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
+    if (rest && !full) kids.push(low ? more(view, node, x + 80, y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
+    const label = middle + r + (r < 28 ? 15 : 19);
+    if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
+    return G({ key: `party ${node.id}` }, kids);
   }
+  const wides = buttons.map((act) => Math.min(w - 20, buttonWidth(act.name, true))), stacked = buttons.length > 1, tall = low || stacked ? 20 : typeof state.items === "number" ? 38 : 22;
+  kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
+  const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
+  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
+  if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  const first = state.items === void 0 ? top + 10 : low ? y + high - 14 : top + tall + 24;
+  if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
+    const at2 = first + i * 16, taken = at2 > y + high - 52 ? right : 0;
+    kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at2));
+  });
   return G({ key: `party ${node.id}` }, kids);
 }
 function frames(view, link2, wire, right) {
@@ -654,7 +665,7 @@ var sagOf = (view, link2) => {
 };
 function corner(view, y) {
   let right = view.W - EDGE;
-  return (view.scene.acts ?? []).filter((act) => act.on === "stage").map((act) => {
+  return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
     right -= w + 6;
     return button(view, act, right + 6, y, w);
@@ -721,11 +732,12 @@ function valves(view) {
   } else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + view.t * 26 % 26, n = 0; x < last + 20; x += 26, n++) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
   kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(100, dx - 4))));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
-  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons, more: rest } = offered(view, app.id, 1), one = buttons.length ? Math.min(aw - 16 - (rest ? 34 : 0), buttonWidth(buttons[0].name, true)) : 0;
   kids.push(
     nodeBox(view, app, EDGE, top, aw, high),
-    knobs.map((act, i) => knob(view, act, EDGE + aw / 2, y + 24 + i * 60, 23, "sender", appState.knobs?.[act.id] ?? 0)),
-    buttons.map((act, i) => button(view, act, EDGE + (aw - Math.min(aw - 16, buttonWidth(act.name, true))) / 2, y + (knobs.length ? 76 : 0) + i * 32, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
+    knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
+    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, one, true)),
+    (rest || knobs.length > 1) && more(view, app, EDGE + aw - 38, top + 124 + grow / 2),
     (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` }))
   );
   kids.push(nodeBox(view, queue, x2, top, qw, high), G(
@@ -737,9 +749,9 @@ function valves(view) {
   const under = top + high + 5;
   kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
   const wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
-  view.flying.forEach((one) => {
-    const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
-    kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
+  view.flying.forEach((one2) => {
+    const there = one2.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one2.part : x2 - 10 - (x2 - x1 - 20) * one2.part;
+    kids.push(there && one2.frame.kind === "message" && !one2.held && !one2.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one2.frame.id}` }) : frameMark(view, one2, x, there ? y : back, there, one2.frame.kind !== "permission"));
   });
   const line = scene.lines?.[0];
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
@@ -747,7 +759,7 @@ function valves(view) {
 function quorum(view) {
   const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
-  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 112, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
   const ly = leads < 0 ? middle : rowY(leads), kids = [], place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link2) => {
     const a = link2.from === publisher?.id ? [px, middle] : place.get(link2.from), b = link2.to === publisher?.id ? [px, middle] : place.get(link2.to);
@@ -852,7 +864,7 @@ function chain(view) {
 }
 function gauge(view) {
   const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [];
-  const box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  const box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2);
   const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
   if (wireLink) {
     const wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
@@ -861,7 +873,7 @@ function gauge(view) {
   }
   kids.push(
     nodeBox(view, a, box.x, box.y, w, box.h),
-    knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)),
+    knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)),
     items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
     buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)),
     waits
@@ -968,7 +980,7 @@ function flying(run, t, gap) {
 }
 
 // strip.ts
-var button2 = (ui, text, more = {}) => h("button", { key: `${ui} ${more["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more }, text);
+var button2 = (ui, text, more2 = {}) => h("button", { key: `${ui} ${more2["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more2 }, text);
 function differs(state, rule) {
   for (const line of Object.values(state.lines ?? {})) if (line.rules?.[rule]?.differs) return line.rules[rule].differs ?? null;
   return null;
@@ -1750,9 +1762,9 @@ var Stage = class {
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
       h(
         "div",
-        { key: "say", class: "wst-say" },
+        { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },
         h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
-        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", {}, formula.note, formula.note && clause && " · ", clause))
+        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))
       ),
       transport(this.time()),
       h(

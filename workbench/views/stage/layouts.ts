@@ -4,7 +4,7 @@ import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, textWidth } from "./geometry";
 import { bars, numberLine } from "./lines";
 import { actsOn, at, button, buttonWidth, C, diskMark, dots, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
-import type { Gauge, Link, Node } from "./types";
+import type { Act, Gauge, Link, Node } from "./types";
 
 const EDGE = 12;
 /** Least distance of two frames on one lane, px. */
@@ -12,35 +12,47 @@ export const FRAME_GAP = 27;
 
 interface Box { x: number; y: number; w: number; h: number }
 
-/** What the learner can do at a node, what it shows, and its pill; the box gives the room. */
-function party(view: View, node: Node, { x, y, w, h: high }: Box, inside = 0): Kid {
-  const state = view.state.nodes?.[node.id] ?? {}, knobs = actsOn(view, node.id, "knob"), buttons = actsOn(view, node.id, "button"), low = high < 120, kids: Kid[] = [], facts = [...(state.facts ?? [])];
-  // The pill has a place of its own below everything else, so that the box keeps its marks.
+/** A knob with a wider range is turned badly: it stands in the list of acts alone. */
+const WIDEST_KNOB = 1000;
+
+/** Acts of a node that it has room for; the others are behind its last button, in the list of acts. */
+function offered(view: View, on: string, most: number): { knobs: Act[]; buttons: Act[]; more: boolean } {
+  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB), buttons = all.filter((act) => act.kind === "button");
+  const shown = { knobs: knobs.slice(0, Math.min(2, buttons.length && most > 1 ? Math.max(1, knobs.length) : 2)), buttons: knobs.length > 1 ? [] : buttons.slice(0, most) };
+  return { ...shown, more: all.filter((act) => act.kind !== "toggle").length > shown.knobs.length + shown.buttons.length };
+}
+
+function more(view: View, node: Node, x: number, y: number): VNode {
+  view.labels.take(x, y, x + 30, y + 28);
+  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": `${node.name}: more acts` }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+}
+
+/** What the learner can do at a node and what it shows; the box gives the room, the pill stands on its lower edge. */
+function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons, more: rest } = offered(view, node.id, low ? 1 : 2), facts = [...(state.facts ?? [])], kids: Kid[] = [];
   kids.push(nodeBox(view, node, x, y, w, high));
-  const named = textWidth(node.name, 13, 650) + 24;
-  if (facts.length && textWidth(facts[0], 12) + named < w - 8 && (knobs.length || low)) kids.push(T(x + w - 12, y + 25, facts.shift()!, "end s12 n m", { key: "fact" }));
-  const top = y + 48, bottom = y + high - inside - (low ? 28 : 12);
+  const fact = (text: string, i: number, left: number, at: number, c = ""): VNode => T(left, at, text, `s12 n m ${c}`, { key: `fact ${i}` });
+  const full = knobs.length > 1 && rest, bare = textWidth(node.name, 13, 650) + 24 + (full ? 34 : 0);
+  if (full) kids.push(more(view, node, x + w - 38, y + 12));
+  else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift()!, 9, x + w - 12, y + 25, "end"));
+  const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const beside = !low && knobs.length === 1 && buttons.length > 0, r = low ? 18 : view.small && beside ? 24 : knobs.length > 1 || view.small ? 27 : 33;
-    const step = w / knobs.length, shift = beside ? Math.min(0, -w / 2 + r + 26) : 0;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 30 - i * 58 : x + step * (i + 0.5) + shift, low ? y + 50 : top + r + 8, r, node.role, state.knobs?.[act.id] ?? 0)));
-    buttons.forEach((act, i) => {
-      const wide = Math.min(buttonWidth(act.name, false), low ? 70 : w - 2 * r - 42);
-      if (low) kids.push(button(view, act, x + 10 + i * (wide + 4), y + high - 34, wide));
-      else kids.push(button(view, act, x + w - wide - 9, top + r - 6 + (i - (buttons.length - 1) / 2) * 32, wide));
-    });
-    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + w / 2, bottom - 2 - (facts.length - 1 - i) * 15, fit(fact, w - 16, 12), "mid s12 n m", { key: `fact ${i}` })));
-  } else {
-    const tall = low ? 20 : typeof state.items === "number" ? 38 : 22, first = state.items === undefined ? top + 8 : top + tall + 24;
-    kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
-    facts.slice(0, 2).forEach((fact, i) => kids.push(T(x + 12, (low && state.items !== undefined ? y + high - 14 : first) + i * 16, fit(fact, w - 24 - (buttons.length ? 40 : 0), 12), "s12 n m", { key: `fact ${i}` })));
-    let right = x + w - 10;
-    for (const act of [...buttons].reverse()) {
-      const wide = view.small || low ? 34 : Math.min(buttonWidth(act.name, true), w / 2 + 10);
-      kids.push(button(view, act, (right -= wide), low ? y + high - 34 : y + high - 46, wide, true));
-      right -= 5;
-    }
+    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : view.small && beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 20 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 34 : step - 6)));
+    const wide = low ? 66 : Math.min(w - 2 * r - 42, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
+    if (rest && !full) kids.push(low ? more(view, node, x + 80, y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
+    const label = middle + r + (r < 28 ? 15 : 19);
+    if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
+    return G({ key: `party ${node.id}` }, kids);
   }
+  const wides = buttons.map((act) => Math.min(w - 20, buttonWidth(act.name, true))), stacked = buttons.length > 1, tall = low || stacked ? 20 : typeof state.items === "number" ? 38 : 22;
+  kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
+  const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
+  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
+  if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  const first = state.items === undefined ? top + 10 : low ? y + high - 14 : top + tall + 24;
+  if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
   return G({ key: `party ${node.id}` }, kids);
 }
 
@@ -60,7 +72,7 @@ const sagOf = (view: View, link: Link): number => {
 /** Toggles of nodes, disks and links are pressed on their marks; those of the stage are buttons in its corner. */
 function corner(view: View, y: number): Kid[] {
   let right = view.W - EDGE;
-  return (view.scene.acts ?? []).filter((act) => act.on === "stage").map((act) => {
+  return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
     right -= w + 6;
     return button(view, act, right + 6, y, w);
@@ -129,9 +141,9 @@ function valves(view: View): Kid[] {
   else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + ((view.t * 26) % 26), n = 0; x < last + 20; x += 26, n++) row.push(C(x, y, 5.5, "f-snd", { key: n }));
   kids.push(G({ key: "stream" }, row), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(100, dx - 4))));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
-  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, knobs = actsOn(view, app.id, "knob"), buttons = actsOn(view, app.id, "button");
-  kids.push(nodeBox(view, app, EDGE, top, aw, high), knobs.map((act, i) => knob(view, act, EDGE + aw / 2, y + 24 + i * 60, 23, "sender", appState.knobs?.[act.id] ?? 0)),
-    buttons.map((act, i) => button(view, act, EDGE + (aw - Math.min(aw - 16, buttonWidth(act.name, true))) / 2, y + (knobs.length ? 76 : 0) + i * 32, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons, more: rest } = offered(view, app.id, 1), one = buttons.length ? Math.min(aw - 16 - (rest ? 34 : 0), buttonWidth(buttons[0].name, true)) : 0;
+  kids.push(nodeBox(view, app, EDGE, top, aw, high), knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
+    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, one, true)), (rest || knobs.length > 1) && more(view, app, EDGE + aw - 38, top + 124 + grow / 2),
     (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` })));
   kids.push(nodeBox(view, queue, x2, top, qw, high), G({ key: "inside" },
     (scene.disks ?? []).filter((disk) => disk.on === queue.id).slice(0, 1).map((disk) => diskMark(view, disk.id, disk.name, x2 + qw * 0.27 - 20, y - 14, 40, 36, "under")),
@@ -151,7 +163,7 @@ function valves(view: View): Kid[] {
 function quorum(view: View): Kid[] {
   const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i: number) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
-  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 98, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 112, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
   const ly = leads < 0 ? middle : rowY(leads), kids: Kid[] = [], place = new Map<string, [number, number]>(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link: Link): [number, number, number, number] | null => {
     const a = link.from === publisher?.id ? [px, middle] : place.get(link.from), b = link.to === publisher?.id ? [px, middle] : place.get(link.to);
@@ -245,14 +257,14 @@ function chain(view: View): Kid[] {
 
 function gauge(view: View): Kid[] {
   const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [];
-  const box: Box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, knobs = actsOn(view, a.id, "knob"), buttons = actsOn(view, a.id, "button");
+  const box: Box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2);
   const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
   if (wireLink) {
     const wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
     kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
     kids.push(frames(view, wireLink, wire, true));
   }
-  kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? 0)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+  kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
     buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)), waits);
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v: number) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);

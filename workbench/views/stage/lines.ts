@@ -91,7 +91,7 @@ export function numberLine(view: View, line: Line, top: number, height: number):
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
-    if (!now) return;
+    if (!now || (line.style === "units" && i)) return;
     const name = i === 0 && rule ? "the rule" : end.name;
     if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
     else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));

@@ -82,7 +82,7 @@ export function pill(view: View, key: string, x: number, y: number, state: NodeS
 }
 
 /** An amount that the learner sets. */
-export function knob(view: View, act: Act, x: number, y: number, r: number, role: Role, value: number): VNode {
+export function knob(view: View, act: Act, x: number, y: number, r: number, role: Role, value: number, width = 120): VNode {
   const c = tone(act.tone ?? role), min = act.min ?? 0, max = act.max ?? 10, set = view.preview[act.id], now = set ?? value;
   const angle = (q: number) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;
   const arc = (q: number) => {
@@ -95,7 +95,7 @@ export function knob(view: View, act: Act, x: number, y: number, r: number, role
     C(x, y, r + 7, "f-none"), P(arc(max), "k-tube2 w7 round"), now > min && P(arc(now), `k-${c} w7 round`, { style: changed ? "stroke-dasharray:3 8" : "" }),
     C(x, y, r - 8, "face"), C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), changed ? "let go, or ↵" : act.name, "mid s12 m"));
+    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? "let go, or ↵" : act.name, width, 12), "mid s12 m"));
 }
 
 /** A button in the picture: a plus before what adds. */

@@ -464,8 +464,8 @@ export class Stage {
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
-      h("div", { key: "say", class: "wst-say" }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
-        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", {}, formula.note, formula.note && clause && " · ", clause))),
+      h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
+        formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),
       h("div", { key: "tabs", class: "wst-tabs" }, TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)), h("span", { class: "space" }),
         h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"), h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")),

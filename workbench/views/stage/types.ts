@@ -124,7 +124,8 @@ export interface Disk { id: string; on: string; name: string }
 /** The credit of a hop: `from` lends it to `to`'s sender. Drawn over the link of this id. */
 export interface Hop { id: string; link: string; of: number }
 
-/** What a learner may do.
+/** What a learner may do. In order of weight: the picture shows what it has room for (of a node, two knobs
+   or one and two buttons), the list of acts has all. Names of one or two words fit on a button.
     knob: sets an amount from `min` to `max`; `aims` names the line and the end whose limit it sets
       (dashes stand at the end's count + amount before it is sent, and that limit can be dragged).
     button: does it. toggle: does it, and undoes it (what is so now: `State.on[id]`).

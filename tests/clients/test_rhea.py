@@ -4,10 +4,8 @@ The library is installed from `rhea/package-lock.json`, which fixes it by its ha
 cache; the project holds no copy. Without node or npm, or without a registry, the tests are skipped.
 """
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -15,36 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.clients.conftest import MESSAGES, PRESETS
+from tests.npm import installed
 from tests.patience import TIMEOUT_S
 
 HERE = Path(__file__).resolve().parent / "rhea"
-INSTALL_S = 300
 
 
 @pytest.fixture(scope="session")
 def modules():
     """The folder with rhea in it, installed if it is not there yet."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("needs node and npm for the rhea client")
-    lock = (HERE / "package-lock.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "amqp-flow-workbench" / f"rhea-{hashlib.sha256(lock).hexdigest()[:12]}"
-    if not (folder / "done").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copyfile(HERE / name, folder / name)
-        try:
-            made = subprocess.run(
-                [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                cwd=folder, capture_output=True, text=True, timeout=INSTALL_S, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"npm did not install rhea within {INSTALL_S} s")
-        if made.returncode:
-            pytest.skip(f"npm could not install rhea: {made.stderr.strip()[-200:]}")
-        (folder / "done").touch()
-    return folder / "node_modules"
+    return installed(HERE, "rhea")
 
 
 @pytest.fixture

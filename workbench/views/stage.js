@@ -816,11 +816,11 @@ function chain(view) {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const ww = small ? 90 : 108, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
+    const width = (node) => small ? node.role ? 90 : 80 : node.role ? 108 : 90, ww = small ? 80 : 90, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => {
       const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
       const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === void 0 ? 74 : 34);
-      return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: ww, h: high }];
+      return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }];
     }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
@@ -842,7 +842,7 @@ function chain(view) {
       if (hop) {
         const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1, named = textWidth(link2.names[0] ?? "", 11);
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow ? 16 : 19), credit, hop.of));
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of));
       }
     }
     for (const node of nodes) {
@@ -1168,7 +1168,7 @@ function help(view) {
     ),
     h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": "the marks" }, marks.map(([name, mark]) => {
       const here = x;
-      x += 34 + name.length * 7.3;
+      x += 40 + textWidth(name, 12);
       return G({ key: name }, G({ style: at(here, 20) }, mark), T(here + 19, 24, name, "s12"));
     })),
     h("button", { type: "button", class: "wst-btn", "data-ui": "help" }, "Close")
@@ -1327,6 +1327,7 @@ var Stage = class {
     this.t = this.run.steps[this.i]?.t ?? 0;
     this.moved(quiet);
   }
+  /** Shows a time: the last step that is not after it, and what is on the way. */
   seek(t) {
     const end = Math.min(this.run.ends, this.curtain);
     this.urged = t > end + 1e-6 && this.asking;

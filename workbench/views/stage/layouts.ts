@@ -214,8 +214,8 @@ function chain(view: View): Kid[] {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const ww = small ? 90 : 108, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
-    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === undefined ? 74 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: ww, h: high }] as const; }));
+    const width = (node: Node) => (small ? (node.role ? 90 : 80) : node.role ? 108 : 90), ww = small ? 80 : 90, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
+    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === undefined ? 74 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }] as const; }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
@@ -234,7 +234,7 @@ function chain(view: View): Kid[] {
         // Where lines part the dots stand at the far end, where they meet at the near one.
         const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1, named = textWidth(link.names[0] ?? "", 11);
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow ? 16 : 19), credit, hop.of));
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of));
       }
     }
     for (const node of nodes) {

@@ -119,7 +119,8 @@ export class Stage {
     this.moved(quiet);
   }
 
-  private seek(t: number): void {
+  /** Shows a time: the last step that is not after it, and what is on the way. */
+  seek(t: number): void {
     const end = Math.min(this.run.ends, this.curtain);
     this.urged = t > end + 1e-6 && this.asking;
     this.t = clamp(t, this.from, end);

@@ -1,7 +1,7 @@
 /* What is closed at first: the sequence diagram, the octets, the log, all counters, the list of acts, help. */
 
 import { h, type Kid, type VNode } from "./dom";
-import { clamp, fit, Labels, ms, round } from "./geometry";
+import { clamp, fit, Labels, ms, round, textWidth } from "./geometry";
 import { at, C, G, L, P, R, T, type View } from "./marks";
 import type { Act, Frame, Kind, Scene, Step } from "./types";
 
@@ -114,7 +114,7 @@ export function help(view: View): VNode {
   return h("div", { class: "wst-help", key: "help", role: "dialog", "aria-label": "help", tabindex: -1 }, h("h3", {}, "Act on the picture"),
     h("div", { class: "cols" }, list([["Knob, or the limit", "drag it; letting go sends the amount"], ["Button with a plus", "one more"], ["A frame in flight", "click to hold it, again to let it go"], ["Handle on the wire", "pull it down: more latency"], ["A node, a line, a disk", "click: crash, cut, hang; again to mend"], ["Timeline", "drag through time; an act grows a branch, what was there stays"]], false),
       list([["space", "play or pause"], ["← →", "one step"], ["n", "next interesting step"], ["Home End", "beginning, end"], ["Tab", "through all that can be acted on"], ["↑ ↓ Enter", "turn a knob, send"], ["1 – 4", "open or close a tab"], ["a", "every act by name"], ["b", "next branch"], ["? Esc", "this help; close"]], true)),
-    h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": "the marks" }, marks.map(([name, mark]) => { const here = x; x += 34 + name.length * 7.3; return G({ key: name }, G({ style: at(here, 20) }, mark), T(here + 19, 24, name, "s12")); })),
+    h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": "the marks" }, marks.map(([name, mark]) => { const here = x; x += 40 + textWidth(name, 12); return G({ key: name }, G({ style: at(here, 20) }, mark), T(here + 19, 24, name, "s12")); })),
     h("button", { type: "button", class: "wst-btn", "data-ui": "help" }, "Close"));
 }
 

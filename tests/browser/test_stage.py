@@ -1,0 +1,651 @@
+"""The stage in a real browser: what a scene shows, what can be done in it, and on which screens."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPO
+from workbench.views.static_html import asset, safe_json
+
+pytestmark = pytest.mark.browser
+
+SCENES = REPO / "tests" / "views" / "stage_scenes"
+NAMES = sorted(path.stem for path in SCENES.glob("*.json"))
+WIDTHS = (830, 640)
+# A page that allows no style and no script but these, mounted with a host that notes what it hears.
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; script-src {script_digest}; style-src {style_digest}">
+<style>{style}</style></head><body><main id="here"></main>
+<script type="application/json" id="scene">{scene}</script>
+<script type="module">{script}</script></body></html>"""
+MOUNT = """
+globalThis.sent = [];
+const scene = JSON.parse(document.getElementById("scene").textContent);
+globalThis.stage = await mount(document.getElementById("here"), scene, %s);
+"""
+HOSTED = "{ send: (message) => sent.push(message) }"
+# Every moment of a run: a step, and between steps.
+COLLISIONS = """() => {
+  const found = {}, ends = stage.scene.ends, looks = 150;
+  for (let look = 0; look < looks; look++) {
+    stage.seek(ends * look / (looks - 1));
+    const svg = stage.el.querySelector(".wst-picture"), own = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].map((node) => [node.textContent, node.getBoundingClientRect()]);
+    texts.forEach(([a, p], i) => {
+      if (p.left < own.left || p.right > own.right || p.top < own.top || p.bottom > own.bottom) found[`outside: ${a}`] = look;
+      for (const [b, q] of texts.slice(i + 1)) {
+        const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+        const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+        if (x > 1.5 && y > 4.5) found[`${a} | ${b}`] = look;  // boxes of lines hold room above the letters
+      }
+    });
+  }
+  return found;
+}"""  # noqa: E501
+
+
+def scene_of(name: str) -> dict:
+    return json.loads((SCENES / f"{name}.json").read_text("utf-8"))
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def html(scene: dict, ends: str) -> str:
+    style, script = asset("stage.css") + "body { margin: 0; }", asset("stage.js") + ends
+    return PAGE.format(
+        style=style, style_digest=digest(style), script=script, script_digest=digest(script),
+        scene=safe_json(scene),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def opened(static_page, tmp_path):
+    """Opens a scene, by name or as it is, on a screen; without the question unless it is wanted."""
+
+    def open_(scene, *, width=830, ask=False, options=HOSTED, ends=None, **media):
+        scene = scene_of(scene) if isinstance(scene, str) else scene
+        if not ask:
+            scene.pop("question", None)
+        page, path = static_page.page, Path(tmp_path / "stage.html")
+        path.write_text(html(scene, ends or MOUNT % options), encoding="utf-8")
+        page.set_viewport_size({"width": width, "height": 600})
+        page.emulate_media(**({"color_scheme": "light", "reduced_motion": "no-preference"} | media))
+        page.goto(path.as_uri())
+        page.wait_for_selector(".wst-picture")
+        return page
+
+    yield open_
+    static_page.assert_quiet()
+
+
+def seek(page, t: float) -> None:
+    page.evaluate("(t) => stage.seek(t)", t)
+
+
+def sent(page) -> list[dict]:
+    return page.evaluate("sent")
+
+
+def sentence(page) -> str:
+    return page.locator(".wst-sentence").inner_text()
+
+
+def reply(page, message: dict) -> None:
+    page.evaluate("(message) => stage.reply(message)", message)
+
+
+# -- the picture ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scene_is_whole_on_one_screen(opened, name, width):
+    """At most 600 px high, not wider than the page, and of one height at every step."""
+    page = opened(name, width=width, ask=True, options="{}")
+    heights = page.evaluate(
+        """() => { const heights = new Set();
+          for (let step = 0; step <= stage.run.steps.length; step++) { stage.set(step); heights.add(stage.el.offsetHeight); }
+          return [...heights]; }"""  # noqa: E501
+    )
+    assert len(heights) == 1
+    assert heights[0] <= 600
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for tab in range(5):
+        page.evaluate("(tab) => stage.ui('tab', String(tab))", tab)
+        assert page.evaluate("stage.el.offsetHeight") == heights[0]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_never_collide(opened, name, width):
+    """No two texts of the picture lie on each other, and none leaves it, at any time of the run."""
+    page = opened(name, width=width, reduced_motion="reduce")
+    assert page.evaluate(COLLISIONS) == {}
+    if scene_of(name).get("rules"):
+        page.get_by_role("button", name="Compare rules").click()
+        assert page.evaluate(COLLISIONS) == {}
+
+
+def test_a_larger_screen_gets_a_larger_picture_and_text_keeps_its_size(opened):
+    size = "getComputedStyle(document.querySelector('.wst-picture text.b')).fontSize"
+    box = "(({ width, height }) => [width, height])(stage.el.getBoundingClientRect())"
+    page = opened("link")
+    small, text = page.evaluate(box), page.evaluate(size)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_selector(".wst-picture[width='1278']")
+    assert page.evaluate(box)[0] > small[0] + 400
+    assert page.evaluate(box)[1] > small[1] + 60
+    assert page.evaluate(size) == text
+
+
+def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
+    """Scrubbing on and back ends in one picture: place depends on virtual time only."""
+    page = opened("race")
+    drawn = "stage.el.querySelector('.wst-picture').outerHTML"
+    seek(page, 12)
+    first = page.evaluate(drawn)
+    for t in (30, 3, 12):
+        seek(page, t)
+    assert page.evaluate(drawn) == first
+
+
+def test_a_held_frame_is_ringed_and_what_follows_stands_behind_it(opened):
+    page = opened("wrap")
+    seek(page, 30)
+    held = page.get_by_role("button", name="held. Press: let it go")
+    assert held.count() == 1
+    x = held.bounding_box()["x"]
+    behind = page.locator(".wst-picture [data-frame]").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().x)"
+    )
+    assert len(behind) > 2
+    assert max(behind) <= x + 1
+    assert len({round(place) for place in behind}) == len(behind)
+
+
+def test_pointing_at_a_frame_marks_its_cell(opened):
+    page = opened("link")
+    seek(page, 23)
+    assert page.locator(".wst-picture .k-focus").count() == 0
+    page.locator("[data-frame]").filter(has_text="4").hover()
+    assert page.locator(".wst-picture rect.k-focus").count() == 1
+
+
+def test_where_a_flow_will_put_the_limit_is_not_shown_while_a_question_is_open(opened):
+    page = opened("link", ask=True)
+    page.keyboard.press("End")
+    assert page.get_by_text("will set the limit here").count() == 0
+    page = opened("link")
+    seek(page, 18)
+    assert page.get_by_text("will set the limit here").count() == 1
+
+
+# -- time ----------------------------------------------------------------------------------------
+
+
+def test_keys_and_buttons_go_through_time(opened):
+    """→ ← one step, n to the next interesting one, Home, End; the buttons do the same."""
+    page = opened("link")
+    page.locator(".wst").focus()
+    first = sentence(page)
+    page.keyboard.press("ArrowRight")
+    second = sentence(page)
+    assert second != first
+    page.keyboard.press("ArrowLeft")
+    assert sentence(page) == first
+    page.get_by_role("button", name="one step on").click()
+    assert sentence(page) == second
+    page.get_by_role("button", name="one step back").click()
+    page.keyboard.press("n")
+    assert page.evaluate("stage.run.steps[stage.step].mark")
+    page.keyboard.press("End")
+    assert page.evaluate("stage.step === stage.run.steps.length - 1")
+    page.keyboard.press("Home")
+    assert sentence(page) == first
+
+
+def test_the_timeline_is_dragged(opened):
+    page = opened("link")
+    box = page.get_by_role("slider", name="virtual time").bounding_box()
+    page.mouse.move(box["x"] + 10, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 9, box["y"] + 30)
+    page.mouse.up()
+    assert page.evaluate("stage.step") > 15
+
+
+def test_play_goes_on_to_the_end_and_begins_anew_there(opened):
+    """The clock is the page's; a long wait of it is not slept."""
+    page = opened("race")
+    page.clock.install()
+    page.locator(".wst").focus()
+    page.keyboard.press("Space")
+    assert page.get_by_role("button", name="pause").count() == 1
+    page.clock.run_for(60_000)
+    assert page.get_by_role("button", name="play (space)").count() == 1
+    assert page.evaluate("stage.step === stage.run.steps.length - 1")
+    page.keyboard.press("Space")
+    page.clock.run_for(50)
+    assert page.evaluate("stage.step") < 3
+
+
+def test_reduced_motion_plays_from_step_to_step_and_nothing_glides(opened):
+    page = opened("race", reduced_motion="reduce")
+    page.clock.install()
+    page.locator(".wst").focus()
+    page.keyboard.press("Space")
+    for _ in range(30):
+        page.clock.run_for(100)
+        assert page.evaluate("stage.t === stage.run.steps[stage.step].t")
+    assert page.evaluate("stage.step") >= 2
+    glide = page.locator(".glide").first
+    assert glide.evaluate("one => getComputedStyle(one).transitionDuration") == "0s"
+
+
+def test_the_set_up_is_folded_into_one_chip(opened):
+    scene = scene_of("link") | {"begin": 5, "set_up": "set up: 5 frames"}
+    page = opened(scene)
+    page.locator(".wst").focus()
+    page.keyboard.press("Home")
+    assert page.evaluate("stage.step") == 5
+    assert page.locator(".wst-now").inner_text().startswith("0.0 ms")
+    page.get_by_role("button", name="set up: 5 frames").click()
+    page.locator(".wst").focus()
+    page.keyboard.press("Home")
+    assert page.evaluate("stage.step") == 0
+
+
+def test_the_sentence_is_announced_when_stepping_and_silent_while_playing(opened):
+    page = opened("link")
+    live = page.locator(".wst-sentence")
+    assert live.get_attribute("aria-live") == "polite"
+    page.locator(".wst").focus()
+    page.keyboard.press("Space")
+    assert live.get_attribute("aria-live") == "off"
+    page.keyboard.press("Space")
+    assert "link-credit" in page.locator(".wst-words").text_content()
+
+
+# -- acts ----------------------------------------------------------------------------------------
+
+
+def test_a_knob_is_turned_and_sent_by_keyboard(opened):
+    page = opened("race")
+    seek(page, 3)
+    knob = page.get_by_role("slider", name="link credit")
+    knob.focus()
+    before = int(knob.get_attribute("aria-valuenow"))
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert knob.get_attribute("aria-valuenow") == str(before + 2)
+    assert sent(page) == []
+    page.keyboard.press("Enter")
+    assert sent(page) == [
+        {
+            "act": "grant",
+            "value": before + 2,
+            "t": 3,
+            "branch": 0,
+            "step": page.evaluate("stage.step"),
+        }
+    ]
+
+
+def test_a_knob_a_limit_and_a_wire_are_dragged_and_sent_when_let_go(opened):
+    page = opened("race")
+    seek(page, 3)
+    for place, by in (
+        (page.locator(".knob[data-knob=grant]"), (0, -30)),
+        (page.locator(".grip"), (100, 0)),
+        (page.locator("[data-knob=latency]"), (0, 12)),
+    ):
+        box = place.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + by[0], y + by[1], steps=4)
+        count = len(sent(page))
+        page.mouse.up()
+        assert len(sent(page)) == count + 1
+    grant, limit, latency = sent(page)
+    assert grant["act"] == limit["act"] == "grant"
+    assert grant["value"] > 3
+    assert limit["value"] > 3
+    assert (latency["act"], latency["value"]) == ("latency", 14)
+
+
+def test_a_frame_is_held_by_mouse_by_keyboard_and_from_the_list(opened):
+    page = opened("link")
+    seek(page, 23)
+    frame = page.get_by_role("button", name="transfer 4, in flight. Press: hold it")
+    frame.click()
+    frame.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("a")
+    page.locator(".act", has_text="transfer 4").get_by_role("button", name="hold it").click()
+    page.locator(".act", has_text="transfer 4").get_by_role("button", name="drop it").click()
+    said = [(message["act"], message["value"]) for message in sent(page)]
+    assert len(said) == 4
+    assert len(set(said[:3])) == 1
+    assert said[0][0] == "hold"
+    assert said[3] == ("drop", said[0][1])
+
+
+def test_every_act_is_in_the_list_by_name(opened):
+    page = opened("quorum")
+    page.get_by_role("button", name="Act", exact=True).click()
+    listed = page.locator(".wst-acts label b").all_inner_texts()
+    acts = [act["name"] for act in scene_of("quorum")["acts"] if act["kind"] != "frame"]
+    assert listed[: len(acts)] == acts
+
+
+def test_a_toggle_undoes_what_is_so(opened):
+    """A crashed node is started by the same mark; the message says what shall be."""
+    page = opened("quorum")
+    page.get_by_role("button", name="n2, follower. Press: crash n2").click()
+    seek(page, 70)
+    page.get_by_role("button", name="n3, down. Press: start n3").click()
+    assert [(one["act"], one["value"]) for one in sent(page)] == [
+        ("crash2", True),
+        ("crash3", False),
+    ]
+
+
+def test_an_act_that_is_not_legal_says_in_place_what_would_be(opened):
+    """By the scene before it is sent, and by Python's answer after."""
+    page = opened("link")
+    drain = page.get_by_role("button", name="drain")
+    assert drain.get_attribute("aria-disabled") == "true"
+    drain.click(force=True)  # Playwright waits for what is disabled
+    note = page.get_by_role("alert")
+    assert note.inner_text() == "There is no credit to drain: grant some first."
+    assert abs(note.bounding_box()["y"] - drain.bounding_box()["y"]) < 60
+    assert sent(page) == []
+    page.get_by_role("button", name="publish").click()
+    reply(
+        page, {"type": "illegal", "act": "publish", "why": "The queue is gone: declare it first."}
+    )
+    assert page.get_by_role("alert").inner_text() == "The queue is gone: declare it first."
+    page.keyboard.press("Escape")
+    assert page.get_by_role("alert").count() == 0
+
+
+def branch_of(scene: dict, keeps: int, **more) -> dict:
+    run = scene["branches"][0]
+    at = run["steps"][keeps - 1]["t"]
+    step = {"t": at + 1, "sentence": "The learner has done it.", "mark": True, "mine": True}
+    return {"id": 1, "parent": 0, "keeps": keeps, "at": at, "label": "credit 4", "frames": [],
+            "acts": [{"t": at, "label": "credit 4"}], "steps": [step], **more}  # fmt: skip
+
+
+def test_an_act_grows_a_branch_and_what_was_there_stays(opened):
+    scene = scene_of("link")
+    page = opened("link", reduced_motion="reduce")
+    seek(page, 12)
+    page.get_by_role("button", name="publish").click()
+    reply(page, {"type": "branch", "branch": branch_of(scene, 5)})
+    assert sentence(page) == "The learner has done it."
+    assert "credit 4" in page.locator(".wst-strip").inner_text()
+    assert page.locator("[data-branch='1'] rect").count() == 1
+    page.locator(".wst").focus()
+    page.keyboard.press("b")
+    page.keyboard.press("End")
+    assert page.evaluate("[stage.branch, stage.step]") == [
+        0,
+        len(scene["branches"][0]["steps"]) - 1,
+    ]
+    page.locator("[data-branch='1']").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("stage.branch") == 1
+    page.get_by_role("button", name="↩ run as given").click()
+    assert page.evaluate("stage.branch") == 0
+
+
+def test_without_a_kernel_time_goes_and_an_act_says_what_is_missing(opened):
+    page = opened("link", options="{}")
+    page.get_by_role("button", name="publish").click()
+    assert "no kernel" in page.get_by_role("alert").inner_text()
+    page.locator(".wst").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("stage.step") == 1
+
+
+def test_a_kernel_that_does_not_answer_is_told(opened):
+    page = opened("link")
+    page.clock.install()
+    page.get_by_role("button", name="publish").click()
+    page.clock.run_for(11_000)
+    assert "does not answer" in page.get_by_role("alert").inner_text()
+
+
+# -- the question --------------------------------------------------------------------------------
+
+
+def test_before_the_answer_nothing_behind_the_deciding_step_is_shown(opened):
+    """By no key, by no tab; and acts wait."""
+    page = opened("link", ask=True)
+    decides = scene_of("link")["question"]["decides"]
+    for key in ("End", "ArrowRight", "n"):
+        page.locator(".wst").focus()
+        page.keyboard.press(key)
+        assert page.evaluate("stage.step") < decides
+    assert "Commit first".upper() in page.locator(".wst-tag").inner_text().upper()
+    page.keyboard.press("3")
+    assert page.locator(".wst-log button").count() <= decides
+    page.keyboard.press("3")
+    page.get_by_role("button", name="publish").click()
+    assert "Commit an answer first" in page.locator(".wst-note").inner_text()
+    assert sent(page) == []
+
+
+def test_a_committed_answer_is_sent_and_judged_only_when_it_has_been_seen(opened):
+    page = opened("link", ask=True, reduced_motion="reduce")
+    page.get_by_role("button", name="3", exact=True).click()
+    page.get_by_role("button", name="Commit").click()
+    assert sent(page)[0]["act"] == "commit"
+    assert sent(page)[0]["value"] == 3
+    assert "You said 3" in page.locator(".wst-strip").inner_text()
+    page.keyboard.press("End")
+    assert "it is 8" in page.locator(".wst-strip").inner_text()
+
+
+def test_the_verdict_and_the_rest_of_the_run_come_with_the_reply(opened):
+    """The page holds nothing of them before."""
+    scene = scene_of("link")
+    run, question = scene["branches"][0], scene["question"]
+    verdict = question.pop("verdicts")["8"]
+    kept = run | {"steps": run["steps"][: question["decides"]]}
+    page = opened(scene | {"branches": [kept]}, ask=True, reduced_motion="reduce")
+    page.get_by_role("button", name="8", exact=True).click()
+    page.get_by_role("button", name="Commit").click()
+    reply(page, {"type": "verdict", "verdict": verdict, "branches": [run]})
+    page.keyboard.press("End")
+    assert page.evaluate("stage.step") == len(run["steps"]) - 1
+    assert "Yes, 8." in page.locator(".wst-strip").inner_text()
+
+
+def test_a_misconception_opens_both_rules_and_play_stops_where_they_part(opened):
+    page = opened("race", ask=True)
+    page.clock.install()
+    page.get_by_role("button", name="8", exact=True).click()
+    page.get_by_role("button", name="Commit").click()
+    assert "the same numbers" in page.locator(".wst-strip").inner_text()
+    page.clock.run_for(30_000)
+    assert "Here they part" in page.locator(".wst-strip").inner_text()
+    assert page.get_by_role("button", name="play (space)").count() == 1
+    assert page.locator(".wst-picture").get_by_text("3 too many").count() == 1
+
+
+def test_a_skipped_question_opens_the_run(opened):
+    page = opened("race", ask=True)
+    page.get_by_role("button", name="skip the question").click()
+    assert sent(page)[0]["act"] == "skip"
+    page.keyboard.press("End")
+    assert page.evaluate("stage.step === stage.run.steps.length - 1")
+
+
+# -- tabs ----------------------------------------------------------------------------------------
+
+
+def test_octets_and_fields_mark_each_other(opened):
+    page = opened("link")
+    seek(page, 23)
+    page.keyboard.press("Tab")
+    page.get_by_role("button", name="Bytes").click()
+    page.locator(".fields div", has_text="delivery-id").hover()
+    assert page.locator(".hex .at").inner_text().strip().startswith("52")
+    page.locator(".hex span").first.hover()
+    assert "size" in page.locator(".fields .at").inner_text()
+
+
+def test_the_log_filters_and_leads_to_its_step(opened):
+    page = opened("link")
+    page.get_by_role("button", name="Log").click()
+    page.locator(".wst-filter").get_by_role("button", name="Receiver").click()
+    lines = page.locator(".wst-log button")
+    assert set(page.locator(".wst-log .who").all_inner_texts()) == {"Receiver"}
+    lines.nth(2).click()
+    assert sentence(page) in lines.nth(2).inner_text()
+
+
+def test_the_sequence_diagram_shows_what_has_happened_so_far(opened):
+    page = opened("wrap")
+    page.get_by_role("button", name="Sequence diagram").click()
+    seek(page, 3)
+    few = page.locator(".wst-sheet [data-frame]").count()
+    seek(page, 40)
+    assert page.locator(".wst-sheet [data-frame]").count() > few
+    assert page.get_by_text("to scale:").count() == 1
+
+
+# -- the page it stands in -------------------------------------------------------------------------
+
+
+def test_it_follows_jupyterlabs_theme_and_else_the_systems(opened):
+    page = opened("link", color_scheme="dark")
+    theme = "stage.el.dataset.theme"
+    assert page.evaluate(theme) == "dark"
+    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    page.wait_for_selector(".wst[data-theme=light]")
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    page.wait_for_selector(".wst[data-theme=dark]")
+    page.get_by_role("button", name="light or dark").click()
+    assert page.evaluate(theme) == "light"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_words_are_read_on_their_paper(opened, theme):
+    """At least 4.5 : 1 for every text colour on the papers that it stands on."""
+    page = opened("link", color_scheme=theme)
+    ratios = page.evaluate(
+        """() => {
+          const style = getComputedStyle(stage.el), value = (name) => style.getPropertyValue(`--${name}`).trim();
+          const light = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255)
+            .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+            .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+          const ratio = (a, b) => { const [x, y] = [light(value(a)), light(value(b))].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
+          const pairs = [["ink", "panel"], ["ink", "sunk"], ["ink", "stopsoft"], ["ink", "flowsoft"], ["ink", "btn"], ["muted", "panel"], ["muted", "sunk"],
+            ["snd", "panel"], ["rcv", "panel"], ["flow", "panel"], ["alt", "panel"], ["stop", "panel"], ["dark", "stopfill"], ["on", "snd"], ["on", "alt"], ["on", "rcv"]];
+          return Object.fromEntries(pairs.map(([a, b]) => [`${a} on ${b}`, ratio(a, b)]));
+        }"""  # noqa: E501
+    )
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+def test_text_is_never_markup_and_only_https_is_a_link(opened):
+    hostile = (
+        "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>"
+    )
+    scene = scene_of("link")
+    step = scene["branches"][0]["steps"][0]
+    step["sentence"] = step["in_words"] = hostile
+    step["formula"] = {
+        "text": hostile,
+        "note": hostile,
+        "clause": "2.6.7",
+        "href": "javascript:alert(1)",
+    }
+    step["nodes"]["s"]["facts"] = [hostile]
+    for node in scene["nodes"]:
+        node["name"] = hostile
+    for frame in scene["branches"][0]["frames"]:
+        frame["name"] = frame["label"] = hostile
+    page = opened(scene | {"idea": hostile, "title": hostile})
+    assert sentence(page) == hostile
+    assert page.locator(".wst-formula a").count() == 0
+    for tab in "1234":
+        page.locator(".wst").focus()
+        page.keyboard.press(tab)
+    assert page.title() == "stage"
+    assert page.locator(".wst img").count() == 0
+
+
+def test_of_5000_steps_a_page_holds_what_is_shown(opened):
+    """The page's size does not grow with the run's: neither in the picture nor in the log."""
+    scene = scene_of("link")
+    run = scene["branches"][0]
+    last = run["steps"][-1]["t"]
+    for n in range(5000):
+        t = last + 1 + n
+        ends = {"s": [n, n + 9], "r": [max(0, n - 3), n + 9]}
+        step = {"t": t, "sentence": f"Message {n} leaves.", "mark": n % 3 == 0}
+        run["steps"].append(step | {"lines": {"link": {"ends": ends}}})
+        frame = {"id": f"many{n}", "link": "w", "way": "there", "kind": "message"}
+        path = [[t, 0], [t + 3, 1]]
+        run["frames"].append(frame | {"name": f"transfer {n}", "text": str(n % 100), "path": path})
+    page = opened(scene | {"ends": last + 5004})
+    page.locator(".wst").focus()
+    for key in ("1", "3"):
+        page.keyboard.press(key)
+        for step in (100, 2500, 5000):
+            page.evaluate("(step) => stage.set(step)", step)
+            assert page.locator(".wst *").count() < 1500
+
+
+WIDGET = """
+const scene = document.getElementById("scene").textContent;
+const packed = async (text) => new DataView(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
+const heard = {}, traits = { scene: await packed(scene), cursor: 3, branch: 0 };
+globalThis.sent = []; globalThis.traits = traits; globalThis.packed = packed;
+globalThis.tell = (name, ...what) => heard[name]?.(...what);
+globalThis.close = stage_default.render({ el: document.getElementById("here"), model: {
+  get: (name) => traits[name], set: (name, value) => { traits[name] = value; }, save_changes: () => { document.body.dataset.saved = `${traits.branch} ${traits.cursor}`; },
+  send: (message) => sent.push(message), on: (name, act) => { heard[name] = act; }, off: (name) => { delete heard[name]; } } });
+"""  # noqa: E501
+
+
+def test_the_widget_unpacks_its_scene_and_keeps_the_cursor_both_ways(opened):
+    scene = scene_of("link")
+    page = opened("link", ends=WIDGET, reduced_motion="reduce")
+    steps = scene["branches"][0]["steps"]
+    assert sentence(page) == steps[3]["sentence"]
+    page.evaluate("() => { traits.cursor = 6; tell('change:cursor'); }")
+    assert sentence(page) == steps[6]["sentence"]
+    page.locator(".wst").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("body[data-saved='0 7']")
+    page.get_by_role("button", name="publish").click()
+    assert sent(page)[0]["act"] == "publish"
+    page.evaluate(
+        "async (reply) => tell('msg:custom', { gzip: true }, [await packed(reply)])",
+        json.dumps({"type": "branch", "branch": branch_of(scene, 5)}),
+    )
+    page.wait_for_selector("body[data-saved^='1 ']")
+    assert sentence(page) == "The learner has done it."
+    page.evaluate("close()")
+    assert page.locator(".wst").count() == 0
+
+
+def test_a_page_may_hold_the_scene_as_gzip_in_base64(opened):
+    text = base64.b64encode(gzip.compress(json.dumps(scene_of("link")).encode())).decode()
+    page = opened("link", ends=f'await mount(document.getElementById("here"), "{text}");')
+    assert page.locator(".wst-picture text").count() > 10

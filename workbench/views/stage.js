@@ -104,16 +104,18 @@ function fit(text, width, size = 13, weight = 500) {
   return `${text.slice(0, end).trimEnd()}…`;
 }
 var Labels = class {
-  constructor(width) {
+  constructor(width, height) {
     this.width = width;
+    this.height = height;
   }
   width;
+  height;
   boxes = [];
   take(x1, y1, x2, y2) {
     this.boxes.push({ x1, y1, x2, y2 });
   }
   free(x1, y1, x2, y2) {
-    return x1 >= 2 && x2 <= this.width - 2 && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
+    return x1 >= 2 && x2 <= this.width - 2 && y1 >= 0 && y2 <= this.height && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
   }
   place(text, size, weight, spots) {
     const width = textWidth(text, size, weight);
@@ -294,35 +296,27 @@ function dots(id, x, y, credit, of) {
     credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 })
   );
 }
-function wireMark(view, wire, id, names, thick) {
-  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {};
-  const lane = (y2) => P(`M${x1} ${y2}Q${middle} ${y2 + 2 * sag} ${x2} ${y2}`, "tube", { style: `stroke-width:${thick}` });
-  const press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
-  const latency = (handle && view.preview[handle.id]) ?? state.latency;
-  const named = (x, at2, name, anchor) => T(x, at2 - thick / 2 - 5, name, `${anchor} s11 m`);
-  for (const lane2 of names.length > 1 ? [wire.there, wire.back] : [wire.there]) view.labels.take(x1, lane2 - thick / 2 + 1, x2, lane2 + thick / 2 + sag - 1);
-  view.labels.take(x1 + 10, wire.there - thick / 2 - 17, x1 + 14 + textWidth(names[0] ?? "", 11), wire.there - thick / 2);
-  if (names[1]) view.labels.take(x2 - 14 - textWidth(names[1], 11), wire.back - thick / 2 - 17, x2 - 8, wire.back - thick / 2);
+function wireMark(view, wire, id, names, thick, right = true) {
+  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
+  const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
+  const lane = (at2) => P(`M${x1} ${at2}Q${middle} ${at2 + 2 * sag} ${x2} ${at2}`, "tube", { style: `stroke-width:${thick}` });
+  const named = lanes.map((at2, i) => {
+    const rightward = i === 0 === right, x = rightward ? x1 + 10 : x2 - 10, w = textWidth(names[i] ?? "", 11);
+    view.labels.take(x1, at2 - thick / 2 + 1, x2, at2 + thick / 2 + sag - 1);
+    if (names[i]) view.labels.take(rightward ? x : x - w, at2 - thick / 2 - 17, rightward ? x + w : x, at2 - thick / 2);
+    return names[i] ? [P(rightward ? `M${x} ${at2 - 5}l6 5l-6 5` : `M${x} ${at2 - 5}l-6 5l6 5`, "thin f-none"), T(x, at2 - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
+  });
+  if (handle && latency !== void 0) view.labels.take(middle - 46, y, middle + 46, y + 26);
   return G(
     { key: `wire ${id}` },
-    G(
-      { ...press },
-      lane(wire.there),
-      names.length > 1 && lane(wire.back),
-      state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4", {}),
-      state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")
-    ),
-    names[0] && [P(`M${x1 + 10} ${wire.there - 5}l6 5l-6 5`, "thin f-none"), named(x1 + 10, wire.there, names[0], "")],
-    names[1] && [P(`M${x2 - 10} ${wire.back - 5}l-6 5l6 5`, "thin f-none"), named(x2 - 10, wire.back, names[1], "end")],
-    handle && latency !== void 0 && (() => {
-      view.labels.take(middle - 46, y, middle + 46, y + 26);
-      return G(
-        { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
-        R(middle - 46, y, 92, 26, "face", { rx: 13 }),
-        P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
-        T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
-      );
-    })()
+    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
+    named,
+    handle && latency !== void 0 && G(
+      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
+      R(middle - 46, y, 92, 26, "face", { rx: 13 }),
+      P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
+      T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
+    )
   );
 }
 function onWire(wire, names, frame, part, right) {
@@ -336,9 +330,9 @@ var NAMES = 92;
 var LEAST_CELL = 15;
 var extents = /* @__PURE__ */ new WeakMap();
 function extent(run, line) {
-  let known = extents.get(run);
-  if (!known) extents.set(run, known = /* @__PURE__ */ new Map());
-  let found = known.get(line.id);
+  let known2 = extents.get(run);
+  if (!known2) extents.set(run, known2 = /* @__PURE__ */ new Map());
+  let found = known2.get(line.id);
   if (!found) {
     found = { low: Infinity, high: -Infinity, span: 0 };
     let before;
@@ -352,7 +346,7 @@ function extent(run, line) {
       found.high = Math.max(found.high, ...numbers);
       found.span = Math.max(found.span, Math.max(...numbers) - Math.min(...numbers));
     }
-    known.set(line.id, found);
+    known2.set(line.id, found);
   }
   return found;
 }
@@ -381,7 +375,7 @@ function scale(view, line, state, right) {
   return { low, high, x0, cell, X: (value) => x0 + (Math.max(low, Math.min(high, value)) - low) * cell, cells: cell >= LEAST_CELL };
 }
 function rows(top, height, rule, second) {
-  const tight = height < 130, wide = height > 190 && !rule, band2 = tight ? 17 : wide ? 28 : 24, tall = tight ? 18 : wide ? 26 : 22, gap = tight ? 10 : 16, below = tight ? 6 : 14;
+  const tight = height < 130, least = height < 100, wide = height > 190 && !rule, band2 = least ? 15 : tight ? 17 : wide ? 28 : 24, tall = least ? 16 : tight ? 18 : wide ? 26 : 22, gap = least ? 8 : tight ? 10 : 16, below = least ? 3 : tight ? 6 : 14;
   const body = band2 + gap + tall + 17 + (second ? below + band2 + (tight ? 0 : 18) : 0) + (rule ? band2 + 6 : 0);
   const first = top + Math.max(tight ? 2 : 14, (height - body) / 2 + (tight ? 0 : 8)), up = first + (rule ? band2 + 6 : 0), axis2 = up + band2 + gap, under = axis2 + tall + 17;
   return { rule: first, up, axis: axis2, under, down: under + below, band: band2, tall };
@@ -683,8 +677,8 @@ function link(view) {
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id), onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
-    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 110);
-    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 110);
+    const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, W / 2 - 30);
   });
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
@@ -692,7 +686,7 @@ function link(view) {
     const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, tight = links.length > 1;
     const middle = tight ? (left.length > right.length ? l : r).y + (left.length > right.length ? l : r).h / 2 : l.y + l.h * 0.45;
     const wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
-    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28));
+    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
     flown.push(frames(view, one, wire, forward));
   });
   const top = EDGE + high + 4, room = H - top - 4;
@@ -1042,7 +1036,7 @@ function sequence(view) {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
   const span = usual * 4.6, from = Math.max(0, t - span * 0.74), X = (time) => left + (width - left - 12) * (time - from) / span, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
-  const labels = new Labels(width), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
+  const labels = new Labels(width, high), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
   for (const frame of run.frames) {
@@ -1097,16 +1091,20 @@ function octets(frame, field) {
   );
 }
 var ROW = 25;
+var known = /* @__PURE__ */ new WeakMap();
 function logLines(steps, curtain, who) {
-  const lines = [];
+  const key = `${who} ${curtain}`, found = known.get(steps);
+  if (found?.key === key) return found.lines;
+  const lines = { steps: [], names: [...new Set(steps.map((step) => step.log?.who ?? ""))].filter(Boolean) };
   for (let i = 0; i < steps.length && steps[i].t < curtain + 1e-9; i++) {
     const step = steps[i];
-    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.push(i);
+    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.steps.push(i);
   }
+  known.set(steps, { key, lines });
   return lines;
 }
-function log(steps, lines, now, who, scrolled, from) {
-  const names = [...new Set(steps.slice(0, 2e3).map((step) => step.log?.who ?? ""))].filter(Boolean), first = Math.max(0, Math.floor(scrolled / ROW) - 4);
+function log(steps, { steps: lines, names }, now, who, scrolled, from) {
+  const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
   return [
     h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": "show" }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? "all" : name === "◆" ? "◆ interesting" : name)), h("span", {}, `${lines.length} lines`)),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
@@ -1118,7 +1116,10 @@ function log(steps, lines, now, who, scrolled, from) {
     )))
   ];
 }
-var rowOf = (lines, step) => ROW * Math.max(0, lines.findIndex((i) => i >= step) < 0 ? lines.length - 1 : lines.findIndex((i) => i >= step));
+function rowOf({ steps: lines }, step) {
+  const place = lines.findIndex((i) => i >= step);
+  return ROW * (place < 0 ? Math.max(0, lines.length - 1) : place);
+}
 function counters(scene, values) {
   if (!scene.counters) return h("p", {}, "This picture has no further counters.");
   let group;
@@ -1326,6 +1327,12 @@ var Stage = class {
     if (this.i < this.first) this.folded = false;
     this.t = this.run.steps[this.i]?.t ?? 0;
     this.moved(quiet);
+  }
+  /** Shows a step of a branch, as Python asks for it. */
+  go(step, branch) {
+    this.playing = false;
+    this.run = this.runs.get(branch) ?? this.run;
+    this.set(step, true);
   }
   /** Shows a time: the last step that is not after it, and what is on the way. */
   seek(t) {
@@ -1747,7 +1754,7 @@ var Stage = class {
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
-    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W), uid: this.uid, small: W < 720 };
+    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
   }
   /** The last step up to now that has something. */
   latest(has) {
@@ -1830,17 +1837,23 @@ async function mount(el, scene, options = {}) {
 function render({ model, el }) {
   let stage = null, opening = 0, waiting, mine = "";
   const own = /* @__PURE__ */ new Set(), where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
-  const tell = (step, branch) => {
-    if (where() === `${branch} ${step}`) return;
+  const save = () => {
+    waiting = void 0;
+    own.clear();
+    own.add(mine);
+    model.save_changes();
+  };
+  const put = (place) => {
+    const [branch, step] = place.split(" ").map(Number);
     model.set("cursor", step);
     if (model.get("branch") !== void 0) model.set("branch", branch);
-    own.add(mine = where());
-    waiting ??= setTimeout(() => {
-      waiting = void 0;
-      own.clear();
-      own.add(mine);
-      model.save_changes();
-    }, 100);
+  };
+  const tell = (step, branch) => {
+    mine = `${branch} ${step}`;
+    if (where() === mine) return;
+    own.add(mine);
+    put(mine);
+    waiting ??= setTimeout(save, 100);
   };
   const open = async () => {
     const turn = ++opening, data = model.get("scene");
@@ -1851,8 +1864,8 @@ function render({ model, el }) {
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
   };
   const move = () => {
-    if (own.has(where()) || !stage) return;
-    if (stage.branch === Number(model.get("branch") ?? stage.branch)) stage.set(Number(model.get("cursor")), true);
+    if (waiting && where() !== mine && own.has(where())) put(mine);
+    else stage?.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
   };
   const heard = async (content, buffers) => {
     const reply = "gzip" in content ? await unpack(buffers[0]) : content;
@@ -1860,6 +1873,7 @@ function render({ model, el }) {
   };
   model.on("change:scene", open);
   model.on("change:cursor", move);
+  model.on("change:branch", move);
   model.on("msg:custom", heard);
   void open();
   return () => {
@@ -1867,6 +1881,7 @@ function render({ model, el }) {
     opening++;
     model.off("change:scene", open);
     model.off("change:cursor", move);
+    model.off("change:branch", move);
     model.off("msg:custom", heard);
     stage?.destroy();
   };

@@ -72,12 +72,12 @@ interface Box { x1: number; y1: number; x2: number; y2: number }
 export class Labels {
   private boxes: Box[] = [];
 
-  constructor(private width: number) {}
+  constructor(private width: number, private height: number) {}
 
   take(x1: number, y1: number, x2: number, y2: number): void { this.boxes.push({ x1, y1, x2, y2 }); }
 
   free(x1: number, y1: number, x2: number, y2: number): boolean {
-    return x1 >= 2 && x2 <= this.width - 2 && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
+    return x1 >= 2 && x2 <= this.width - 2 && y1 >= 0 && y2 <= this.height && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
   }
 
   place(text: string, size: number, weight: number, spots: Spot[]): Spot | null {

@@ -92,8 +92,8 @@ function link(view: View): Kid[] {
   // Pills stand under the boxes where there is one box a side, else on their lower edge.
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id)!, onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
-    const wide = Math.min(textWidth(said, 12, 650) + 38, w + 110);
-    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, w + 110);
+    const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
+    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, W / 2 - 30);
   });
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
@@ -101,7 +101,7 @@ function link(view: View): Kid[] {
     const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, tight = links.length > 1;
     const middle = tight ? ((left.length > right.length ? l : r).y + (left.length > right.length ? l : r).h / 2) : l.y + l.h * 0.45;
     const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
-    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28));
+    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
     flown.push(frames(view, one, wire, forward));
   });
   const top = EDGE + high + 4, room = H - top - 4;

@@ -73,7 +73,7 @@ interface Rows { rule: number; up: number; axis: number;
 
 /** Where the rows of a line stand, from its top and height. */
 function rows(top: number, height: number, rule: boolean, second: boolean): Rows {
-  const tight = height < 130, wide = height > 190 && !rule, band = tight ? 17 : wide ? 28 : 24, tall = tight ? 18 : wide ? 26 : 22, gap = tight ? 10 : 16, below = tight ? 6 : 14;
+  const tight = height < 130, least = height < 100, wide = height > 190 && !rule, band = least ? 15 : tight ? 17 : wide ? 28 : 24, tall = least ? 16 : tight ? 18 : wide ? 26 : 22, gap = least ? 8 : tight ? 10 : 16, below = least ? 3 : tight ? 6 : 14;
   const body = band + gap + tall + 17 + (second ? below + band + (tight ? 0 : 18) : 0) + (rule ? band + 6 : 0);
   const first = top + Math.max(tight ? 2 : 14, (height - body) / 2 + (tight ? 0 : 8)), up = first + (rule ? band + 6 : 0), axis = up + band + gap, under = axis + tall + 17;
   return { rule: first, up, axis, under, down: under + below, band, tall };

@@ -189,26 +189,23 @@ export function dots(id: string, x: number, y: number, credit: number, of: numbe
 /** A wire that sags with its latency, with a lane each way, and the handle for its latency. */
 export interface Wire { x1: number; x2: number; y: number; there: number; back: number; sag: number }
 
-export function wireMark(view: View, wire: Wire, id: string, names: readonly string[], thick: number): VNode {
-  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {};
-  const lane = (y: number) => P(`M${x1} ${y}Q${middle} ${y + 2 * sag} ${x2} ${y}`, "tube", { style: `stroke-width:${thick}` });
-  const press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
-  const latency = (handle && view.preview[handle.id]) ?? state.latency;
-  const named = (x: number, at: number, name: string, anchor: string) => T(x, at - thick / 2 - 5, name, `${anchor} s11 m`);
-  for (const lane of names.length > 1 ? [wire.there, wire.back] : [wire.there]) view.labels.take(x1, lane - thick / 2 + 1, x2, lane + thick / 2 + sag - 1);
-  view.labels.take(x1 + 10, wire.there - thick / 2 - 17, x1 + 14 + textWidth(names[0] ?? "", 11), wire.there - thick / 2);
-  if (names[1]) view.labels.take(x2 - 14 - textWidth(names[1], 11), wire.back - thick / 2 - 17, x2 - 8, wire.back - thick / 2);
+export function wireMark(view: View, wire: Wire, id: string, names: readonly string[], thick: number, right = true): VNode {
+  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
+  const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
+  const lane = (at: number) => P(`M${x1} ${at}Q${middle} ${at + 2 * sag} ${x2} ${at}`, "tube", { style: `stroke-width:${thick}` });
+  // What goes to the right is named at the left, where it comes from.
+  const named = lanes.map((at, i) => {
+    const rightward = (i === 0) === right, x = rightward ? x1 + 10 : x2 - 10, w = textWidth(names[i] ?? "", 11);
+    view.labels.take(x1, at - thick / 2 + 1, x2, at + thick / 2 + sag - 1);
+    if (names[i]) view.labels.take(rightward ? x : x - w, at - thick / 2 - 17, rightward ? x + w : x, at - thick / 2);
+    return names[i] ? [P(rightward ? `M${x} ${at - 5}l6 5l-6 5` : `M${x} ${at - 5}l-6 5l6 5`, "thin f-none"), T(x, at - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
+  });
+  if (handle && latency !== undefined) view.labels.take(middle - 46, y, middle + 46, y + 26);
   return G({ key: `wire ${id}` },
-    G({ ...press }, lane(wire.there), names.length > 1 && lane(wire.back),
-      state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4", {}),
-      state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
-    names[0] && [P(`M${x1 + 10} ${wire.there - 5}l6 5l-6 5`, "thin f-none"), named(x1 + 10, wire.there, names[0], "")],
-    names[1] && [P(`M${x2 - 10} ${wire.back - 5}l-6 5l6 5`, "thin f-none"), named(x2 - 10, wire.back, names[1], "end")],
-    handle && latency !== undefined && (() => {
-      view.labels.take(middle - 46, y, middle + 46, y + 26);
-      return G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
-        R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n"));
-    })());
+    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
+    named,
+    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
+      R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
 }
 
 /** Where on a wire a frame is. */

@@ -119,6 +119,13 @@ export class Stage {
     this.moved(quiet);
   }
 
+  /** Shows a step of a branch, as Python asks for it. */
+  go(step: number, branch: number): void {
+    this.playing = false;
+    this.run = this.runs.get(branch) ?? this.run;
+    this.set(step, true);
+  }
+
   /** Shows a time: the last step that is not after it, and what is on the way. */
   seek(t: number): void {
     const end = Math.min(this.run.ends, this.curtain);
@@ -449,7 +456,7 @@ export class Stage {
   private view(): View {
     // From 1,000 px on the picture grows in height too.
     const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120));
-    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W), uid: this.uid, small: W < 720 };
+    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
   }
 
   /** The last step up to now that has something. */
@@ -527,14 +534,22 @@ interface Model {
 /** anywidget's entry. */
 function render({ model, el }: { model: Model; el: Element }): () => void {
   let stage: Stage | null = null, opening = 0, waiting: ReturnType<typeof setTimeout> | undefined, mine = "";
-  // The kernel echoes what it is sent; while a later step is still to be sent an echo would lead back.
+  // The kernel echoes every place that it is sent. While a later one is still to be sent, an echo would
+  // lead back: `own` are those that may come back so, `mine` is where the page stands.
   const own = new Set<string>(), where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
-  const tell = (step: number, branch: number) => {
-    if (where() === `${branch} ${step}`) return;
+  const save = () => { waiting = undefined; own.clear(); own.add(mine); model.save_changes(); };
+  const put = (place: string) => {
+    const [branch, step] = place.split(" ").map(Number);
     model.set("cursor", step);
     if (model.get("branch") !== undefined) model.set("branch", branch);
-    own.add((mine = where()));
-    waiting ??= setTimeout(() => { waiting = undefined; own.clear(); own.add(mine); model.save_changes(); }, 100);
+  };
+  const tell = (step: number, branch: number) => {
+    mine = `${branch} ${step}`;
+    if (where() === mine) return;
+    own.add(mine);
+    put(mine);
+    // The picture never waits for the kernel; a held key sends it the last step, ten a second.
+    waiting ??= setTimeout(save, 100);
   };
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
@@ -545,8 +560,8 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
   };
   const move = () => {
-    if (own.has(where()) || !stage) return;
-    if (stage.branch === Number(model.get("branch") ?? stage.branch)) stage.set(Number(model.get("cursor")), true);
+    if (waiting && where() !== mine && own.has(where())) put(mine);
+    else stage?.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
   };
   const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
     const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;
@@ -554,6 +569,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   };
   model.on("change:scene", open);
   model.on("change:cursor", move);
+  model.on("change:branch", move);
   model.on("msg:custom", heard);
   void open();
   return () => {
@@ -561,6 +577,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     opening++;
     model.off("change:scene", open);
     model.off("change:cursor", move);
+    model.off("change:branch", move);
     model.off("msg:custom", heard);
     stage?.destroy();
   };

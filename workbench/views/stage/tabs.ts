@@ -13,7 +13,7 @@ export function sequence(view: View): VNode {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== undefined);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
   const span = usual * 4.6, from = Math.max(0, t - span * 0.74), X = (time: number) => left + (width - left - 12) * (time - from) / span, Y = (id: string) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
-  const labels = new Labels(width), shown = new Set(lanes.map((node) => node.id)), drawn: Kid[] = [], texts: Kid[] = [], step = round((span / (width - left)) * 90);
+  const labels = new Labels(width, high), shown = new Set(lanes.map((node) => node.id)), drawn: Kid[] = [], texts: Kid[] = [], step = round((span / (width - left)) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
   for (const frame of run.frames) {
@@ -57,25 +57,35 @@ export function octets(frame: Frame | undefined, field: number | null): Kid {
 
 const ROW = 25;
 
-/** Places of the steps that the log has a line for, up to the curtain. */
-export function logLines(steps: Step[], curtain: number, who: string): number[] {
-  const lines: number[] = [];
+export interface LogLines { steps: number[]; names: string[] }
+const known = new WeakMap<Step[], { key: string; lines: LogLines }>();
+
+/** Places of the steps that the log has a line for, up to the curtain, and who says something in it. */
+export function logLines(steps: Step[], curtain: number, who: string): LogLines {
+  const key = `${who} ${curtain}`, found = known.get(steps);
+  if (found?.key === key) return found.lines;
+  const lines: LogLines = { steps: [], names: [...new Set(steps.map((step) => step.log?.who ?? ""))].filter(Boolean) };
   for (let i = 0; i < steps.length && steps[i].t < curtain + 1e-9; i++) {
     const step = steps[i];
-    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.push(i);
+    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.steps.push(i);
   }
+  known.set(steps, { key, lines });
   return lines;
 }
 
 /** Only what the window shows is in the page. */
-export function log(steps: Step[], lines: number[], now: number, who: string, scrolled: number, from: number): Kid {
-  const names = [...new Set(steps.slice(0, 2000).map((step) => step.log?.who ?? ""))].filter(Boolean), first = Math.max(0, Math.floor(scrolled / ROW) - 4);
+export function log(steps: Step[], { steps: lines, names }: LogLines, now: number, who: string, scrolled: number, from: number): Kid {
+  const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
   return [h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": "show" }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? "all" : name === "◆" ? "◆ interesting" : name)), h("span", {}, `${lines.length} lines`)),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h("button", { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
       h("span", { class: "t" }, ms(Math.max(0, steps[i].t - from))), h("span", { class: "who" }, steps[i].log?.who ?? ""), h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].log?.text ?? steps[i].sentence}`))))];
 }
 
-export const rowOf = (lines: number[], step: number): number => ROW * Math.max(0, lines.findIndex((i) => i >= step) < 0 ? lines.length - 1 : lines.findIndex((i) => i >= step));
+/** How far down the line of a step, or the next after it, stands. */
+export function rowOf({ steps: lines }: LogLines, step: number): number {
+  const place = lines.findIndex((i) => i >= step);
+  return ROW * (place < 0 ? Math.max(0, lines.length - 1) : place);
+}
 
 export function counters(scene: Scene, values: Record<string, (string | number | null)[]>): Kid {
   if (!scene.counters) return h("p", {}, "This picture has no further counters.");

@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "notebook": set(),
     "scenarios": RUNNING,
     "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
-    "views": {"trace", "scenarios", "sim"},  # sim: the results of its explorer
+    "views": {"trace", "scenarios", "sim", "serial"},  # sim: the results of its explorer
     "exercises": EVERYTHING,
     "lessons": EVERYTHING,
     "cli": EVERYTHING,

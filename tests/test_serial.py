@@ -120,3 +120,14 @@ def test_a_reader_gets_a_distance_of_any_two_numbers(a, b):
     assert (b + distance) % MODULUS == a
     if serial.steps(a, b) != HALF:
         assert distance == serial.diff(a, b)
+
+
+@rules
+@given(NUMBERS, st.lists(STEPS, max_size=20))
+def test_numbers_on_a_line_go_on_where_serial_numbers_begin_again(first, steps):
+    """Unwrapped they are as far apart as they were counted, over the seam too."""
+    line, place = serial.Unwrapped(), first
+    assert line.at(first) == first
+    for step in steps:
+        place += step
+        assert line.at(place % MODULUS) == place

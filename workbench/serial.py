@@ -15,6 +15,7 @@ __all__ = [
     "MODULUS",
     "Order",
     "SerialError",
+    "Unwrapped",
     "add",
     "advanced",
     "compare",
@@ -158,3 +159,24 @@ def link_credit_snd(delivery_count_rcv: int, link_credit_rcv: int, delivery_coun
     """
     credit = link_credit_rcv - diff(delivery_count_snd, delivery_count_rcv)
     return min(max(0, credit), MAX)
+
+
+class Unwrapped:
+    """Serial numbers of one thing that counts, on a line that does not begin again at 0."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def at(self, value: int) -> int:
+        """Where a number lies: near the one that was asked for last; the first lies where it is.
+
+        Two that are half a circle apart have no nearer side: the later one lies where it is.
+        """
+        if self._last is None:
+            self._last = value
+        else:
+            try:
+                self._last += diff(value, self._last % MODULUS)
+            except SerialError:
+                self._last = value
+        return self._last

@@ -140,6 +140,18 @@ class Run:
         world = self.world_at(after_seq)
         return {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
 
+    def legal_each(self) -> list[dict[str, str | None]]:
+        """What `legal` says after each row, in order; played once for all of them."""
+        found: list[dict[str, str | None]] = []
+
+        def note(world: World, rows: int) -> None:
+            if rows > len(found):
+                told = {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
+                found.extend([told] * (rows - len(found)))
+
+        self._execute(stop_after=None, watch=note)
+        return found
+
     def world_at(self, after_seq: int) -> World:
         """The world as it stood when row `after_seq` had just happened (played again)."""
         self._check_row(after_seq)
@@ -167,10 +179,16 @@ class Run:
         if not -1 <= after_seq <= last:
             raise ActionError(f"row {after_seq} does not exist; legal: -1 to {last}")
 
-    def _execute(self, stop_after: int | None, at_rest: Iterable[Action] = ()) -> _Played:
+    def _execute(
+        self,
+        stop_after: int | None,
+        at_rest: Iterable[Action] = (),
+        watch: Callable[[World, int], None] | None = None,
+    ) -> _Played:
         """Play from the beginning; `stop_after` ends the play when that row has happened.
 
-        Acts `at_rest` come after all others, each when nothing else is left to do.
+        Acts `at_rest` come after all others, each when nothing else is left to do. `watch` is given
+        the world as it stands after so many rows, before the next act.
         """
         clock = VirtualClock()
         recorder = Recorder(self.name, now=lambda: clock.now_us)
@@ -193,7 +211,11 @@ class Run:
         events = 0
         while True:
             while pending and pending[-1].after_seq < len(rows):
+                if watch is not None:
+                    watch(world, pending[-1].after_seq)
                 self._apply(world, pending.pop())
+            if watch is not None:
+                watch(world, len(rows))
             while following and not pending and not clock.due and len(rows) < self.max_rows:
                 placed.append(replace(following.pop(), after_seq=len(rows) - 1))
                 self._apply_numbered(world, placed, len(following))

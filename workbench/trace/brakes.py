@@ -48,6 +48,20 @@ WORDS: dict[str, str] = {
     NONE: "nothing",
 }
 
+# In two or three words, for a mark in a picture: "blocked: " + words.
+SHORT: dict[str, str] = {
+    NO_MESSAGE: "no message",
+    UNCONFIRMED: "too many unconfirmed",
+    LINK_CREDIT: "no link credit",
+    PREFETCH: "prefetch is full",
+    QPID_WINDOW: "window is full",
+    CREDIT_FLOW: "credit_flow",
+    ALARM: "alarm",
+    SESSION_WINDOW: "session window full",
+    TCP: "TCP takes no more",
+    NONE: "nothing",
+}
+
 
 def is_blocked(brake: str | None) -> bool:
     """Whether a sender whose first brake this is has something to send and cannot."""

@@ -10,7 +10,7 @@ from .schema import RECEIVED, SENT, Row
 
 GATE_EVENTS = ("hold", "release", "action")
 
-_SENDER_OF = {"c2b": "client", "b2c": "broker"}
+SENDER_OF = {"c2b": "client", "b2c": "broker"}
 _Way = tuple[str, str]
 
 
@@ -22,12 +22,13 @@ class Gates:
 
     Attributes:
         flying: by frame_id, in order of sending, whether it is shown as held.
+        closed: ways that are closed: connection, and the peer that sends that way.
     """
 
     def __init__(self, flying: Iterable[InFlight] = ()) -> None:
         self.flying: dict[int, bool] = {}
+        self.closed: set[_Way] = set()
         self._ways: dict[int, _Way] = {}
-        self._closed: set[_Way] = set()
         self._held: set[int] = set()  # frames that wait for a hand
         self._freed: set[int] = set()  # frames that a hand let through a closed gate
         self._act: Mapping[str, Any] = {}  # arguments of the latest act
@@ -62,14 +63,14 @@ class Gates:
                 self._let_through([frame_id])
             return
         direction = extra.get("direction")
-        way = (row.connection or "", _SENDER_OF.get(str(direction), str(direction)))
+        way = (row.connection or "", SENDER_OF.get(str(direction), str(direction)))
         flying = [number for number, its in self._ways.items() if its == way]
         if closes:
-            self._closed.add(way)
+            self.closed.add(way)
         elif "count" in self._act:  # the learner let some through; the gate stays closed
             self._let_through(flying[: int(extra.get("count", 0))])
         else:
-            self._closed.discard(way)
+            self.closed.discard(way)
             self._held.difference_update(flying)
 
     def _let_through(self, frames: list[int]) -> None:
@@ -77,13 +78,13 @@ class Gates:
         self._freed.update(frames)
 
     def _changes(self) -> list[tuple[int, bool]]:
-        if not (self._closed or self._held or any(self.flying.values())):
+        if not (self.closed or self._held or any(self.flying.values())):
             return []
         changes: list[tuple[int, bool]] = []
         blocked: set[_Way] = set()
         for frame_id, before in self.flying.items():
             way = self._ways[frame_id]
-            gated = way in self._closed and frame_id not in self._freed
+            gated = way in self.closed and frame_id not in self._freed
             now = gated or frame_id in self._held or way in blocked
             if now:
                 blocked.add(way)

@@ -98,6 +98,7 @@ class Node:
         role: one of `ROLES`.
         term: that it was last heard to be in; 0 if not told.
         last, commit, applied: indexes of its log, as far as rows told.
+        saved: index up to which its log is on its disk.
         waiting, syncing: entries in its write-ahead log that are not safe yet.
         fsync_us: a time that somebody gave its disk; None: the run's own.
     """
@@ -108,6 +109,7 @@ class Node:
     last: Timeline[int] = field(default_factory=lambda: Timeline(0))
     commit: Timeline[int] = field(default_factory=lambda: Timeline(0))
     applied: Timeline[int] = field(default_factory=lambda: Timeline(0))
+    saved: Timeline[int] = field(default_factory=lambda: Timeline(0))
     waiting: Timeline[int] = field(default_factory=lambda: Timeline(0))
     syncing: Timeline[int] = field(default_factory=lambda: Timeline(0))
     fsync_us: Timeline[int | None] = field(default_factory=lambda: Timeline(None))
@@ -123,6 +125,7 @@ class Replicas:
     Args:
         rows: of one run, in order of `seq`.
         queue: which; the first that has replicas if None.
+        nodes: that hold a replica, where that is known before a row tells of them.
 
     Attributes:
         queue: its name; empty if no row tells of one.
@@ -135,10 +138,12 @@ class Replicas:
         confirmed: how many messages.
     """
 
-    def __init__(self, rows: Iterable[Row], queue: str | None = None) -> None:
+    def __init__(
+        self, rows: Iterable[Row], queue: str | None = None, nodes: Iterable[str] = ()
+    ) -> None:
         self.rows: Sequence[Row] = list(rows)
         self.queue = queue if queue is not None else _first_queue(self.rows)
-        self.nodes = {name: Node(name) for name in _node_names(self.rows, self.queue)}
+        self.nodes = {name: Node(name) for name in _node_names(self.rows, self.queue, nodes)}
         self.messages: dict[int, Message] = {}
         self.leader: Timeline[str] = Timeline("")
         self.cuts: Timeline[tuple[tuple[str, str], ...]] = Timeline(())
@@ -287,6 +292,7 @@ class Replicas:
                 continue
             self._cut_off(node, node._disk, entry.place)
             node._disk[entry.place] = entry
+            node.saved.put(self._step, entry.place)
             if entry.message:
                 disks = self.messages[entry.message].disks
                 disks.put(self._step, _with(disks.now, node.name))
@@ -351,9 +357,9 @@ def _first_queue(rows: Iterable[Row]) -> str:
     return next((row.queue for row in rows if "@" in row.vantage and row.queue is not None), "")
 
 
-def _node_names(rows: Iterable[Row], queue: str) -> list[str]:
+def _node_names(rows: Iterable[Row], queue: str, known: Iterable[str]) -> list[str]:
     """Every node that rows tell of; in a lesson's cluster each one holds a replica."""
-    found: set[str] = set()
+    found = set(known)
     for row in rows:
         if row.vantage.startswith("node:"):
             found |= {_node_of(row), str(row.extra.get("to", FRONT))}

@@ -168,6 +168,14 @@ def summary(row: Row) -> str:
     return " · ".join(parts)
 
 
+def fields_of(row: Row) -> list[list[Any]]:
+    """Name, value, first octet, octet after the last, and depth of each field of a frame."""
+    return [
+        [spec_name(place.path), _short(place.text), place.start, place.end, place.path.count(".")]
+        for place in places(row.raw or b"")
+    ]
+
+
 def _spans(raw: bytes) -> list[tuple[str, str, str, int, int, str]]:
     return [(spec_name(place.path), *place[1:5], _short(place.text)) for place in places(raw)]
 

@@ -88,11 +88,11 @@ class Slots:
 
 
 # What stands in the two big ledgers, and whether a difference between the ends is marked.
-_MAIN = ("delivery_count", "link_credit", "available", "drain")
-_MORE = (("unsettled", True), ("unconfirmed", False))
+MAIN = ("delivery_count", "link_credit", "available", "drain")
+MORE = (("unsettled", True), ("unconfirmed", False))
 # One end's counter against the other's: my next id is what you expect, my window is what you
 # remember of it. (label, sender's field, receiver's field)
-_WINDOWS = (
+WINDOWS = (
     ("sender → receiver: next id", "next_outgoing_id", "next_incoming_id"),
     ("receiver's incoming-window", "remote_incoming_window", "incoming_window"),
     ("sender's outgoing-window", "outgoing_window", "remote_outgoing_window"),
@@ -138,11 +138,11 @@ def link_tables(
         "sender": _end(ends[0], sides[0]),
         "receiver": _end(ends[1], sides[1]),
         "one": int(one),
-        "rows": [row(spec_name(name), ends, (name, name), True) for name in _MAIN],
-        "more": [row(spec_name(name), ends, (name, name), same) for name, same in _MORE],
+        "rows": [row(spec_name(name), ends, (name, name), True) for name in MAIN],
+        "more": [row(spec_name(name), ends, (name, name), same) for name, same in MORE],
         "window": [
             row(label, sessions, (left, right), True)
-            for label, left, right in (plain if one else _WINDOWS)
+            for label, left, right in (plain if one else WINDOWS)
         ],
         "brake": ends[0].cell(BRAKE) if ends[0] else -1,
     }

@@ -10,6 +10,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .reader import UNSET, Reader
+from .scene import merged, steps_of
 from .stepper_doc import build
 
 # Lines of the transcript before and after the step.
@@ -63,6 +64,40 @@ def text_still(doc: dict[str, Any], at: int | None = None, link: int | None = No
         lines.append(f"{mark} {number:>4}  {reader.sentence(number)}")
     if last < len(reader):
         lines.append(f"  ... {len(reader) - last} steps after")
+    return "\n".join(lines)
+
+
+def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0) -> str:
+    """A step of a scene as text: what happened, the whole state in words, the log round it.
+
+    Args:
+        scene: the document.
+        step: its place; where the lesson begins if None.
+        branch: of which branch.
+    """
+    steps = steps_of({one["id"]: one for one in scene["branches"]}, branch)
+    begin = scene.get("begin", 0)
+    place = max(0, min(len(steps) - 1, begin if step is None else step))
+    lines = [scene["title"]]
+    if not steps:
+        return "\n".join([*lines, "No row."])
+    now: dict[str, Any] = {}
+    for one in steps[: place + 1]:
+        now = merged(now, one)
+    lines += [f"step {place - begin} of {len(steps) - 1 - begin} · t = {now['t']:g} ms"]
+    lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
+    if steps[place].get("formula"):
+        formula = steps[place]["formula"]
+        lines.append(f"Formula: {formula['text']} ({formula.get('clause', '')})")
+    for node in scene["nodes"]:
+        words = now.get("nodes", {}).get(node["id"], {}).get("blocked")
+        if words:
+            lines.append(f"{node['name']}: {words}")
+    lines.append("")
+    first, last = max(0, place - _AROUND), min(len(steps) - 1, place + _AROUND)
+    for number in range(first, last + 1):
+        mark = ">" if number == place else " "
+        lines.append(f"{mark} {number - begin:>4}  {steps[number].get('sentence', '')}")
     return "\n".join(lines)
 
 

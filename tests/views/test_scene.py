@@ -1,0 +1,335 @@
+"""A scene says what the trace says, at every step, for every scenario there is."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import jsonschema
+import pytest
+
+from workbench import serial
+from workbench.scenarios import Branches, Run, names, run
+from workbench.scenarios.registry import get
+from workbench.trace import brakes
+from workbench.trace.braking import held_by, links_of
+from workbench.trace.fold import Fold, Scope
+from workbench.trace.schema import RECEIVED, SENT, Row
+from workbench.views.scene import MOST_ROWS, SceneMaker, packed, resolved, scene, schema, steps_of
+from workbench.views.scene_link import line_id
+from workbench.views.stills import scene_still
+
+VALIDATOR = jsonschema.Draft202012Validator(schema())
+LONG = ("quorum_chaos", "two_senders")
+
+# What is done in a scenario, so that there is something to see; a run alone is its set-up.
+ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "credit": [("grant", {"link_credit": 4}), ("drain", {}), ("acknowledge", {})],
+    "asking": [("publish", {"count": 2}), ("grant", {"link_credit": 3}), ("drain", {})],
+    "handover": [("leave", {"consumer": "a"})],
+    "publishers": [("stall", {}), ("publish", {"count": 300}), ("resume", {})],
+    "quorum": [("publish", {"count": 3}), ("crash", {"node": "n4"}), ("publish", {"count": 1}),
+               ("cut", {"a": "n1", "b": "n2"}), ("restart", {"node": "n4"})],
+    "race": [("send_flow", {}), ("flow_arrives", {}), ("send_transfer", {}), ("send_flow", {}),
+             ("flow_arrives", {}), ("transfer_arrives", {})],
+    "two_queues": [("grant", {"link_credit": 3, "queue": "bulk"})],
+    "two_targets": [("publish", {"count": 120}), ("set_latency", {"latency_us": 3000}),
+                    ("publish", {"count": 4})],
+    "windows": [("grant", {"link_credit": 2}), ("open_window", {"frames": 2}),
+                ("begin_session", {})],
+}  # fmt: skip
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "race": {"initial_delivery_count": 2**32 - 1},
+    "windows": {"message_bytes": 2000, "max_frame_size": 512, "client_window": 3},
+}
+
+
+@cache
+def played(name: str) -> Run:
+    """A run of the scenario in which something happens."""
+    preset = "rmq4.0" if name == "publishers" else get(name).preset
+    found = run(name, preset, PARAMETERS.get(name, {}), max_rows=MOST_ROWS + 1_000)
+    for act, arguments in ACTS.get(name, ()):
+        found = found.then(act, **arguments)
+    return found
+
+
+def every(*, slow: bool = True) -> list[Any]:
+    """Every scenario that is discovered; what takes long is left to the long tests."""
+    marks = [pytest.mark.slow]
+    return [
+        pytest.param(name, marks=marks if name in LONG else ())
+        for name in names()
+        if slow or name not in LONG
+    ]
+
+
+@cache
+def scened(name: str) -> dict[str, Any]:
+    return scene(played(name))
+
+
+def rows_of(name: str) -> list[Row]:
+    return played(name).rows[: len(scened(name)["branches"][0]["steps"])]
+
+
+@cache
+def link_of(name: str, line: str) -> Scope | None:
+    return next((one for one in links_of(rows_of(name)) if line_id(one) == line), None)
+
+
+@pytest.mark.parametrize("name", every())
+def test_every_scenario_gives_a_scene_of_the_contract(name):
+    """A scenario that is declared is drawn; the schema is the contract with the stage."""
+    VALIDATOR.validate(scened(name))
+
+
+@pytest.mark.parametrize("name", every())
+def test_ids_are_unique_and_whatever_is_named_is_there(name):
+    """The stage looks marks up by their ids."""
+    doc = scened(name)
+    kinds = ("nodes", "links", "lines", "valves", "gauges", "disks")
+    ids = [one["id"] for kind in kinds for one in doc.get(kind, ())]
+    assert len(ids) == len(set(ids))
+    places = {*ids, "frames", "stage"}
+    assert {act["on"] for act in doc.get("acts", ())} <= places
+    acts = [act["id"] for act in doc.get("acts", ())]
+    assert len(acts) == len(set(acts))
+    nodes = {one["id"] for one in doc["nodes"]}
+    for link in doc["links"]:
+        assert {link["from"], link["to"]} <= nodes
+    links = {one["id"] for one in doc["links"]}
+    for frame in doc["branches"][0]["frames"]:
+        assert frame["link"] in links
+    for state in resolved(doc):
+        for kind in kinds:
+            assert set(state.get(kind, ())) <= set(ids)
+        assert set(state.get("off", ())) <= set(acts)
+        assert set(state["counters"]) == {row["id"] for row in doc["counters"]["rows"]}
+
+
+@pytest.mark.parametrize("name", every())
+def test_a_number_line_shows_the_counters_of_the_trace(name):
+    """At every step the ends of a line are the counters that its two ends logged, unwrapped."""
+    doc = scened(name)
+    folding = Fold()
+    for row, state in zip(rows_of(name), resolved(doc), strict=True):
+        folding.apply(row)
+        for line, shown in state["lines"].items():
+            link = link_of(name, line)
+            if link is None:
+                continue
+            for vantage, (count, limit) in shown["ends"].items():
+                counters = folding.ledgers[vantage, link]
+                assert count % serial.MODULUS == counters["delivery_count"]
+                assert limit - count == counters["link_credit"]
+
+
+def test_a_window_shows_the_counters_of_the_session():
+    """The bracket's end is next id and window, as each end logged them."""
+    doc = scened("windows")
+    folding, seen = Fold(), 0
+    for row, state in zip(rows_of("windows"), resolved(doc), strict=True):
+        folding.apply(row)
+        for vantage, (following, end, _) in state["lines"]["window c1/1"]["ends"].items():
+            counters = folding.ledgers[vantage, Scope("session", "c1", 1)]
+            out = vantage == "broker"
+            names_ = ("next_outgoing_id", "remote_incoming_window")
+            next_id, window = names_ if out else ("next_incoming_id", "incoming_window")
+            assert following % serial.MODULUS == counters[next_id]
+            assert end - following == counters[window]
+            seen += 1
+    assert seen
+
+
+@pytest.mark.parametrize("name", every())
+def test_a_line_only_moves_on_but_never_wraps(name):
+    """Numbers are unwrapped: a run over the seam goes on beyond it."""
+    before: dict[tuple[str, str], int] = {}
+    for state in resolved(scened(name)):
+        for line, shown in state["lines"].items():
+            if link_of(name, line) is None:
+                continue
+            for vantage, (count, _) in shown["ends"].items():
+                assert count >= before.get((line, vantage), 0)
+                before[line, vantage] = count
+
+
+def test_a_race_over_the_seam_is_drawn_on_one_line():
+    """Delivery-count 0 after 4294967295 is 4294967296 on the line."""
+    *_, last = resolved(scened("race"))
+    (ends,) = [line["ends"] for line in last["lines"].values()]
+    assert ends["broker"][0] == serial.MODULUS
+
+
+@pytest.mark.parametrize("name", every())
+def test_a_frame_goes_from_the_row_that_sent_it_to_the_row_that_received_it(name):
+    """Its path begins and ends with these rows, and only goes on."""
+    doc, rows = scened(name), rows_of(name)
+    sent = {str(row.frame_id): row for row in rows if row.event == SENT}
+    received = {str(row.frame_id): row for row in rows if row.event == RECEIVED}
+    for frame in doc["branches"][0]["frames"]:
+        path = frame["path"]
+        assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(path))
+        if frame["kind"] == "write" and frame["id"].startswith("w"):
+            continue
+        assert 0 <= path[0][0] - sent[frame["id"]].t_us / 1000 < 0.001
+        arrived = received.get(frame["id"])
+        assert (path[-1][1] == 1) is (arrived is not None)
+        if arrived is not None:
+            assert 0 <= path[-1][0] - arrived.t_us / 1000 < 0.001
+
+
+@pytest.mark.parametrize("name", every())
+def test_every_frame_of_the_shown_parties_is_drawn(name):
+    """No frame of a wire in the picture is left out."""
+    doc = scened(name)
+    wires = {link["id"] for link in doc["links"]}
+    wanted = {
+        str(row.frame_id) for row in rows_of(name) if row.event == SENT and row.connection in wires
+    }
+    assert {one["id"] for one in doc["branches"][0]["frames"]} >= wanted
+
+
+@pytest.mark.parametrize("name", every())
+def test_steps_come_in_order_and_within_their_microsecond(name):
+    """Rows of one microsecond are drawn one after the other; no time that is shown is false."""
+    steps = scened(name)["branches"][0]["steps"]
+    times = [step["t"] for step in steps]
+    assert times == sorted(times)
+    for step, row in zip(steps, rows_of(name), strict=True):
+        assert 0 <= step["t"] - row.t_us / 1000 < 0.001
+
+
+@pytest.mark.parametrize("name", every())
+def test_blocked_says_what_blocks_the_sender(name):
+    """The words are those of the brake that the stalls of the trace name."""
+    doc, rows = scened(name), rows_of(name)
+    steps = list(resolved(doc))
+    for line in doc["lines"][:2]:
+        link = link_of(name, line["id"])
+        if link is None:
+            continue
+        sender = line["ends"][0]["id"]
+        for held, state in zip(held_by(rows, link), steps, strict=True):
+            words = state["nodes"][sender].get("blocked") or ""
+            if brakes.is_blocked(held.brake):
+                assert words.startswith("blocked: ")
+                if len(doc["lines"]) == 1 or f"({link.link})" in words:
+                    assert brakes.SHORT[held.brake] in words
+            elif len(links_of(rows)) == 1:
+                assert not words
+
+
+def test_valves_are_closed_by_the_brakes_that_hold():
+    """One valve counts: the first of what holds a sender that has something to send."""
+    doc, rows = scened("publishers"), rows_of("publishers")
+    (link,) = links_of(rows)
+    seen = set()
+    for held, state in zip(held_by(rows, link), resolved(doc), strict=True):
+        closed = {name for name, valve in state["valves"].items() if valve["closed"]}
+        on = {f"valve {brake}" for brake in held.brakes if brake != brakes.NO_MESSAGE}
+        assert closed == on
+        limiting = [name for name, valve in state["valves"].items() if valve["limiting"]]
+        blocked = brakes.is_blocked(held.brake)
+        assert limiting == ([f"valve {held.brake}"] if blocked else [])
+        seen.update(limiting)
+    assert seen == {"valve link-credit", "valve unconfirmed"}
+
+
+def test_a_commit_is_drawn_where_a_majority_has_it_on_disk():
+    """The commit line never passes what a majority of the bars have safe."""
+    doc = scened("quorum")
+    reached = 0
+    for state in resolved(doc):
+        bars = state["lines"]["log"]
+        saved = sorted((end[0] for end in bars["ends"].values()), reverse=True)
+        assert bars["commit"] <= saved[doc["lines"][0]["majority"] - 1]
+        reached = max(reached, bars["commit"])
+    assert reached == 5
+
+
+def test_a_disk_fills_from_the_row_that_begins_an_fsync_to_the_row_that_ends_it():
+    """The times of a sync are those of its two rows."""
+    rows = rows_of("quorum")
+    begun = [row.t_us for row in rows if row.vantage == "wal:n1" and row.event == "append"]
+    ended = [row.t_us for row in rows if row.vantage == "wal:n1" and row.event == "fsync"]
+    shown = {
+        (round(disk["t0"], 3), round(disk["t1"], 3))
+        for state in resolved(scened("quorum"))
+        for disk in [state["disks"]["disk n1"]]
+        if disk["t0"] is not None
+    }
+    assert shown == {(a / 1000, b / 1000) for a, b in zip(begun, ended, strict=True)}
+
+
+def test_both_rules_are_drawn_and_the_first_difference_is_told():
+    """Beside the sender's own credit stands what somebody expects who takes a flow to add."""
+    (line,) = scened("race")["lines"]
+    *_, last = resolved(scened("race"))
+    shown = last["lines"][line["id"]]
+    count, limit = shown["ends"]["broker"]
+    adds = shown["rules"]["adds"]
+    assert adds["at"] == count
+    assert (limit - count, adds["limit"] - count) == (5, 8)
+    assert "that makes 8" in adds["differs"]
+    assert "+ 6 − 0 ≡ 5" in adds["differs"]
+
+
+def test_legal_acts_are_those_of_the_run():
+    """What is off at a step is what the run itself says is not legal there."""
+    found = played("race")
+    steps = list(resolved(scened("race")))
+    for seq in range(found.start_seq, len(found.rows)):
+        legal = found.legal(seq)
+        for act in ("send_flow", "send_transfer", "flow_arrives"):
+            assert steps[seq]["off"][act] == legal[act]
+
+
+def test_a_branch_is_what_it_does_not_share():
+    """Steps and states of a branch are those of its run played alone."""
+    root = played("credit")
+    tree = Branches(root)
+    fork = root.start_seq + 4
+    tree.act(fork, "grant", link_credit=9)
+    tree.act(len(tree.run.rows) - 1, "publish", count=3)
+    doc = SceneMaker(tree).scene()
+    VALIDATOR.validate(doc)
+    branches = {one["id"]: one for one in doc["branches"]}
+    for number, branched in enumerate(tree.runs):
+        alone = scene(branched)
+        assert len(steps_of(branches, number)) == len(branched.rows)
+        pairs = zip(resolved(doc, number), resolved(alone), strict=True)
+        for together, single in pairs:
+            assert together["lines"] == single["lines"]
+            assert together["counters"] == single["counters"]
+    assert doc["branches"][1]["keeps"] == fork + 1
+    assert [act["label"] for act in doc["branches"][1]["acts"]] == ["grant 9"]
+    mine = {frame["id"] for frame in doc["branches"][1]["frames"]}
+    at = doc["branches"][1]["at"]
+    gone = {one["id"] for one in branches[0]["frames"] if one["path"][-1][0] <= at}
+    assert not mine & gone
+    flying = {
+        one["id"] for one in branches[0]["frames"] if one["path"][0][0] <= at < one["path"][-1][0]
+    }
+    assert flying <= mine
+
+
+def test_a_thousand_frames_seen_from_both_ends_are_a_small_scene():
+    """With octets, at most 350 kB, so that a page of it opens at once."""
+    found = run("credit", parameters={"messages": 2000}).then("grant", link_credit=1000)
+    doc = scene(found)
+    frames = [one for one in doc["branches"][0]["frames"] if one["kind"] == "message"]
+    assert len(frames) == 1000
+    assert all(one["octets"]["hex"] for one in frames)
+    assert len(packed(doc)) <= 350_000
+
+
+def test_a_step_of_a_scene_is_told_as_text():
+    """A page without JavaScript has the same step in words."""
+    steps = list(resolved(scened("publishers")))
+    place = next(n for n, one in enumerate(steps) if one["nodes"]["client:app"].get("blocked"))
+    text = scene_still(scened("publishers"), place)
+    assert "Application: blocked: too many unconfirmed" in text
+    assert "delivery-count" in text

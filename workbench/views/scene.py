@@ -1,0 +1,481 @@
+"""Scene: what the stage draws of a run, as plain JSON; made from rows, by Python alone.
+
+The stage interpolates and draws; it knows no rule of a protocol. What it is given is described in
+`scene.schema.json`, and beside the stage's source in `stage/types.ts`. One row is one step, and a
+step holds what its row changed; `resolved` gives whole states back.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from workbench import serial
+from workbench.scenarios.beliefs import BELIEFS
+from workbench.scenarios.branches import Branches
+from workbench.trace.braking import links_of
+from workbench.trace.explain import AGREE, DISAGREE, Explanation
+from workbench.trace.fold import Scope
+from workbench.trace.formulas import Formula
+from workbench.trace.gates import SENDER_OF
+from workbench.trace.schema import CLIENT, Row
+from workbench.trace.words import count, visible
+
+from . import theme
+from .frames import fields_of, summary
+from .scene_acts import Deed, Deeds
+from .scene_link import LinkPicture
+from .scene_quorum import QuorumPicture
+from .scene_valves import ValvesPicture
+from .scene_walk import Flight, Walk
+
+FORMAT = "amqp-flow-workbench/stage"
+VERSION = 1
+MOST_ROWS = 5_000
+"""More rows than this are shown as a slice from where the lesson begins."""
+
+PLAY_MS = 30_000
+"""A run that lasts long is played faster, so that it ends in about this time."""
+_PACE = 1 / 120
+
+Doc = dict[str, Any]
+_STATE = ("nodes", "links", "lines", "valves", "gauges", "disks", "hops", "counters", "on", "off")
+_KINDS = {
+    "transfer": "message",
+    "flow": "permission",
+    "disposition": "acknowledgement",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a scenario's scene shows.
+
+    Attributes:
+        name: `link`, `valves` or `quorum`.
+        idea: the one idea of the picture.
+        session: a session's window has a line.
+        beliefs: misconceptions beside the rule.
+    """
+
+    name: str = "link"
+    idea: str = (
+        "Link credit is a stretch of this line: from the delivery-count to the limit, and both ends"
+        " count on it."
+    )
+    session: bool = False
+    beliefs: tuple[str, ...] = ()
+
+
+PLAIN = Layout()
+LAYOUTS: Mapping[str, Layout] = {
+    "race": Layout(
+        idea="A flow carries the count at which it was written: it sets the limit, whatever it"
+        " crosses on its way.",
+        beliefs=tuple(name for name, one in BELIEFS.items() if not one.other_link),
+    ),
+    "windows": Layout(
+        idea="The window counts transfer frames of the whole session; link credit counts messages"
+        " of one link.",
+        session=True,
+    ),
+    "publishers": Layout(
+        name="valves",
+        idea="Whatever is closed holds the application; the first closed valve is the one that"
+        " counts.",
+    ),
+    "quorum": Layout(
+        name="quorum",
+        idea="An entry is committed when a majority has it on disk, and the leader knows that.",
+    ),
+    "quorum_chaos": Layout(
+        name="quorum",
+        idea="Whatever fails, an entry that was confirmed is on the disks of a majority.",
+    ),
+}
+
+
+def schema() -> Doc:
+    """The JSON Schema of a scene."""
+    text = resources.files(__package__).joinpath("scene.schema.json").read_text("utf-8")
+    found: Doc = json.loads(text)
+    return found
+
+
+def picture_of(run: Any, link: Scope | str | None = None) -> LinkPicture:
+    """The picture of a run at its beginning.
+
+    Args:
+        run: a run, or rows in order of `seq`.
+        link: the link whose number line comes first, or its name; the busiest if None.
+    """
+    rows = _rows(run)
+    walk = Walk(rows)
+    scenario = getattr(getattr(run, "scenario", None), "name", "")
+    layout = LAYOUTS.get(scenario, PLAIN)
+    links = _chosen(walk, link)
+    if layout.name == "quorum":
+        cluster = run.world.broker.cluster
+        return QuorumPicture(walk, cluster.nodes if cluster is not None else ())
+    publishes = [one for one in links if one.link_sender == CLIENT]
+    if layout.name == "valves" and publishes:
+        return ValvesPicture(walk, publishes[0])
+    return LinkPicture(walk, links, session=layout.session, beliefs=layout.beliefs)
+
+
+def _rows(run: Any) -> Sequence[Row]:
+    """The rows that are shown: all, or as many as are drawn from where the lesson begins."""
+    rows: Sequence[Row] = list(getattr(run, "rows", run))
+    return rows[:MOST_ROWS]
+
+
+def _chosen(walk: Walk, wanted: Scope | str | None) -> list[Scope]:
+    """Links in the order in which their lines are shown."""
+    links = links_of(walk.rows)
+    if wanted is None:
+        return links
+    first = [one for one in links if wanted in (one, one.link)]
+    if not first:
+        listed = ", ".join(str(one.link) for one in links) or "none"
+        raise ValueError(f"no link {wanted!r} in this run; there are: {listed}")
+    return first + [one for one in links if one not in first]
+
+
+class Strip:
+    """The steps and frames of one run: every branch of a scene is made from one.
+
+    Args:
+        run: a run, or rows in order of `seq`.
+        link: the link whose number line comes first.
+        octets: whether frames carry their octets.
+    """
+
+    def __init__(self, run: Any, *, link: Scope | str | None = None, octets: bool = True) -> None:
+        self.run = run
+        self.picture = picture = picture_of(run, link)
+        self.walk = walk = picture.walk
+        rows = walk.rows
+        self.deeds = Deeds(run, picture) if hasattr(run, "scenario") else None
+        legal = run.legal_each() if self.deeds else []
+        self.frames: list[tuple[int, Doc]] = []
+        self.steps: list[Doc] = []
+        self.states: list[Doc] = []
+        by_begin: dict[int, list[Flight]] = {}
+        for flight in walk.flights:
+            by_begin.setdefault(flight.begun, []).append(flight)
+        self._on: set[tuple[str, str]] = set()
+        before: Doc = {}
+        for row in walk:
+            picture.take(row)
+            self._switch(row)
+            for flight in by_begin.get(walk.place, ()):
+                place = picture.of_frame(flight)
+                if place is not None:
+                    self.frames.append((walk.place, _frame(flight, place, octets=octets)))
+            state = picture.state()
+            if self.deeds is not None:
+                self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
+            self.steps.append(self._step(row, changes(before, state)))
+            self.states.append(state)
+            before = state
+        if isinstance(picture, QuorumPicture):
+            self.frames += picture.writes()
+            self.frames.sort(key=lambda one: one[1]["path"][0][0])
+        self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
+        assert len(self.steps) == len(rows)
+
+    def _acts(self, state: Doc, legal: Mapping[str, str | None]) -> None:
+        assert self.deeds is not None
+        state["off"] = self.deeds.off(legal)
+        for node, knobs in self.deeds.knobs().items():
+            if node in state["nodes"]:
+                state["nodes"][node]["knobs"] = knobs
+        state["on"] = {
+            deed.id: on
+            for deed in self.deeds.items.values()
+            if deed.undo is not None
+            for on in [self._is_on(deed, state)]
+        }
+
+    def _is_on(self, deed: Deed, state: Doc) -> bool:
+        if deed.spec.name == "crash":
+            return bool(state["nodes"].get(deed.about, {}).get("down"))
+        if deed.spec.name == "cut":
+            return bool(state["links"].get(deed.about, {}).get("cut"))
+        if deed.spec.name == "hold":
+            sender = SENDER_OF[str(deed.given["direction"])]
+            return (deed.given["connection"], sender) in self.walk.gates.closed
+        return (deed.spec.name, deed.about) in self._on
+
+    def _switch(self, row: Row) -> None:
+        """Take note of what is on or off after a row, by act and what it is done to."""
+        act, about, on = _switched(row)
+        if on:
+            self._on.add((act, about))
+        else:
+            self._on.discard((act, about))
+
+    def _step(self, row: Row, state: Doc) -> Doc:
+        told = self.walk.explanation
+        assert told is not None
+        step: Doc = {"t": self.walk.times[self.walk.place], "sentence": told.sentence or row.event}
+        if is_marked(told):
+            step["mark"] = True
+        step["in_words"] = self.picture.words()
+        if told.formulas:
+            step["formula"] = formula(told.formulas[0], told)
+        elif self.walk.place:
+            step["formula"] = None
+        if row.is_frame and row.frame_id is not None:
+            step["frame"] = str(row.frame_id)
+        if row.event == "action":
+            step["mine"] = True
+        return step | state
+
+    def parted(self, keeps: int) -> list[Doc]:
+        """Frames that a branch has for itself which shares so many steps with its parent."""
+        return [
+            doc
+            for place, doc in self.frames
+            if place >= keeps or (doc["path"][-1][1] < 1 or self._ends(place, doc) >= keeps)
+        ]
+
+    def _ends(self, place: int, doc: Doc) -> int:
+        if not doc["id"].isdecimal():
+            return place if doc["path"][-1][0] < self.walk.times[place] else len(self.steps)
+        ended = self._complete.get(int(doc["id"]))
+        return len(self.steps) if ended is None else ended
+
+    @property
+    def ends(self) -> float:
+        """When the last thing happens, ms."""
+        last = self.walk.times[-1:] or [0.0]
+        return max([*last, *(doc["path"][-1][0] for _, doc in self.frames)])
+
+
+def _switched(row: Row) -> tuple[str, str, bool]:
+    """What a row switches on or off: the act, what it is done to, and whether it is on now."""
+    if row.event in ("alarm-set", "alarm-clear"):
+        return "alarm", row.kind or "", row.event == "alarm-set"
+    if row.event == "note" and row.kind in ("stalled", "resumed"):
+        return "stall", row.queue or "", row.kind == "stalled"
+    return "", "", False
+
+
+def is_marked(told: Explanation) -> bool:
+    """Whether a step is worth stopping at. That ends differ while a frame flies is no news."""
+    return any(reason not in (AGREE, DISAGREE) for reason in told.reasons)
+
+
+def formula(rule: Formula, told: Explanation) -> Doc:
+    """A formula with its numbers, the rule in words, and its clause."""
+    parts = [
+        part.partition(":=")[0].strip().removesuffix("_snd").removesuffix("_rcv")
+        for part in rule.symbolic.split(";")
+    ]
+    numbers = [part.strip() for part in rule.numbers.split(";")]
+    text = rule.numbers
+    if len(parts) == len(numbers):
+        text = "; ".join(f"{name} := {one}" for name, one in zip(parts, numbers, strict=True))
+    found: Doc = {"text": text, "note": rule.symbolic}
+    if told.clause:
+        found["clause"] = told.clause
+        if theme.clause_title(told.clause):
+            found["clause"] += f" {theme.clause_title(told.clause)}"
+    return found
+
+
+def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
+    row = flight.row
+    frame = row.frame or {}
+    words = summary(row)
+    doc: Doc = {
+        "id": str(row.frame_id),
+        **place,
+        "kind": _KINDS.get(row.kind or "", "write"),
+        "name": visible(f"{row.kind or 'frame'}: {words}" if words else row.kind or "frame", 200),
+        "path": [list(point) for point in flight.path],
+    }
+    if flight.lost:
+        doc["lost"] = True
+    if row.kind == "transfer" and "cell" in place:
+        doc["text"] = str(serial.advanced(place["cell"]["at"], 0))[-3:]
+        doc["short"] = f"transfer {doc['text']}"
+    if row.kind == "flow":
+        doc["label"] = _label(frame)
+        doc["short"] = f"flow {doc['label']}"
+    if octets and row.raw:
+        fields = fields_of(row)
+        doc["octets"] = {"hex": row.raw.hex(), "fields": fields}
+    return doc
+
+
+def _label(frame: Mapping[str, Any]) -> str:
+    """What a flow says of a link, or of a session, in a few characters."""
+    if frame.get("link_credit") is None:
+        return f"session: {frame.get('next_incoming_id', '–')} + {frame.get('incoming_window')}"
+    drain = " drain" if frame.get("drain") else ""
+    return f"{frame.get('delivery_count', '–')} + {frame['link_credit']}{drain}"
+
+
+# -- changes ----------------------------------------------------------------------------------
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Doc:
+    """What has to be merged into `before` to make it `after`; what is gone becomes None."""
+    found: Doc = {}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            inner = changes(old, value)
+            if inner:
+                found[key] = inner
+        elif key not in before or old != value or type(old) is not type(value):
+            found[key] = value
+    for key in before:
+        if key not in after:
+            found[key] = None
+    return found
+
+
+def merged(before: Mapping[str, Any], step: Mapping[str, Any]) -> Doc:
+    """`before` with a step's changes in it, as the stage merges them."""
+    found = dict(before)
+    for key, value in step.items():
+        old = found.get(key)
+        both = isinstance(value, dict) and isinstance(old, dict)
+        found[key] = merged(old, value) if both else value
+    return found
+
+
+def resolved(scene: Doc, branch: int = 0) -> Iterator[Doc]:
+    """The whole state at each step of a branch; the reference reader of a scene."""
+    by_id = {one["id"]: one for one in scene["branches"]}
+    state: Doc = {}
+    for step in steps_of(by_id, branch):
+        state = merged(state, {key: step[key] for key in _STATE if key in step})
+        yield state
+
+
+def steps_of(branches: Mapping[int, Doc], branch: int) -> list[Doc]:
+    """All steps of a branch, those that it shares with its parent first."""
+    one = branches[branch]
+    if one["parent"] is None:
+        return list(one["steps"])
+    return steps_of(branches, one["parent"])[: one["keeps"]] + one["steps"]
+
+
+# -- the whole --------------------------------------------------------------------------------
+
+
+class SceneMaker:
+    """Makes the scene of a tree of runs, and of each branch once.
+
+    Args:
+        branches: the runs; a run, or rows, alone are a tree of one.
+        link: the link whose number line comes first.
+        octets: whether frames carry their octets.
+    """
+
+    def __init__(
+        self, branches: Any, *, link: Scope | str | None = None, octets: bool = True
+    ) -> None:
+        self.branches = branches if isinstance(branches, Branches) else Branches(branches)
+        self._link, self._octets = link, octets
+        self._strips: dict[int, Strip] = {}
+
+    def strip(self, number: int) -> Strip:
+        """The steps of a branch's run."""
+        if number not in self._strips:
+            run = self.branches.runs[number]
+            self._strips[number] = Strip(run, link=self._link, octets=self._octets)
+        return self._strips[number]
+
+    def scene(self, title: str = "") -> Doc:
+        """Everything, with all branches made so far."""
+        root = self.strip(0)
+        run = self.branches.runs[0]
+        scenario = getattr(run, "scenario", None)
+        begin = min(getattr(run, "start_seq", 0), max(0, len(root.steps) - 1))
+        ends = root.ends
+        played = ends - (root.walk.times[begin] if root.steps else 0.0)
+        found: Doc = {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": title or getattr(scenario, "title", "") or "A trace",
+            "idea": LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea,
+            **root.picture.head(),
+            "branches": [self.branch(number) for number in range(len(self.branches.runs))],
+            "ends": ends,
+        }
+        if root.deeds is not None:
+            found["acts"] = root.deeds.documents()
+        if begin:
+            sent = sum(1 for place, _ in root.frames if place <= begin)
+            found |= {"begin": begin, "set_up": f"set up: {count(sent, 'frame')}"}
+        if played * 120 > PLAY_MS:
+            found["pace"] = played / PLAY_MS
+        return found
+
+    def branch(self, number: int) -> Doc:
+        """A branch: what it does not share with its parent."""
+        strip = self.strip(number)
+        parent = self.branches.parent(number)
+        fork = self.branches.fork(number) if parent is not None else None
+        keeps = 0 if fork is None else fork + 1
+        first = strip.steps[keeps:]
+        if parent is not None and first:
+            before = strip.states[keeps - 1] if keeps else {}
+            state = changes(before, strip.states[keeps])
+            told = {key: value for key, value in first[0].items() if key not in _STATE}
+            first = [told | state, *first[1:]]
+        rows = strip.walk.rows
+        acts = [
+            {"t": strip.walk.times[place], "label": act_words(row)}
+            for place, row in enumerate(rows)
+            if row.event == "action" and place >= keeps
+        ]
+        label = "the run as given"
+        if parent is not None:
+            label = ", ".join(one["label"] for one in acts) or self.branches.label(number)
+        return {
+            "id": number,
+            "parent": parent,
+            "keeps": keeps,
+            "at": strip.walk.times[keeps - 1] if keeps else 0,
+            "label": label,
+            "acts": acts,
+            "frames": strip.parted(keeps),
+            "steps": first,
+            "ends": strip.ends,
+        }
+
+
+def act_words(row: Row) -> str:
+    """An act of the learner's in a few words: `grant 4`."""
+    given = [str(value) for value in row.extra.values()]
+    return visible(" ".join([str(row.kind or "").replace("_", " "), *given]), 60)
+
+
+def scene(
+    run: Any, *, title: str = "", link: Scope | str | None = None, octets: bool = True
+) -> Doc:
+    """The scene of a run, of a tree of runs, or of rows.
+
+    Args:
+        run: a run, `Branches`, or rows in order of `seq`.
+        title: what the picture is called; the scenario's title if empty.
+        link: the link whose number line comes first, or its name.
+        octets: whether frames carry their octets.
+    """
+    return SceneMaker(run, link=link, octets=octets).scene(title)
+
+
+def packed(doc: Mapping[str, Any]) -> bytes:
+    """A scene, or a reply, as gzipped JSON: what the stage is sent."""
+    text = json.dumps(doc, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return gzip.compress(text.encode(), mtime=0)

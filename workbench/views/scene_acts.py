@@ -1,0 +1,357 @@
+"""What a learner may do on the picture: a scenario's acts, each with its place and its kind.
+
+The scenario declares its acts once, with range and meaning. Here stands on which mark each of them
+is done; an act with a choice (which queue, which node) becomes one mark for each choice there is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.scenarios.action import ActionError, Value
+from workbench.scenarios.declare import ActionSpec, Kind, Parameter
+from workbench.trace.fold import Scope
+from workbench.trace.schema import BROKER, CLIENT
+
+from .scene_link import LinkLine, LinkPicture, WindowLine
+
+Doc = dict[str, Any]
+MOST_LATENCY_MS = 50
+LEAST_TOP = 10  # of a knob
+MOST_TOP = 500
+
+# What undoes an act, so that the two are one mark that is on or off.
+UNDONE_BY = {"stall": "resume", "alarm": "clear", "crash": "restart", "cut": "heal"}
+# Acts on a frame that waits for a hand, by its kind.
+ARRIVALS = {"transfer_arrives": "transfer", "flow_arrives": "flow"}
+RECEIVERS = ("grant", "open_window", "drain", "echo", "stop", "acknowledge", "flow", "send_flow",
+             "get", "take", "set_policy", "leave", "detach")  # fmt: skip
+SENDERS = ("publish", "send_transfer", "send_other")
+CLIENTS = ("ignore_window", "begin_session", "open_session")
+DISKS = ("stall", "slow", "slow_disk")
+
+_IN_MS = ("latency_us", "fsync_us")  # shown in ms
+_MOST_US = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """One mark of the picture and the act that it does.
+
+    Attributes:
+        id: of the mark.
+        spec: the scenario's act.
+        given: arguments that the mark stands for.
+        amount: the argument that the hand sets, if there is one.
+        undo: the act that a toggle does when it is on.
+        doc: the mark as the scene describes it.
+        link: whose counters say where a knob stands.
+        about: the name that the act is done to, for a toggle.
+    """
+
+    id: str
+    spec: ActionSpec
+    given: Mapping[str, Value] = field(default_factory=dict)
+    amount: str | None = None
+    undo: ActionSpec | None = None
+    doc: Doc
+    link: Scope | None = None
+    about: str = ""
+
+    def act(self, value: Any) -> tuple[str, dict[str, Any]]:
+        """The scenario's act and its arguments, for what the hand did.
+
+        Raises:
+            ActionError: the value is no amount.
+        """
+        if self.doc["kind"] == "toggle" and not value and self.undo is not None:
+            known = {parameter.name for parameter in self.undo.parameters}
+            return self.undo.name, {key: one for key, one in self.given.items() if key in known}
+        if self.amount is None:
+            return self.spec.name, dict(self.given)
+        if self.doc["kind"] == "frame":
+            return self.spec.name, {**self.given, self.amount: frame_number(value)}
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ActionError(f"{self.id} needs an amount, not {value!r:.40}")
+        scale = 1000 if self.amount in _IN_MS else 1
+        return self.spec.name, {**self.given, self.amount: round(value * scale)}
+
+
+def frame_number(value: Any) -> int:
+    """The number of a frame, from its id.
+
+    Raises:
+        ActionError: it is no id of a frame.
+    """
+    try:
+        return int(str(value))
+    except ValueError:
+        raise ActionError(f"{value!r:.40} is no frame that can be held or let go") from None
+
+
+class Deeds:
+    """All marks of a picture, by id.
+
+    Args:
+        run: whose acts.
+        picture: where they stand; it has gone over all rows.
+    """
+
+    def __init__(self, run: Any, picture: LinkPicture) -> None:
+        self.run = run
+        self.picture = picture
+        self._specs = {spec.name: spec for spec in run.scenario.actions}
+        self._names = self._existing()
+        self.items: dict[str, Deed] = {}
+        for spec in run.scenario.actions:
+            for deed in self._deeds(spec):
+                self.items[deed.id] = deed
+
+    def documents(self) -> list[Doc]:
+        """The marks as the scene describes them."""
+        return [deed.doc for deed in self.items.values()]
+
+    def act(self, name: str, value: Any, step: int) -> tuple[str, dict[str, Any]]:
+        """The scenario's act and its arguments, for what was done on the picture after a step.
+
+        Raises:
+            ActionError: there is no such mark, or the value is none for it; the text says why.
+        """
+        deed = self.items.get(name)
+        if deed is None:
+            listed = ", ".join(self.items) or "none"
+            raise ActionError(f"there is no act {name!r:.40} here; there are: {listed}")
+        if deed.spec.name in ARRIVALS:
+            return self._arrival(frame_number(value), step), {}
+        return deed.act(value)
+
+    def _arrival(self, number: int, step: int) -> str:
+        """The act by which a frame that waits arrives: the first of its way alone."""
+        waiting = [
+            flight.row
+            for flight in self.picture.walk.flights
+            if flight.begun <= step and (flight.ended is None or flight.ended > step)
+        ]
+        mine = next((row for row in waiting if row.frame_id == number), None)
+        if mine is None:
+            raise ActionError("this frame is not in flight now")
+        first = next(row for row in waiting if row.from_peer == mine.from_peer)
+        if first is not mine:
+            raise ActionError(
+                f"the {first.kind} before it comes first: a connection keeps its order; legal now:"
+                f" let that {first.kind} arrive"
+            )
+        for act, kind in ARRIVALS.items():
+            if kind == mine.kind:
+                return act
+        raise ActionError(f"a {mine.kind} arrives by itself")
+
+    def off(self, legal: Mapping[str, str | None]) -> dict[str, str | None]:
+        """By mark, why it is not legal now, or None."""
+        found: dict[str, str | None] = {}
+        for deed in self.items.values():
+            why = legal.get(deed.spec.name)
+            if deed.undo is not None and why is not None:
+                why = legal.get(deed.undo.name)
+            found[deed.id] = why
+        return found
+
+    def knobs(self) -> dict[str, dict[str, int]]:
+        """By node, where its knobs stand."""
+        found: dict[str, dict[str, int]] = {}
+        for deed in self.items.values():
+            if deed.doc["kind"] == "knob":
+                value = self.picture.knob(deed.spec.name, deed.link)
+                low = deed.doc["min"]
+                found.setdefault(deed.doc["on"], {})[deed.id] = low if value is None else value
+        return found
+
+    # -- inside -----------------------------------------------------------------------------
+
+    def _existing(self) -> dict[str, set[str]]:
+        """By argument, what there is in the picture."""
+        walk = self.picture.walk
+        links = {str(link.link) for link in walk.links}
+        queues = {str(row.queue) for row in walk.rows if row.queue}
+        nodes = set(self.picture.nodes)
+        return {
+            "queue": queues | links,
+            "link": links,
+            "consumer": {name.partition(":")[2] for name in self.picture.clients},
+            "node": nodes,
+            "a": nodes,
+            "b": nodes,
+            "resource": {"memory", "disk"},
+        }
+
+    def _deeds(self, spec: ActionSpec) -> Iterator[Deed]:
+        if spec.name in UNDONE_BY.values():
+            return
+        if spec.name in ARRIVALS:
+            yield self._deed(spec, {}, None)
+            return
+        amount = _amount(spec)
+        for given in self._choices(spec):
+            yield self._deed(spec, given, amount)
+        if spec.name == "hold":
+            yield from self._gates(spec)
+
+    def _gates(self, spec: ActionSpec) -> Iterator[Deed]:
+        """Everything that goes one way, held or let go."""
+        for wire in self.picture.wires:
+            for direction, sender in (("c2b", "client"), ("b2c", "broker")):
+                given: dict[str, Value] = {"direction": direction, "connection": wire}
+                doc = {
+                    "id": f"hold:{wire}:{direction}",
+                    "kind": "toggle",
+                    "on": wire,
+                    "name": f"hold what the {sender} sends",
+                    "undo": f"let go what the {sender} sends",
+                }
+                undo = self._specs["release"]
+                yield Deed(id=str(doc["id"]), spec=spec, given=given, undo=undo, doc=doc)
+
+    def _choices(self, spec: ActionSpec) -> Iterator[dict[str, Value]]:
+        """Arguments for each thing that the act can be done to."""
+        lists: list[list[tuple[str, Value]]] = []
+        for one in spec.parameters:
+            if one.name == "connection" and spec.name == "set_latency":
+                lists.append([("connection", wire) for wire in self.picture.wires])
+            elif one.name in self._names and one.choices:
+                there = [choice for choice in one.choices if choice in self._names[one.name]]
+                lists.append([(one.name, choice) for choice in there])
+            elif one.name in ("policy", "mode"):
+                lists.append([(one.name, choice) for choice in one.choices])
+        order = {name: place for place, name in enumerate(self.picture.nodes)}
+        for combination in itertools.product(*lists):
+            given = dict(combination)
+            if "a" not in given or order[str(given["a"])] < order[str(given["b"])]:
+                yield given
+
+    def _deed(self, spec: ActionSpec, given: dict[str, Value], amount: Parameter | None) -> Deed:
+        undo = self._specs.get(UNDONE_BY.get(spec.name, ""))
+        about = [str(value) for name, value in given.items() if name != "connection"]
+        link = self._link(given, sends=spec.name in SENDERS)
+        kind = self._kind(spec, amount, undo)
+        doc: Doc = {"id": ":".join([spec.name, *map(str, given.values())]), "kind": kind}
+        doc["on"] = self._place(spec, given, link, kind)
+        if doc["on"].startswith("disk ") or doc["on"] == "queue":
+            kind = doc["kind"] = kind if undo is not None else "knob" if amount else "button"
+        doc["name"] = " ".join([_NAMES.get(spec.name, spec.name.replace("_", " ")), *about])
+        if undo is not None:
+            doc["undo"] = " ".join([undo.name.replace("_", " "), *about])
+        if kind == "frame":
+            doc["while"] = "flying" if spec.name == "hold" else "held"
+        if amount is not None and kind in ("knob", "handle"):
+            doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}
+            if amount.unit:
+                doc["unit"] = (
+                    "ms" if amount.name in _IN_MS else _UNITS.get(amount.unit, amount.unit)
+                )
+            doc |= self._aims(spec, link)
+        return Deed(
+            id=doc["id"],
+            spec=spec,
+            given=given,
+            amount=amount.name if amount is not None and kind != "button" else None,
+            undo=undo,
+            doc=doc,
+            link=link,
+            about="-".join(about),
+        )
+
+    @staticmethod
+    def _kind(spec: ActionSpec, amount: Parameter | None, undo: ActionSpec | None) -> str:
+        if spec.name in ("hold", "release") or spec.name in ARRIVALS:
+            return "frame"
+        if spec.name in ("set_latency", "slow_way"):
+            return "handle"
+        if undo is not None:
+            return "toggle"
+        return "knob" if amount is not None and amount.required else "button"
+
+    def _link(self, given: Mapping[str, Value], *, sends: bool) -> Scope | None:
+        """The link that an act is about: the one that is named, or the first that is shown."""
+        named = {str(given[name]) for name in ("queue", "link") if name in given}
+        walk = self.picture.walk
+        for link in walk.links:
+            client = walk.ends.get((link.connection, "client"), "")
+            if link.link in named or client.partition(":")[2] == given.get("consumer"):
+                return link
+        if named or "consumer" in given:
+            return None
+        ours = [one for one in walk.links if one.link_sender == (CLIENT if sends else BROKER)]
+        shown = [one for one in self.picture.links if one in ours or sends] or ours
+        return shown[0] if shown else None
+
+    def _place(
+        self, spec: ActionSpec, given: Mapping[str, Value], link: Scope | None, kind: str
+    ) -> str:
+        """The id of what the act is done to."""
+        nodes, walk = self.picture.nodes, self.picture.walk
+        if kind == "frame":
+            return "frames"
+        if "a" in given:
+            return f"{given['a']}-{given['b']}"
+        if kind == "handle":
+            return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
+        if given.get("node") in nodes:
+            return str(given["node"])
+        if spec.name in DISKS and self.picture.layout == "valves":
+            return "queue"
+        ends = walk.vantages(link) if link is not None else (None, None)
+        wanted = ends[0] if spec.name in SENDERS else ends[1] if spec.name in RECEIVERS else BROKER
+        if spec.name in CLIENTS and self.picture.clients:
+            wanted = self.picture.clients[0]
+        return str(wanted) if wanted in nodes else "stage"
+
+    def _top(self, spec: ActionSpec, amount: Parameter) -> int:
+        if amount.name == "latency_us":
+            return MOST_LATENCY_MS
+        given = [
+            int(row.extra[amount.name])
+            for row in self.picture.walk.rows
+            if row.event == "action" and row.kind == spec.name and amount.name in row.extra
+        ]
+        top = max([LEAST_TOP, *(2 * number for number in given if number <= MOST_TOP)])
+        if amount.unit == "us":
+            top = _MOST_US // (1000 if amount.name in _IN_MS else 1)
+        return top if amount.maximum is None else min(top, amount.maximum)
+
+    def _aims(self, spec: ActionSpec, link: Scope | None) -> Doc:
+        wanted = {"grant": LinkLine, "open_window": WindowLine}.get(spec.name)
+        if wanted is None or link is None:
+            return {}
+        for line in self.picture.lines:
+            receiver = self.picture.walk.vantages(link)[1]
+            if isinstance(line, wanted) and line.link == link and receiver:
+                return {"aims": {"line": line.id, "end": receiver}}
+        return {}
+
+
+_UNITS = {"us": "µs"}
+_NAMES = {
+    "grant": "link credit",
+    "open_window": "window",
+    "set_latency": "latency",
+    "send_flow": "send the next flow",
+    "send_transfer": "send a message",
+    "send_other": "send over the other link",
+    "transfer_arrives": "let it arrive",
+    "flow_arrives": "let it arrive",
+}
+
+
+def _amount(spec: ActionSpec) -> Parameter | None:
+    """The argument that a hand sets: the first whole number, a required one before others."""
+    whole = [
+        one
+        for one in spec.parameters
+        if one.kind is Kind.WHOLE and one.name != "session" and not one.choices
+    ]
+    if spec.name in ("hold", "release"):
+        return next(one for one in whole if one.name == "frame_id")
+    return next((one for one in whole if one.required), None)

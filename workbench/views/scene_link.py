@@ -1,0 +1,629 @@
+"""What a scene shows of links: parties, wires, number lines of deliveries and transfer frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench import serial
+from workbench.scenarios.beliefs import BELIEFS, Belief
+from workbench.scenarios.race import FlowPlan
+from workbench.trace import brakes
+from workbench.trace.braking import Held
+from workbench.trace.fold import Scope, Value, link_scope
+from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
+from workbench.trace.words import count, spec_name, value_text, visible
+
+from .ledgers import MAIN, MORE, WINDOWS
+from .scene_walk import Flight, Walk, session_of
+
+FAR = 5_000
+"""A limit that is further from its count is left out of a line's range."""
+
+_ROLES = {True: "sender", False: "receiver"}
+Doc = dict[str, Any]
+
+
+def blocked_words(held: Held) -> str | None:
+    """What blocks a sender, for the pill beside it; None while it may send or has nothing to."""
+    return f"blocked: {brakes.SHORT[held.brake]}" if brakes.is_blocked(held.brake) else None
+
+
+def going_words(held: Held) -> str | None:
+    """What a sender does that is not blocked."""
+    if not held.known or brakes.is_blocked(held.brake):
+        return None
+    return "nothing to send" if held.brake == brakes.NO_MESSAGE else "may send"
+
+
+@dataclass(slots=True)
+class _Range:
+    low: int | None = None
+    high: int | None = None
+
+    def take(self, *numbers: int) -> None:
+        for number in numbers:
+            self.low = number if self.low is None else min(self.low, number)
+            self.high = number if self.high is None else max(self.high, number)
+
+    def document(self) -> Doc:
+        return {} if self.low is None else {"range": [self.low, self.high]}
+
+
+@dataclass(slots=True)
+class Believed:
+    """The credit that a sender would have by a misconception, beside the one that it has."""
+
+    belief: Belief
+    credit: int = 0
+    differs: str | None = None
+
+    def take(self, walk: Walk, link: Scope, row: Row, own_credit: int | None) -> None:
+        """Take in a row; `own_credit` is the sender's after it."""
+        if own_credit is None or row.kind not in ("transfer", "flow"):
+            return
+        sender, receiver = walk.vantages(link)
+        frame, same = row.frame or {}, link_scope(row) == link
+        size = row.body_bytes or 0
+        first = frame.get("delivery_id") is not None
+        if row.kind == "transfer" and first:
+            if row.vantage == sender and row.event == SENT:
+                on = self.belief.on_send if same else self.belief.on_other
+                self.credit = on(self.credit, size)
+            elif same and row.vantage == receiver and row.event == RECEIVED:
+                self.credit = self.belief.on_arrival(self.credit, size)
+        elif same and row.vantage == sender and row.event == RECEIVED and "link_credit" in frame:
+            plan = FlowPlan(
+                int(frame["link_credit"]),
+                drain=bool(frame.get("drain")),
+                echo=bool(frame.get("echo")),
+            )
+            on_flow = self.belief.on_flow
+            self.credit = own_credit if on_flow is None else on_flow(self.credit, plan)
+        if self.credit != own_credit and self.differs is None:
+            rule = walk.explanation.formula if walk.explanation else None
+            by_rule = rule or str(own_credit)
+            self.differs = (
+                f"Here they part. Your rule: {self.belief.says}; that makes {self.credit}."
+                f" The rule: {by_rule}."
+            )
+
+
+@dataclass(slots=True)
+class LinkLine:
+    """The number line of a link: each end's delivery-count, and the limit up to which it may go.
+
+    Attributes:
+        id: of the line.
+        walk: the run.
+        link: which link.
+        named: the link's name stands beside the line.
+        style: `cells`, or `units` where a message takes several frames.
+        believed: misconceptions shown beside the rule.
+    """
+
+    id: str
+    walk: Walk
+    link: Scope
+    named: bool = False
+    style: str = "cells"
+    believed: list[Believed] = field(default_factory=list)
+    _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
+    _range: _Range = field(default_factory=_Range)
+    _ends: dict[str, list[int]] = field(default_factory=dict)
+    _voids: list[list[int]] = field(default_factory=list)
+    _part: list[Any] | None = None
+    _frames_of: dict[int, int] = field(default_factory=dict)
+    _left: int = 0
+
+    def __post_init__(self) -> None:
+        delivery = -1
+        for row in self.walk.rows:
+            if self._sends(row):
+                delivery += (row.frame or {}).get("delivery_id") is not None
+                self._frames_of[delivery] = self._frames_of.get(delivery, 0) + 1
+        if any(frames > 1 for frames in self._frames_of.values()):
+            self.style = "units"
+        self._left = -1
+
+    def _sends(self, row: Row) -> bool:
+        sent = row.event == SENT and row.kind == "transfer"
+        return sent and link_scope(row) == self.link
+
+    @property
+    def vantages(self) -> list[str]:
+        """Of the ends that log, the sender's first."""
+        return [vantage for vantage in self.walk.vantages(self.link) if vantage is not None]
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        sender, receiver = self.walk.vantages(self.link)
+        if link_scope(row) == self.link and row.vantage in (sender, receiver) and row.vantage:
+            self._counted(row)
+        if self._sends(row):
+            self._sent(row)
+        credit = self.walk.number(sender, self.link, "link_credit")
+        for one in self.believed:
+            one.take(self.walk, self.link, row, credit)
+
+    def _counted(self, row: Row) -> None:
+        values = self.walk.counters(row.vantage, self.link)
+        at, credit = values.get("delivery_count"), values.get("link_credit")
+        if at is None or credit is None:
+            return
+        place = self._numbers.at(int(at))
+        limit = place + int(credit)
+        before = self._ends.get(row.vantage)
+        sender = self.walk.vantages(self.link)[0]
+        given_up = before is not None and place > before[0] and row.kind != "transfer"
+        if row.vantage == sender and before is not None and given_up:
+            self._voids.append([before[0], place])
+        self._ends[row.vantage] = [place, limit]
+        self._range.take(place, *([limit] if limit - place <= FAR else []))
+
+    def _sent(self, row: Row) -> None:
+        first = (row.frame or {}).get("delivery_id") is not None
+        self._left += first
+        whole = self._frames_of.get(self._left, 1)
+        gone = 1 if first or self._part is None else self._part[0] + 1
+        more = (row.frame or {}).get("more")
+        self._part = [gone, whole, "frames"] if more and whole > 1 else None
+
+    def state(self) -> Doc:
+        """Of the line, after the row taken last."""
+        state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
+        if self._voids:
+            state["voids"] = [list(void) for void in self._voids]
+        if self.style == "units":
+            state["part"] = self._part
+        receiver = self.walk.vantages(self.link)[1]
+        waits = self.walk.number(receiver, self.link, "unconfirmed")
+        if waits is not None and receiver in self._ends:
+            to = self._ends[receiver][0]
+            state["hatched"] = [to - waits, to, f"{waits} unconfirmed"] if waits else None
+        if self.believed:
+            sender = self.walk.vantages(self.link)[0] or ""
+            at = self._ends.get(sender, [0, 0])[0]
+            state["rules"] = {
+                one.belief.name: {"at": at, "limit": at + one.credit, "differs": one.differs}
+                for one in self.believed
+            }
+        return state
+
+    def head(self) -> Doc:
+        """Of the line: what does not change."""
+        name = f"{visible(self.link.link)}: " if self.named else ""
+        return {
+            "id": self.id,
+            "style": self.style,
+            "unit": f"{name}delivery-count",
+            "modulo": serial.MODULUS,
+            **self._range.document(),
+            "ends": [
+                {"id": vantage, "name": role, "role": role, "word": "link-credit"}
+                for vantage, role in zip(
+                    self.walk.vantages(self.link), ("sender", "receiver"), strict=True
+                )
+                if vantage is not None
+            ],
+        }
+
+    def of_frame(self, flight: Flight) -> Doc:
+        """What a frame of this link does to the line."""
+        row, frame = flight.row, flight.row.frame or {}
+        sender, receiver = self.walk.vantages(self.link)
+        if row.kind == "transfer":
+            end = self._ends.get(row.vantage)
+            return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
+        stated, credit = frame.get("delivery_count"), frame.get("link_credit")
+        if row.kind != "flow" or stated is None or credit is None:
+            return {}
+        other = receiver if row.vantage == sender else sender
+        if other is None:
+            return {}
+        at = self._numbers.at(int(stated))
+        return {"aims": {"line": self.id, "end": other, "limit": at + int(credit)}}
+
+
+@dataclass(slots=True)
+class WindowLine:
+    """The number line of a session in one direction: transfer-ids, and a window that slides.
+
+    Attributes:
+        link: a link of the session; its sender's transfer frames are counted.
+    """
+
+    id: str
+    walk: Walk
+    link: Scope
+    _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
+    _range: _Range = field(default_factory=_Range)
+    _ends: dict[str, list[int]] = field(default_factory=dict)
+    _base: dict[str, int] = field(default_factory=dict)
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        session = session_of(self.link)
+        if (row.connection, row.session) != (session.connection, session.session):
+            return
+        sender, receiver = self.walk.vantages(self.link)
+        if row.vantage not in (sender, receiver):
+            return
+        names = (
+            ("next_outgoing_id", "remote_incoming_window")
+            if row.vantage == sender
+            else ("next_incoming_id", "incoming_window")
+        )
+        following, window = (self.walk.number(row.vantage, session, name) for name in names)
+        if following is None or window is None:
+            return
+        place = self._numbers.at(following)
+        if row.kind in ("begin", "flow") and row.event == (
+            RECEIVED if row.vantage == sender else SENT
+        ):
+            stated = (row.frame or {}).get("next_incoming_id")
+            self._base[row.vantage] = place if stated is None else self._numbers.at(int(stated))
+        begin = self._base.setdefault(row.vantage, place)
+        self._ends[row.vantage] = [place, place + window, begin]
+        self._range.take(begin, place, *([place + window] if window <= FAR else []))
+
+    def state(self) -> Doc:
+        """Of the line, after the row taken last."""
+        return {"ends": {name: list(end) for name, end in self._ends.items()}}
+
+    def head(self) -> Doc:
+        """Of the line: what does not change."""
+        return {
+            "id": self.id,
+            "style": "brackets",
+            "unit": "transfer-id (frames)",
+            "modulo": serial.MODULUS,
+            **self._range.document(),
+            "limit": "window ends at",
+            "ends": [
+                {"id": vantage, "name": role, "role": role, "word": word}
+                for vantage, role, word in zip(
+                    self.walk.vantages(self.link),
+                    ("sender", "receiver"),
+                    ("room for", "window"),
+                    strict=True,
+                )
+                if vantage is not None
+            ],
+        }
+
+    def of_frame(self, flight: Flight) -> Doc:
+        """What a frame of this session does to the line."""
+        row, frame = flight.row, flight.row.frame or {}
+        sender, receiver = self.walk.vantages(self.link)
+        if row.kind == "transfer" and row.vantage == sender:
+            end = self._ends.get(row.vantage)
+            return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
+        stated, window = frame.get("next_incoming_id"), frame.get("incoming_window")
+        if row.kind != "flow" or row.vantage != receiver or stated is None or window is None:
+            return {}
+        at = self._numbers.at(int(stated))
+        aims = {"line": self.id, "end": sender, "limit": at + int(window), "from": at}
+        return {"aims": aims} if sender else {}
+
+
+class LinkPicture:
+    """Parties and the wires between them, one or two number lines below.
+
+    Args:
+        walk: the run.
+        links: whose number lines are shown, at most two.
+        session: the first link's session has a line, and stands above the link's own.
+        beliefs: misconceptions that are shown beside the rule on the first line.
+    """
+
+    layout = "link"
+
+    def __init__(
+        self,
+        walk: Walk,
+        links: Sequence[Scope],
+        *,
+        session: bool = False,
+        beliefs: Sequence[str] = (),
+    ) -> None:
+        self.walk = walk
+        self.links = list(links[: 1 if session else 2])
+        self.lines: list[LinkLine | WindowLine] = []
+        if session and links:
+            first = links[0]
+            self.lines.append(WindowLine(f"window {first.connection}/{first.session}", walk, first))
+        for link in self.links:
+            self.lines.append(
+                LinkLine(line_id(link), walk, link, named=len(self.links) > 1),
+            )
+        self.beliefs = [BELIEFS[name] for name in beliefs]
+        if links and beliefs:
+            line = self.lines[-1] if session else self.lines[0]
+            assert isinstance(line, LinkLine)
+            line.believed = [Believed(belief) for belief in self.beliefs]
+        self._received: dict[Scope, int] = {}
+        # Queues that a client sees; a replica's own counters are another picture.
+        self._queues = dict.fromkeys(
+            row.vantage.partition(":")[2]
+            for row in walk.rows
+            if "queue_ready" in (row.ledger or {}) and "@" not in row.vantage
+        )
+        self._latency: dict[str, float] = {}
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        link = link_scope(row)
+        if row.event == RECEIVED and row.kind == "transfer" and link is not None:
+            frame = row.frame or {}
+            whole = not frame.get("more") and not frame.get("aborted")
+            self._received[link] = self._received.get(link, 0) + whole
+        for line in self.lines:
+            line.take(row)
+        if row.event == "latency" and row.connection:
+            self._latency[row.connection] = int(row.extra["latency_us"]) / 1000
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies and what it does to the lines; None for one that is not shown."""
+        row = flight.row
+        wire = row.connection
+        if wire not in self.wires:
+            return None
+        found: Doc = {}
+        for line in self.lines:
+            mine = (
+                link_scope(row) == line.link
+                if isinstance(line, LinkLine)
+                else (row.connection, row.session) == (line.link.connection, line.link.session)
+            )
+            if mine:
+                found = {**line.of_frame(flight), **found}
+        left, _ = self.wires[wire]
+        way = "there" if self._vantage_of(row) == left else "back"
+        return {"link": wire, "way": way, **found}
+
+    def _vantage_of(self, row: Row) -> str | None:
+        return self.walk.ends.get((row.connection, row.from_peer or ""), row.vantage)
+
+    # -- what does not change ---------------------------------------------------------------
+
+    @property
+    def clients(self) -> list[str]:
+        """Vantages of clients, in order of appearance."""
+        found = [name for (_, peer), name in self.walk.ends.items() if peer == CLIENT]
+        return list(dict.fromkeys(found))
+
+    @property
+    def nodes(self) -> list[str]:
+        """Vantages from left to right: who sends, then who receives."""
+        sends = {
+            self.walk.vantages(link)[0] for link in self.walk.links if link.link_sender == CLIENT
+        }
+        left = [name for name in self.clients if name in sends]
+        right = [name for name in self.clients if name not in sends]
+        if not left and len(right) > 1:
+            left, right = right[:1], right[1:]
+        return [*left, BROKER, *right][:4]
+
+    @property
+    def wires(self) -> dict[str | None, tuple[str, str]]:
+        """By connection, its ends from left to right."""
+        order = {name: place for place, name in enumerate(self.nodes)}
+        found: dict[str | None, tuple[str, str]] = {}
+        for (connection, peer), name in self.walk.ends.items():
+            if peer == CLIENT and name in order:
+                ends = sorted((name, BROKER), key=order.__getitem__)
+                found[connection] = (ends[0], ends[1])
+        return found
+
+    def role(self, node: str) -> str:
+        """`sender`, `receiver`, or empty for a node that is both."""
+        roles = {
+            _ROLES[self.walk.vantages(link)[0] == node]
+            for link in self.walk.links
+            if node in self.walk.vantages(link)
+        }
+        return roles.pop() if len(roles) == 1 else ""
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        head: Doc = {
+            "layout": self.layout,
+            "nodes": [self.node(name) for name in self.nodes],
+            "links": [
+                {"id": wire, "from": left, "to": right, "names": self._names(left, wire)}
+                for wire, (left, right) in self.wires.items()
+            ],
+            "lines": [line.head() for line in self.lines],
+            "counters": {"columns": ["sender", "receiver"], "rows": self._counter_rows()},
+        }
+        if self.beliefs:
+            head["rules"] = [{"id": one.name, "name": one.says} for one in self.beliefs]
+        return head
+
+    def node(self, name: str) -> Doc:
+        """A party."""
+        queues = sorted({row.queue for row in self.walk.rows if row.queue and name == BROKER})
+        sub = name.partition(":")[2] or ""
+        if len(queues) == 1:
+            sub = f"queue “{visible(queues[0])}”"
+        return {
+            "id": name,
+            "role": self.role(name),
+            "name": "Broker" if name == BROKER else "Client",
+            "sub": visible(sub),
+        }
+
+    def _names(self, left: str, wire: str | None) -> list[str]:
+        sends = {
+            link.link_sender == (BROKER if left == BROKER else CLIENT)
+            for link in self.walk.links
+            if link.connection == wire
+        }
+        if sends == {True}:
+            return ["transfers", "flows"]
+        return ["flows", "transfers"] if sends == {False} else ["there", "back"]
+
+    def _counter_rows(self) -> list[Doc]:
+        rows: list[Doc] = []
+        sessions: list[Scope] = []
+        for link in self.links:
+            group = f"link {visible(link.link)}"
+            names = [*((name, True) for name in MAIN), *MORE]
+            rows += [
+                {
+                    "id": f"{line_id(link)} {name}",
+                    "name": spec_name(name),
+                    "group": group,
+                    "compare": same and name != "available",
+                }
+                for name, same in names
+            ]
+            if session_of(link) not in sessions:
+                sessions.append(session_of(link))
+                rows += [
+                    {
+                        "id": f"{_session_id(link)} {label}",
+                        "name": label,
+                        "group": f"session {link.session}",
+                        "compare": True,
+                    }
+                    for label, *_ in WINDOWS
+                ]
+        return rows
+
+    # -- what is so now ---------------------------------------------------------------------
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        return {
+            "nodes": {name: self.node_state(name) for name in self.nodes},
+            "links": {
+                wire: {"latency": value}
+                for wire, value in self._latency.items()
+                if wire in self.wires
+            },
+            "lines": {line.id: line.state() for line in self.lines},
+            "counters": self._counters(),
+        }
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        sends = [link for link in self.walk.links if self.walk.vantages(link)[0] == name]
+        takes = [link for link in self.walk.links if self.walk.vantages(link)[1] == name]
+        state: Doc = {"facts": self._facts(name, sends, takes)}
+        if sends:
+            state |= self._brakes(sends)
+        if name == BROKER and len(self._queues) == 1:
+            state["items"] = next(iter(self._ready().values()), 0)
+        elif len(sends) == 1 and name != BROKER:
+            state["items"] = self.walk.number(name, sends[0], "available") or 0
+        return state
+
+    def _brakes(self, sends: Sequence[Scope]) -> Doc:
+        """What blocks the links over which a node sends; the first of them that is blocked."""
+        shown = [link for link in sends if link in self.links] or list(sends)
+        for link in shown:
+            words = blocked_words(self.walk.holding(link))
+            if words:
+                which = f" ({visible(link.link)})" if len(shown) > 1 else ""
+                return {"blocked": f"{words}{which}", "going": None}
+        going = [going_words(self.walk.holding(link)) for link in shown]
+        best = next((word for word in ("may send", "nothing to send") if word in going), None)
+        return {"blocked": None, "going": best}
+
+    def _ready(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for (vantage, scope), counters in self.walk.folding.ledgers.items():
+            value = counters.get("queue_ready")
+            name = vantage.partition(":")[2]
+            if scope.group == "actor" and value is not None and name in self._queues:
+                found[name] = int(value)
+        return found
+
+    def _facts(self, name: str, sends: Sequence[Scope], takes: Sequence[Scope]) -> list[str]:
+        facts: list[str] = []
+        if name == BROKER:
+            ready = self._ready()
+            facts += [
+                f"{number} ready" if len(self._queues) == 1 else f"{visible(queue)}: {number} ready"
+                for queue, number in ready.items()
+            ]
+        for link in sends:
+            number = self.walk.number(name, link, "available")
+            if name != BROKER and number is not None:
+                facts.append(f"{number} to send" + (f" ({link.link})" if len(sends) > 1 else ""))
+        got = sum(self._received.get(link, 0) for link in takes)
+        if takes:
+            facts.append(f"{got} received")
+        open_ = sum(self.walk.number(name, link, "unsettled") or 0 for link in takes)
+        if takes and name != BROKER:
+            facts.append(f"{open_} unsettled")
+        return facts[:3]
+
+    def _counters(self) -> Doc:
+        found: Doc = {}
+        for link in self.links:
+            ends = [self.walk.counters(name, link) for name in self.walk.vantages(link)]
+            for name in (*MAIN, *(one for one, _ in MORE)):
+                found[f"{line_id(link)} {name}"] = [shown(end, name) for end in ends]
+            sides = [
+                self.walk.counters(name, session_of(link)) for name in self.walk.vantages(link)
+            ]
+            for label, *names in WINDOWS:
+                found[f"{_session_id(link)} {label}"] = [
+                    shown(side, name) for side, name in zip(sides, names, strict=True)
+                ]
+        return found
+
+    def knob(self, act: str, link: Scope | None) -> int | None:
+        """The amount at which a knob stands: what its end's counters say."""
+        if link is None:
+            return None
+        receiver = self.walk.vantages(link)[1]
+        if act == "grant":
+            return self.walk.number(receiver, link, "link_credit")
+        if act == "open_window":
+            return self.walk.number(receiver, session_of(link), "incoming_window")
+        return None
+
+    def words(self) -> str:
+        """The whole state in words."""
+        parts: list[str] = []
+        for link in self.links:
+            where = f" of {visible(link.link)}" if len(self.links) > 1 else ""
+            for role, name in zip(("Sender", "Receiver"), self.walk.vantages(link), strict=True):
+                values = self.walk.counters(name, link)
+                told = [
+                    f"{spec_name(field)} {value_text(values[field])}"
+                    for field in ("delivery_count", "link_credit", "available")
+                    if field in values
+                ]
+                if told:
+                    parts.append(f"{role}{where}: {', '.join(told)}.")
+            held = self.walk.holding(link)
+            if held.known:
+                parts.append(f"What blocks the sender{where}: {brakes.WORDS[held.brake]}.")
+        flying = len(self.walk.folding.in_flight)
+        parts.append(f"On the wire: {count(flying, 'frame')}.")
+        return " ".join(parts)
+
+
+def shown(values: dict[str, Value], name: str) -> str | int | None:
+    """A counter in the table of counters: None if nobody has told it, `?` if it is not known."""
+    if name not in values:
+        return None
+    value = values[name]
+    return value if isinstance(value, int) and not isinstance(value, bool) else value_text(value)
+
+
+def line_id(link: Scope) -> str:
+    """The id of a link's number line."""
+    return f"link {link.connection}/{link.session}/{link.link}/{link.link_sender}/{link.attach_no}"
+
+
+def _session_id(link: Scope) -> str:
+    return f"session {link.connection}/{link.session}"

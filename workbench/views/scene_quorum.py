@@ -1,0 +1,268 @@
+"""A quorum queue as a scene: a publisher, replicas with their disks, each log as a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
+from workbench.trace.schema import CLIENT, Row
+from workbench.trace.words import count, duration
+
+from .scene_link import LinkPicture
+from .scene_walk import Flight, Path, Walk
+
+Doc = dict[str, Any]
+BARS = "log"
+
+
+class QuorumPicture(LinkPicture):
+    """A publisher, a cluster, and how far each replica's log is, in memory and on disk.
+
+    Args:
+        walk: the run.
+        nodes: of the cluster, those that no row has told of yet among them.
+    """
+
+    layout = "quorum"
+
+    def __init__(self, walk: Walk, nodes: Iterable[str] = ()) -> None:
+        publishes = [link for link in walk.links if link.link_sender == CLIENT]
+        super().__init__(walk, publishes[:1])
+        self.story = Replicas(walk.rows, nodes=nodes)
+        self.lines = []
+        self._cells: dict[str, str] = {}
+        self._fsyncs = self._syncs()
+        self._sent = 0
+
+    @property
+    def step(self) -> int:
+        """As `Replicas` counts: 0 is before the first row."""
+        return self.walk.place + 1
+
+    @property
+    def nodes(self) -> list[str]:
+        """The publisher, then the replicas."""
+        found = [self.walk.vantages(link)[0] for link in self.links]
+        return [*(name for name in found if name), *self.story.nodes]
+
+    @property
+    def wires(self) -> dict[str | None, tuple[str, str]]:
+        """The publisher's connection, which goes to the replica that led first."""
+        first = self.story.leader.at(0) or next(iter(self.story.nodes), None)
+        if first is None:
+            return {}
+        return {link.connection: (self.nodes[0], first) for link in self.links}
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        if row.event == "sent" and row.kind == "transfer" and row.vantage == self.nodes[0]:
+            self._sent += not (row.frame or {}).get("more")
+        if row.event == "append" and row.queue == self.story.queue and "@" in row.vantage:
+            for index, message, many in row.extra.get("messages", ()):
+                for more in range(many):
+                    self._cells[str(index + more)] = str(message + more)
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies; None for one that is not shown."""
+        found = super().of_frame(flight)
+        if found is None:
+            return None
+        way = "there" if flight.row.from_peer == CLIENT else "back"
+        return {"link": found["link"], "way": way}
+
+    def writes(self) -> list[tuple[int, Doc]]:
+        """Entries on their way from a leader to a replica, with the place of the row that sent."""
+        found: list[tuple[int, Doc]] = []
+        open_: dict[tuple[str, int], list[tuple[int, Doc]]] = {}
+        rows, times = self.walk.rows, self.walk.times
+        for place, row in enumerate(rows):
+            if row.queue != self.story.queue or "@" not in row.vantage:
+                continue
+            here = row.vantage.rpartition("@")[2]
+            if row.event == "replicate" and row.kind in self.story.nodes:
+                doc = self._write(row, here, f"w{row.seq}", [(times[place], 0.0)])
+                found.append((place, doc))
+                open_.setdefault((str(row.kind), int(row.extra["last"])), []).append((place, doc))
+            elif row.event == "append":
+                for _, doc in open_.pop((here, int(row.extra["last"])), []):
+                    doc["path"].append([times[place], 1.0])
+        for waiting in open_.values():
+            for place, doc in waiting:
+                doc["path"].append([times[place], 0.5])
+                doc["lost"] = True
+        return found
+
+    def _write(self, row: Row, here: str, number: str, path: Path) -> Doc:
+        first, last = int(row.extra["first"]), int(row.extra["last"])
+        words = f"entry {first}" if first == last else f"entries {first} to {last}"
+        a, b = self._pair(here, str(row.kind))
+        return {
+            "id": number,
+            "link": f"{a}-{b}",
+            "way": "there" if here == a else "back",
+            "kind": "write",
+            "text": str(last)[-3:],
+            "name": f"{words}, from {here} to {row.kind}",
+            "short": words,
+            "path": [list(point) for point in path],
+        }
+
+    def _pair(self, one: str, other: str) -> tuple[str, str]:
+        names = list(self.story.nodes)
+        return (one, other) if names.index(one) < names.index(other) else (other, one)
+
+    def _syncs(self) -> dict[str, list[tuple[int, float, float]]]:
+        """By node: place of the row that begins an fsync, when it begins, and when it ends."""
+        found: dict[str, list[tuple[int, float, float]]] = {}
+        open_: dict[str, int] = {}
+        times = self.walk.times
+        for place, row in enumerate(self.walk.rows):
+            kind, _, node = row.vantage.partition(":")
+            if kind == "wal" and row.event == "append":
+                open_[node] = place
+            elif node in open_ and (row.event == "crash" or (kind, row.event) == ("wal", "fsync")):
+                began = open_.pop(node)
+                found.setdefault(node, []).append((began, times[began], times[place]))
+        for node, began in open_.items():
+            found.setdefault(node, []).append((began, times[began], times[-1]))
+        return found
+
+    # -- what does not change ---------------------------------------------------------------
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        names = list(self.story.nodes)
+        most = max((max(node.last.values) for node in self.story.nodes.values()), default=0)
+        between = [
+            {"id": f"{a}-{b}", "from": a, "to": b, "names": []}
+            for place, a in enumerate(names)
+            for b in names[place + 1 :]
+        ]
+        head = super().head()
+        return head | {
+            "links": [*head["links"], *between],
+            "lines": [
+                {
+                    "id": BARS,
+                    "style": "bars",
+                    "unit": "log",
+                    "range": [1, max(1, most) + 1],
+                    "majority": self.story.majority,
+                    "ends": [{"id": name, "name": name, "role": ""} for name in names],
+                }
+            ],
+            "disks": [
+                {"id": f"disk {name}", "on": name, "name": f"disk of {name}"} for name in names
+            ],
+            "legend": [
+                {"mark": "memory", "text": "in memory"},
+                {"mark": "disk", "text": "on disk"},
+            ],
+            "counters": {
+                "columns": names,
+                "rows": [{"id": name, "name": name} for name in _COLUMNS],
+            },
+        }
+
+    def node(self, name: str) -> Doc:
+        """The publisher, or a replica."""
+        if name in self.story.nodes:
+            return {"id": name, "role": "", "name": name}
+        return super().node(name) | {"name": "Publisher"}
+
+    # -- what is so now ---------------------------------------------------------------------
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        state = super().state()
+        story, step = self.story, self.step
+        commit = max((node.commit.at(step) for node in story.nodes.values()), default=0)
+        cuts = {f"{a}-{b}" for a, b in story.cuts.at(step)}
+        links = {
+            f"{a}-{b}": {"cut": f"{a}-{b}" in cuts}
+            for place, a in enumerate(story.nodes)
+            for b in list(story.nodes)[place + 1 :]
+        }
+        return state | {
+            "links": state["links"] | links,
+            "lines": {
+                BARS: {
+                    "ends": {
+                        name: [node.saved.at(step), max(node.saved.at(step), node.last.at(step))]
+                        for name, node in story.nodes.items()
+                    },
+                    "commit": commit,
+                    "cells": dict(self._cells),
+                }
+            },
+            "disks": {f"disk {name}": self._disk(node) for name, node in story.nodes.items()},
+            "counters": {
+                name: [get(node, step) for node in story.nodes.values()]
+                for name, get in _COLUMNS.items()
+            },
+        }
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        node = self.story.nodes.get(name)
+        step = self.step
+        if node is None:
+            state = super().node_state(name)
+            done = self.story.confirmed.at(step)
+            return state | {"facts": [f"{self._sent} sent", f"{done} confirmed"]}
+        role, term = node.role.at(step), node.term.at(step)
+        stall = self.story.stall.at(step)
+        return {
+            "sub": f"{role}, term {term}" if term and role != DOWN else role,
+            "down": role == DOWN,
+            "leads": role == LEADER and self.story.leader.at(step) == name,
+            "blocked": f"no majority: {stall}" if stall and role == LEADER else None,
+        }
+
+    def _disk(self, node: Node) -> Doc:
+        step = self.step
+        saved = node.saved.at(step)
+        state: Doc = {"from": saved, "to": saved, "t0": None, "t1": None}
+        fsync_us = node.fsync_us.at(step)
+        if fsync_us is not None:
+            state["text"] = duration(fsync_us)
+        if node.syncing.at(step):
+            begun = [one for one in self._fsyncs.get(node.name, ()) if one[0] < step]
+            if begun:
+                _, t0, t1 = begun[-1]
+                state |= {"to": saved + node.syncing.at(step), "t0": t0, "t1": t1}
+        return state
+
+    def knob(self, act: str, link: Any) -> int | None:
+        """The amount at which a knob stands: a disk's time, where somebody set it."""
+        return None
+
+    def words(self) -> str:
+        """The whole state in words."""
+        step = self.step
+        parts = []
+        for name, node in self.story.nodes.items():
+            parts.append(
+                f"{name} {node.role.at(step)}: log to {node.last.at(step)}, on disk to"
+                f" {node.saved.at(step)}, commit {node.commit.at(step)}."
+            )
+        parts.append(f"Confirmed: {count(self.story.confirmed.at(step), 'message')}.")
+        if stall := self.story.stall.at(step):
+            parts.append(f"No majority: {stall}.")
+        return f"{' '.join(parts)} {super().words()}"
+
+
+_COLUMNS = {
+    "role": lambda node, step: node.role.at(step),
+    "term": lambda node, step: node.term.at(step),
+    "log to": lambda node, step: node.last.at(step),
+    "on disk to": lambda node, step: node.saved.at(step),
+    "commit": lambda node, step: node.commit.at(step),
+    "applied": lambda node, step: node.applied.at(step),
+    "in fsync": lambda node, step: node.syncing.at(step),
+    "wait for fsync": lambda node, step: node.waiting.at(step),
+}

@@ -1,0 +1,99 @@
+"""The chain of valves between an application and a queue: everything that can hold its sender."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.trace import brakes
+from workbench.trace.braking import Held, held_by
+from workbench.trace.fold import Scope
+from workbench.trace.schema import BROKER, Row
+from workbench.trace.words import visible
+
+from .meter_doc import LINES, counters, value_words
+from .scene_link import LinkPicture
+from .scene_walk import Walk
+
+Doc = dict[str, Any]
+
+# A sender without a message is held by nothing: what it has to send stands in its node.
+_VALVES = [(place, *line) for place, line in enumerate(LINES) if line[0] != brakes.NO_MESSAGE]
+_NAMES = {brakes.UNCONFIRMED: "unconfirmed", brakes.ALARM: "alarm", brakes.TCP: "TCP"}
+
+
+class ValvesPicture(LinkPicture):
+    """A publisher, the valves on its way, and the queue that it publishes to.
+
+    Args:
+        walk: the run.
+        link: over which it publishes.
+    """
+
+    layout = "valves"
+
+    def __init__(self, walk: Walk, link: Scope) -> None:
+        super().__init__(walk, [link])
+        self.link = link
+        self.queue = next(
+            (row.queue for row in walk.rows if row.queue == link.link), link.link or ""
+        )
+        held = held_by(walk.rows, link)
+        self._most = [
+            max(
+                (value for one in held if isinstance(value := counters(one)[place], int)), default=0
+            )
+            for place, *_ in _VALVES
+        ]
+        self._hung = False
+
+    @property
+    def nodes(self) -> list[str]:
+        """The application and the broker."""
+        return [name for name in self.walk.vantages(self.link) if name is not None]
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        if row.event == "note" and row.queue == self.queue and row.kind in ("stalled", "resumed"):
+            self._hung = row.kind == "stalled"
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        return super().head() | {
+            "valves": [
+                {"id": f"valve {brake}", "name": _NAMES.get(brake, name)}
+                for _, brake, name, _ in _VALVES
+            ],
+            "disks": [{"id": "queue", "on": BROKER, "name": "queue"}],
+        }
+
+    def node(self, name: str) -> Doc:
+        """The application, or the queue."""
+        node = super().node(name)
+        if name == BROKER:
+            return node | {"name": "Queue", "sub": f"broker, “{visible(self.queue)}”"}
+        return node | {"name": "Application"}
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        held = self.walk.holding(self.link)
+        return super().state() | {
+            "valves": self._valves(held),
+            "disks": {"queue": {"hung": self._hung, "text": "hangs" if self._hung else ""}},
+        }
+
+    def _valves(self, held: Held) -> Doc:
+        found: Doc = {}
+        values = counters(held)
+        blocked = brakes.is_blocked(held.brake)
+        for (place, brake, _, unit), most in zip(_VALVES, self._most, strict=True):
+            value, closed = values[place], brake in held.brakes
+            state: Doc = {
+                "closed": closed,
+                "limiting": blocked and held.brake == brake,
+                "read": value_words(value, most, unit),
+            }
+            if isinstance(value, int):
+                state |= {"left": value, "of": most}
+            found[f"valve {brake}"] = state
+        return found

@@ -1,0 +1,195 @@
+"""Walks over a run's rows once, for a scene: times, frames on their way, and what is so after each.
+
+Nothing is worked out here that rows do not tell: counters are folded, frames are followed from the
+row that sent them to the row that received them, what holds a sender is told by `Braking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from workbench.trace.braking import Braking, Held, links_of, peer_of
+from workbench.trace.explain import Explanation, explain
+from workbench.trace.fold import Fold, Scope, Value
+from workbench.trace.gates import Gates
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+
+WAITS_AT = 0.86
+"""Part of its way at which a frame is drawn that a closed gate holds from the beginning."""
+
+_INSIDE_MS = 1e-5  # between two rows of one microsecond, so that what is drawn has an order
+_MOST_INSIDE = 99
+
+Path = list[tuple[float, float]]
+
+
+def times_ms(rows: Sequence[Row]) -> list[float]:
+    """When each row is drawn, in ms: its own microsecond, and within it the order of rows."""
+    found: list[float] = []
+    before, inside = -1, 0
+    for row in rows:
+        inside = min(inside + 1, _MOST_INSIDE) if row.t_us == before else 0
+        before = row.t_us
+        found.append(round(row.t_us / 1000 + inside * _INSIDE_MS, 5))
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Flight:
+    """A frame of the run, from the row that sent it to the row that received it.
+
+    Attributes:
+        row: the first that tells of it.
+        path: time in ms and part of the way, in order.
+        begun, ended: places of the rows; `ended` is None for one that has not arrived.
+        lost: its connection ended before it arrived.
+    """
+
+    row: Row
+    path: Path
+    begun: int
+    ended: int | None = None
+    lost: bool = False
+
+
+def flights(rows: Sequence[Row], times: Sequence[float]) -> list[Flight]:
+    """Every frame that is sent among these rows, in order of sending."""
+    found: dict[int, Flight] = {}
+    gates = Gates()
+    usual: dict[tuple[str | None, str | None], float] = {}
+    for place, (row, t) in enumerate(zip(rows, times, strict=True)):
+        number = row.frame_id
+        if row.event == OBSERVED and number is not None:
+            found[number] = Flight(row=row, path=[(t, 0.0), (t, 1.0)], begun=place, ended=place)
+        elif row.event == SENT and number is not None:
+            found[number] = Flight(row=row, path=[(t, 0.0)], begun=place)
+        held = gates.apply(row)
+        for frame_id, holds in held:
+            if frame_id in found:
+                _gate(found[frame_id], t, usual, holds=holds)
+        if row.event == RECEIVED and number in found:
+            flight = found[number]
+            if len(flight.path) == 1:
+                usual[_way(flight.row)] = t - flight.path[0][0]
+            flight.path.append((t, 1.0))
+            flight.ended = place
+        if row.event == "disconnect":
+            _lose(found, row.connection, t)
+    end = times[-1] if times else 0.0
+    for flight in found.values():
+        if flight.ended is None and not flight.lost:
+            last = flight.path[-1]
+            part = last[1] if len(flight.path) > 1 else _part(flight, end, usual)
+            if end > last[0]:
+                flight.path.append((end, part))
+    return list(found.values())
+
+
+def _way(row: Row) -> tuple[str | None, str | None]:
+    return row.connection, row.from_peer
+
+
+def _part(flight: Flight, t: float, usual: dict[tuple[str | None, str | None], float]) -> float:
+    """How far a frame has come that nobody held: by the time that the last one like it took."""
+    began, part = flight.path[-1]
+    takes = usual.get(_way(flight.row), 0.0)
+    gone = (t - began) / takes if takes > 0 else 1.0
+    return round(min(WAITS_AT, part + gone * (1 - part)), 3) if t > began else part
+
+
+def _gate(
+    flight: Flight, t: float, usual: dict[tuple[str | None, str | None], float], *, holds: bool
+) -> None:
+    """A hand holds a frame, or lets it go."""
+    began, part = flight.path[-1]
+    if not holds:
+        flight.path.append((t, part))
+    elif t <= began and part == 0.0:  # its gate was closed when it was sent
+        flight.path.append((round(t + _INSIDE_MS / 2, 6), WAITS_AT))
+    else:
+        flight.path.append((t, max(part, _part(flight, t, usual))))
+
+
+def _lose(found: dict[int, Flight], connection: str | None, t: float) -> None:
+    for flight in found.values():
+        if flight.ended is None and not flight.lost and flight.row.connection == connection:
+            flight.path.append((t, flight.path[-1][1] or 0.5))
+            flight.lost = True
+
+
+@dataclass(slots=True)
+class Walk:
+    """A run, row after row.
+
+    Attributes:
+        rows: all of them.
+        times: when each is drawn, ms.
+        flights: its frames.
+        links: links of the run, in order of appearance.
+        ends: by connection and peer, the vantage that logs there.
+        place: of the row taken last.
+        folding: the counters after it.
+        gates: what a hand holds after it.
+        explanation: the row in words.
+    """
+
+    rows: Sequence[Row]
+    times: list[float] = field(init=False)
+    flights: list[Flight] = field(init=False)
+    links: list[Scope] = field(init=False)
+    ends: dict[tuple[str | None, str], str] = field(init=False)
+    place: int = -1
+    folding: Fold = field(default_factory=Fold)
+    gates: Gates = field(default_factory=Gates)
+    explanation: Explanation | None = None
+    _braking: dict[Scope, Braking] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.times = times_ms(self.rows)
+        self.flights = flights(self.rows, self.times)
+        self.links = links_of(self.rows)
+        self.ends = {}
+        for row in self.rows:
+            peer = peer_of(row.vantage)
+            if row.event in (SENT, RECEIVED) and peer is not None:
+                self.ends.setdefault((row.connection, peer), row.vantage)
+        self._braking = {link: Braking(link) for link in self.links}
+
+    def __iter__(self) -> Iterator[Row]:
+        """Takes row after row; what this object says is so after the row that it gave last."""
+        for place, (row, told) in enumerate(zip(self.rows, explain(self.rows), strict=True)):
+            self.place, self.explanation = place, told
+            self.folding.apply(row)
+            self.gates.apply(row)
+            for braking in self._braking.values():
+                braking.apply(row)
+            yield row
+
+    @property
+    def row(self) -> Row:
+        """The row taken last."""
+        return self.rows[self.place]
+
+    def holding(self, link: Scope) -> Held:
+        """What holds the link's sender now."""
+        return self._braking[link].now
+
+    def vantages(self, link: Scope) -> tuple[str | None, str | None]:
+        """Who logs at the sender's and at the receiver's end of a link; None: nobody does."""
+        client, broker = (self.ends.get((link.connection, peer)) for peer in (CLIENT, BROKER))
+        return (client, broker) if link.link_sender == CLIENT else (broker, client)
+
+    def counters(self, vantage: str | None, scope: Scope) -> dict[str, Value]:
+        """That end's counters now; empty if it has logged none."""
+        return self.folding.ledgers.get((vantage or "", scope), {})
+
+    def number(self, vantage: str | None, scope: Scope, name: str) -> int | None:
+        """One of that end's counters, if it is known."""
+        value = self.counters(vantage, scope).get(name)
+        return int(value) if value is not None else None
+
+
+def session_of(link: Scope) -> Scope:
+    """The session of a link."""
+    return Scope("session", link.connection, link.session)

@@ -223,7 +223,7 @@ class Strip:
         told = self.walk.explanation
         assert told is not None
         step: Doc = {"t": self.walk.times[self.walk.place], "sentence": told.sentence or row.event}
-        if is_marked(told):
+        if is_marked(told) or _turns(state):
             step["mark"] = True
         step["in_words"] = self.picture.words()
         if told.formulas:
@@ -271,17 +271,23 @@ def is_marked(told: Explanation) -> bool:
     return any(reason not in (AGREE, DISAGREE) for reason in told.reasons)
 
 
+def _turns(state: Doc) -> bool:
+    """Whether a step's changes block somebody or let him go, or commit an entry."""
+    nodes = state.get("nodes", {}).values()
+    return any("blocked" in node for node in nodes) or any(
+        "commit" in line for line in state.get("lines", {}).values()
+    )
+
+
 def formula(rule: Formula, told: Explanation) -> Doc:
     """A formula with its numbers, the rule in words, and its clause."""
-    parts = [
-        part.partition(":=")[0].strip().removesuffix("_snd").removesuffix("_rcv")
-        for part in rule.symbolic.split(";")
-    ]
+    rules = [part.strip() for part in rule.symbolic.split(";")]
     numbers = [part.strip() for part in rule.numbers.split(";")]
-    text = rule.numbers
-    if len(parts) == len(numbers):
-        text = "; ".join(f"{name} := {one}" for name, one in zip(parts, numbers, strict=True))
-    found: Doc = {"text": text, "note": rule.symbolic}
+    found: Doc = {"text": rule.numbers, "note": rule.symbolic}
+    if len(rules) == len(numbers):  # the last of several is the one that the step is about
+        name, _, right = rules[-1].partition(" := ")
+        name = name.removesuffix("_snd").removesuffix("_rcv")
+        found = {"text": f"{name} := {numbers[-1]}", "note": right}
     if told.clause:
         found["clause"] = told.clause
         if theme.clause_title(told.clause):

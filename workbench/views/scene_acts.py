@@ -191,11 +191,12 @@ class Deeds:
         if spec.name in UNDONE_BY.values():
             return
         if spec.name in ARRIVALS:
-            yield self._deed(spec, {}, None)
+            yield self._deed(spec, {}, None, alone=True)
             return
         amount = _amount(spec)
-        for given in self._choices(spec):
-            yield self._deed(spec, given, amount)
+        choices = list(self._choices(spec))
+        for given in choices:
+            yield self._deed(spec, given, amount, alone=len(choices) == 1)
         if spec.name == "hold":
             yield from self._gates(spec)
 
@@ -231,7 +232,9 @@ class Deeds:
             if "a" not in given or order[str(given["a"])] < order[str(given["b"])]:
                 yield given
 
-    def _deed(self, spec: ActionSpec, given: dict[str, Value], amount: Parameter | None) -> Deed:
+    def _deed(
+        self, spec: ActionSpec, given: dict[str, Value], amount: Parameter | None, *, alone: bool
+    ) -> Deed:
         undo = self._specs.get(UNDONE_BY.get(spec.name, ""))
         about = [str(value) for name, value in given.items() if name != "connection"]
         link = self._link(given, sends=spec.name in SENDERS)
@@ -240,9 +243,10 @@ class Deeds:
         doc["on"] = self._place(spec, given, link, kind)
         if doc["on"].startswith("disk ") or doc["on"] == "queue":
             kind = doc["kind"] = kind if undo is not None else "knob" if amount else "button"
-        doc["name"] = " ".join([_NAMES.get(spec.name, spec.name.replace("_", " ")), *about])
+        which = [] if alone else about
+        doc["name"] = " ".join([_NAMES.get(spec.name, spec.name.replace("_", " ")), *which])
         if undo is not None:
-            doc["undo"] = " ".join([undo.name.replace("_", " "), *about])
+            doc["undo"] = " ".join([undo.name.replace("_", " "), *which])
         if kind == "frame":
             doc["while"] = "flying" if spec.name == "hold" else "held"
         if amount is not None and kind in ("knob", "handle"):

@@ -351,6 +351,10 @@ class LinkPicture:
             if "queue_ready" in (row.ledger or {}) and "@" not in row.vantage
         )
         self._latency: dict[str, float] = {}
+        for flight in walk.flights:
+            if flight.ended is not None and flight.row.connection:
+                took = under_way_us(walk, flight) / 1000
+                self._latency.setdefault(flight.row.connection, took)
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -610,6 +614,12 @@ class LinkPicture:
         flying = len(self.walk.folding.in_flight)
         parts.append(f"On the wire: {count(flying, 'frame')}.")
         return " ".join(parts)
+
+
+def under_way_us(walk: Walk, flight: Flight) -> int:
+    """How long a frame was under way."""
+    ended = flight.begun if flight.ended is None else flight.ended
+    return walk.rows[ended].t_us - walk.rows[flight.begun].t_us
 
 
 def shown(values: dict[str, Value], name: str) -> str | int | None:

@@ -71,8 +71,11 @@ class QuorumPicture(LinkPicture):
         found = super().of_frame(flight)
         if found is None:
             return None
-        way = "there" if flight.row.from_peer == CLIENT else "back"
-        return {"link": found["link"], "way": way}
+        out = flight.row.from_peer == CLIENT
+        place: Doc = {"link": found["link"], "way": "there" if out else "back"}
+        if flight.row.kind == "transfer":
+            place["text"] = str(self._sent)[-3:]  # as the log numbers messages
+        return place
 
     def writes(self) -> list[tuple[int, Doc]]:
         """Entries on their way from a leader to a replica, with the place of the row that sent."""

@@ -86,12 +86,12 @@ class ValvesPicture(LinkPicture):
         found: Doc = {}
         values = counters(held)
         blocked = brakes.is_blocked(held.brake)
-        for (place, brake, _, unit), most in zip(_VALVES, self._most, strict=True):
+        for (place, brake, *_), most in zip(_VALVES, self._most, strict=True):
             value, closed = values[place], brake in held.brakes
             state: Doc = {
                 "closed": closed,
                 "limiting": blocked and held.brake == brake,
-                "read": value_words(value, most, unit),
+                "read": value_words(value, most, "").strip(),
             }
             if isinstance(value, int):
                 state |= {"left": value, "of": most}

@@ -1,0 +1,153 @@
+"""What is done on the picture becomes a branch by the run's own acts, or is refused in words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from workbench.scenarios import run
+from workbench.views.scene import schema
+from workbench.views.stage_widget import StageWidget
+
+BRANCH = {"$schema": schema()["$schema"], **schema()["$defs"]["branch"], "$defs": schema()["$defs"]}
+
+
+@pytest.fixture
+def racing() -> StageWidget:
+    return StageWidget(run("race", parameters={"first_credit": 3}))
+
+
+def act(widget: StageWidget, name: str, value: Any = None, step: int | None = None) -> Any:
+    here = widget.branches.current
+    steps = len(widget.branches.run.rows)
+    return widget.reply(
+        {
+            "act": name,
+            "value": value,
+            "t": 0,
+            "branch": here,
+            "step": steps - 1 if step is None else step,
+        }
+    )
+
+
+def test_the_scene_travels_as_gzipped_json(racing):
+    """The browser unpacks it with what it has."""
+    doc = json.loads(gzip.decompress(racing.scene))
+    jsonschema.Draft202012Validator(schema()).validate(doc)
+    assert racing.cursor == doc["begin"]
+
+
+def test_an_act_on_the_picture_is_an_act_of_the_run(racing):
+    """The branch is the one that the run's own act gives."""
+    reply = act(racing, "send_flow")
+    jsonschema.Draft202012Validator(BRANCH).validate(reply["branch"])
+    expected = run("race", parameters={"first_credit": 3}).then("send_flow")
+    assert racing.branches.run.identity() == expected.identity()
+    assert reply["branch"]["label"] == "send flow"
+
+
+def test_an_illegal_act_says_what_would_be_legal_and_changes_nothing(racing):
+    """A learner is told in place; no branch is made."""
+    reply = act(racing, "transfer_arrives", "99")
+    assert reply["type"] == "illegal"
+    assert "not in flight" in reply["why"]
+    for name, words in (("send_other", "legal now: send_flow"), ("fly", "there are: send_flow")):
+        reply = act(racing, name)
+        assert (reply["type"], reply["act"]) == ("illegal", name)
+        assert words in reply["why"]
+    assert len(racing.branches.runs) == 1
+
+
+def test_a_frame_that_waits_is_clicked_to_arrive_and_only_the_first_of_its_way(racing):
+    """One connection keeps its order."""
+    act(racing, "send_transfer")
+    act(racing, "send_transfer")
+    first, second = (
+        row.frame_id
+        for row in racing.branches.run.rows
+        if row.event == "sent" and row.kind == "transfer"
+    )
+    assert "comes first" in act(racing, "transfer_arrives", str(second))["why"]
+    assert act(racing, "flow_arrives", str(first))["type"] == "branch"  # whichever it is
+    last = racing.branches.run.rows[-1]
+    assert (last.event, last.kind, last.frame_id) == ("received", "transfer", first)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "parameters", "name", "value", "done"),
+    [
+        ("credit", {}, "grant", 4, "grant(link_credit=4)"),
+        ("credit", {}, "publish", None, "publish(count=1)"),
+        ("credit", {}, "set_latency:c1", 2.5, "set_latency(latency_us=2500, connection=c1)"),
+        ("credit", {}, "hold:c1:b2c", True, "hold(direction=b2c, connection=c1)"),
+        ("publishers", {}, "publish:q1", 7, "publish(queue=q1, count=7)"),
+        ("publishers", {}, "stall:q1", True, "stall(queue=q1)"),
+        ("quorum", {}, "crash:n3", True, "crash(node=n3, saved=0)"),
+        ("quorum", {}, "cut:n1:n2", True, "cut(a=n1, b=n2)"),
+        ("windows", {}, "open_window", 3, "open_window(frames=3, session=1)"),
+        ("two_targets", {}, "publish:quorum", 2, "publish(queue=quorum, count=2, rate=20000)"),
+    ],
+)
+def test_each_mark_does_its_act(scenario, parameters, name, value, done):
+    """Knob, button, toggle and handle give the arguments that the scenario declares."""
+    widget = StageWidget(run(scenario, parameters=parameters))
+    reply = act(widget, name, value)
+    assert reply["type"] == "branch", reply
+    assert str(widget.branches.run.actions[-1]) == done
+
+
+def test_a_toggle_that_is_on_is_undone():
+    """Crash and start again, hang and go on, are one mark."""
+    widget = StageWidget(run("quorum"))
+    act(widget, "crash:n3", True)
+    act(widget, "crash:n3", False)
+    assert widget.branches.run.actions[-1].name == "restart"
+
+
+def test_acting_in_the_past_keeps_both(racing):
+    """The new branch shares the steps up to the cursor; the old one stays."""
+    act(racing, "send_transfer")
+    reply = racing.reply(
+        {"act": "send_flow", "value": None, "t": 0, "branch": 0, "step": racing.cursor}
+    )
+    assert reply["branch"]["parent"] == 0
+    assert reply["branch"]["keeps"] == racing.cursor + 1
+    assert len(racing.branches.runs) == 3
+
+
+def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
+    """What is small needs no packing."""
+    sent: list[Any] = []
+    racing.send = lambda content, buffers=None: sent.append((content, buffers))
+    message = {"act": "send_flow", "value": None, "t": 0, "branch": 0, "step": racing.cursor}
+    racing._answer(message)
+    racing._answer(message | {"act": "send_other"})
+    (content, buffers), (refused, _) = sent
+    assert content == {"gzip": True}
+    assert json.loads(gzip.decompress(buffers[0]))["branch"]["id"] == 1
+    assert refused["type"] == "illegal"
+    assert racing.branch == 1
+
+
+def test_an_act_that_brings_a_link_sends_the_whole_scene():
+    """A second session's link is a new party of the picture."""
+    widget = StageWidget(run("windows"))
+    before = widget.scene
+    sent: list[Any] = []
+    widget.send = lambda content, buffers=None: sent.append(content)
+    step = widget.cursor
+    widget._answer({"act": "begin_session", "value": None, "t": 0, "branch": 0, "step": step})
+    assert widget.branch == 1
+    assert (widget.scene != before) is not bool(sent)
+
+
+def test_a_stage_leaves_a_still_behind(racing):
+    """A page without a kernel shows the step as text."""
+    bundle = racing._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "step 0 of " in data["text/plain"]

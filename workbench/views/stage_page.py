@@ -1,0 +1,92 @@
+"""A scene as one HTML file: the stage, the scene and nothing else. No network, no kernel."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from pathlib import Path
+from typing import Any
+
+from .scene import packed, scene
+from .static_html import asset, digest, write_page
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="stage"><p>{title}: this page draws it, and needs JavaScript for that.</p></main>
+<script type="text/plain" id="scene">{scene}</script>
+<script type="module">{module}</script>
+</body>
+</html>
+"""
+
+_PAGE_STYLE = """
+body { margin: 0; padding: 12px; }
+#stage { max-width: 1050px; margin: 0 auto; }
+"""
+
+_MOUNT = """
+const place = document.getElementById("stage");
+place.textContent = "";
+mount(place, document.getElementById("scene").textContent.trim(), { step: %(step)d });
+"""
+
+
+def stage_page(doc: dict[str, Any], step: int | None = None) -> str:
+    """The HTML of a scene.
+
+    Args:
+        doc: the scene.
+        step: place of the step that is shown first; one that shows something if None.
+    """
+    place = telling_step(doc) if step is None else step
+    module = asset("stage.js") + _MOUNT % {"step": place}
+    style = asset("stage.css") + _PAGE_STYLE
+    policy = (
+        f"default-src 'none'; script-src {digest(module)}; style-src {digest(style)};"
+        " base-uri 'none'; form-action 'none'"
+    )
+    return _PAGE.format(
+        policy=policy,
+        title=html.escape(str(doc["title"])),
+        style=style,
+        scene=base64.b64encode(packed(doc)).decode("ascii"),
+        module=module,
+    )
+
+
+def telling_step(doc: dict[str, Any]) -> int:
+    """Place of a step of the lesson that shows something: the first with most under way.
+
+    Messages and entries count; the lesson's first step if none is under way at any.
+    """
+    begin = int(doc.get("begin", 0))
+    branch = doc["branches"][0]
+    paths = [f["path"] for f in branch["frames"] if f["kind"] in ("message", "write")]
+    flying = [
+        sum(path[0][0] <= step["t"] < path[-1][0] for path in paths)
+        for step in branch["steps"][begin:]
+    ]
+    return begin + flying.index(max(flying)) if flying else begin
+
+
+def export_stage(run: Any, path: str | os.PathLike[str], *, title: str = "") -> Path:
+    """Write a self-contained page that shows a run on the stage; it opens from `file://`.
+
+    Args:
+        run: a run, a tree of runs, or rows in order of `seq`.
+        path: where to write; an existing file is replaced, whole or not at all.
+        title: the page's title; the scenario's if empty.
+
+    Returns:
+        The path written.
+    """
+    return write_page(stage_page(scene(run, title=title)), path)

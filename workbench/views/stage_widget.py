@@ -1,0 +1,150 @@
+"""The stage in a notebook: an anywidget that hosts `stage.js`, and acts on runs for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anywidget
+import traitlets
+
+from workbench.scenarios.action import ActionError
+from workbench.scenarios.branches import Branches
+from workbench.scenarios.declare import ParameterError
+from workbench.trace.fold import Scope
+
+from .looked import looked
+from .scene import SceneMaker, packed
+from .static_html import asset
+from .stills import Still, scene_still
+
+Doc = dict[str, Any]
+
+
+class StageWidget(Still, anywidget.AnyWidget):
+    """The picture of a run. What is done on it makes branches, here in the kernel.
+
+    Args:
+        run: a run, a tree of runs, or rows in order of `seq`.
+        at: `seq` of the row to begin at; a run begins where its set-up ends.
+        title: what the picture is called.
+        link: the link whose number line comes first, or its name.
+
+    Attributes:
+        scene: the scene as gzipped JSON; see `scene.schema.json`.
+        cursor: place of the step shown, from 0. Follows the browser, and moves it.
+        branch: the branch shown.
+    """
+
+    _esm = asset("stage.js")
+    _css = asset("stage.css")
+
+    scene = traitlets.Bytes().tag(sync=True)
+    cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True)
+    branch = traitlets.Int(0, help="branch shown").tag(sync=True)
+
+    def __init__(
+        self,
+        run: Any,
+        *,
+        at: int | None = None,
+        title: str = "",
+        link: Scope | str | None = None,
+    ) -> None:
+        self._maker = SceneMaker(run, link=link)
+        self._title = title
+        doc = self._maker.scene(title)
+        self._head = _head_of(doc)
+        branch = self.branches.current
+        cursor = doc.get("begin", 0) if at is None else at
+        super().__init__(scene=packed(doc), cursor=cursor, branch=branch)
+        self.on_msg(lambda _widget, message, _buffers: self._answer(message))
+        self.observe(self._moved, names="cursor")
+
+    @property
+    def branches(self) -> Branches:
+        """Every run made so far."""
+        return self._maker.branches
+
+    @property
+    def run(self) -> Any:
+        """The run that is shown."""
+        return self.branches.runs[self.branch]
+
+    def reply(self, message: Doc) -> Doc:
+        """What comes of something done on the picture; a new branch stays, nothing else changes.
+
+        Args:
+            message: `{act, value, t, branch, step}`, as in `stage/types.ts`.
+
+        Returns:
+            `{"type": "branch", "branch": ...}`; `{"type": "illegal", "act": ..., "why": ...}` with
+            what would be legal; or `{"type": "verdict", ...}` where nothing is asked.
+        """
+        name, value = str(message.get("act")), message.get("value")
+        if name in ("commit", "skip"):
+            return {"type": "verdict", "verdict": None}
+        here = self.branches.current
+        try:
+            number = self._do(name, value, int(message["branch"]), int(message["step"]))
+        except (ActionError, ParameterError) as error:
+            self.branches.select(here)
+            return {"type": "illegal", "act": name, "why": " ".join(str(error).split())}
+        return {"type": "branch", "branch": self._maker.branch(number)}
+
+    def _do(self, name: str, value: Any, branch: int, step: int) -> int:
+        """Act after a step of a branch; gives the number of the branch that comes of it."""
+        if not 0 <= branch < len(self.branches.runs):
+            raise ActionError(f"there is no branch {branch}")
+        strip = self._maker.strip(branch)
+        if strip.deeds is None:
+            raise ActionError("these rows were recorded: nothing can be done to them")
+        act, arguments = strip.deeds.act(name, value, step)
+        self.branches.select(branch)
+        self.branches.act(min(step, len(strip.steps) - 1), act, **arguments)
+        return self.branches.current
+
+    def _answer(self, message: Doc) -> None:
+        """Send what comes of a message from the browser."""
+        reply = self.reply(message)
+        if reply["type"] != "branch":
+            self.send(reply)
+            return
+        new = self._maker.scene(self._title)
+        if _head_of(new) == self._head:
+            self.send({"gzip": True}, [packed(reply)])
+            self.branch = reply["branch"]["id"]
+            return
+        # The act brought a party or a link that the picture did not have.
+        self._head = _head_of(new)
+        with self.hold_sync():
+            self.branch = reply["branch"]["id"]
+            self.cursor = reply["branch"]["keeps"]
+            self.scene = packed(new)
+
+    def _moved(self, change: Any) -> None:
+        for step in (change["old"], change["new"]):
+            rows = self._maker.strip(self.branch).walk.rows
+            if 0 <= step < len(rows):
+                looked.add(str(rows[step].run), rows[step].seq)
+
+    def still(self) -> str:
+        """What is shown now, as text."""
+        return scene_still(self._maker.scene(self._title), self.cursor, self.branch)
+
+    def _still(self) -> str:
+        return self.still()
+
+    def __repr__(self) -> str:
+        return self.still()
+
+
+def _head_of(scene: Doc) -> str:
+    """All of a scene that a branch cannot change, as text."""
+    fixed = {key: value for key, value in scene.items() if key not in ("branches", "ends", "pace")}
+    fixed["lines"] = [
+        {key: value for key, value in line.items() if key != "range"}
+        for line in fixed.get("lines", ())
+    ]
+    fixed["acts"] = [act["id"] for act in fixed.get("acts", ())]
+    return json.dumps(fixed, sort_keys=True)

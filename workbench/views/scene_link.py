@@ -450,8 +450,8 @@ class LinkPicture:
 
     def node(self, name: str) -> Doc:
         """A party."""
-        queues = sorted({row.queue for row in self.walk.rows if row.queue and name == BROKER})
         sub = name.partition(":")[2] or ""
+        queues = self._addresses() if name == BROKER else []
         if len(queues) == 1:
             sub = f"queue “{visible(queues[0])}”"
         return {
@@ -460,6 +460,17 @@ class LinkPicture:
             "name": "Broker" if name == BROKER else "Client",
             "sub": visible(sub),
         }
+
+    def _addresses(self) -> list[str]:
+        """What links come from or go to at the broker, as their attach frames say."""
+        found: dict[str, None] = {}
+        for row in self.walk.rows:
+            if row.kind == "attach":
+                terminus = row.extra.get("source" if row.link_sender == BROKER else "target")
+                address = terminus.get("address") if isinstance(terminus, dict) else None
+                if isinstance(address, str):
+                    found[address.rpartition("/")[2]] = None
+        return list(found)
 
     def _names(self, left: str, wire: str | None) -> list[str]:
         sends = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from workbench import serial
+from workbench.capture.importer import import_capture
 from workbench.scenarios import Branches, Run, names, run
 from workbench.scenarios.registry import get
 from workbench.trace import brakes
@@ -21,6 +23,7 @@ from workbench.views.scene_link import line_id
 from workbench.views.stills import scene_still
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
+CAPTURES = Path(__file__).resolve().parents[2] / "data/captures"
 LONG = ("quorum_chaos", "two_senders")
 
 # What is done in a scenario, so that there is something to see; a run alone is its set-up.
@@ -333,3 +336,25 @@ def test_a_step_of_a_scene_is_told_as_text():
     text = scene_still(scened("publishers"), place)
     assert "Application: blocked: too many unconfirmed" in text
     assert "delivery-count" in text
+
+
+@pytest.mark.parametrize("name", ["rmq43_b_consumer_credit", "rmq43_c_drain"])
+def test_a_capture_is_drawn_from_what_it_tells(name):
+    """The sender's end as the capture point knows it; what nobody tells is not drawn."""
+    rows = import_capture(CAPTURES / f"{name}.pcapng").rows
+    doc = scene(rows)
+    VALIDATOR.validate(doc)
+    links = {line_id(link): link for link in links_of(rows)}
+    folding, seen = Fold(), set()
+    for row, state in zip(rows, resolved(doc), strict=True):
+        folding.apply(row)
+        for line in doc["lines"]:
+            for end, (count, limit) in state["lines"][line["id"]]["ends"].items():
+                counters = folding.ledgers["wire", links[line["id"]]]
+                assert end == line["ends"][0]["id"]
+                assert count % serial.MODULUS == counters["delivery_count"]
+                assert limit - count == counters["link_credit"]
+                seen.add(line["id"])
+    assert seen == {line["id"] for line in doc["lines"]}
+    frames = {str(row.frame_id) for row in rows if row.is_frame}
+    assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames

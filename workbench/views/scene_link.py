@@ -12,7 +12,7 @@ from workbench.scenarios.race import FlowPlan
 from workbench.trace import brakes
 from workbench.trace.braking import Held
 from workbench.trace.fold import Scope, Value, link_scope
-from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count, spec_name, value_text, visible
 
 from .ledgers import MAIN, MORE, WINDOWS
@@ -128,7 +128,7 @@ class LinkLine:
         self._left = -1
 
     def _sends(self, row: Row) -> bool:
-        sent = row.event == SENT and row.kind == "transfer"
+        sent = row.event in (SENT, OBSERVED) and row.kind == "transfer"
         return sent and link_scope(row) == self.link
 
     @property
@@ -138,28 +138,29 @@ class LinkLine:
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
-        sender, receiver = self.walk.vantages(self.link)
-        if link_scope(row) == self.link and row.vantage in (sender, receiver) and row.vantage:
-            self._counted(row)
+        sender = self.walk.vantages(self.link)[0]
+        who = self.walk.told_by(row)
+        if link_scope(row) == self.link and who in self.vantages and who is not None:
+            self._counted(row, who)
         if self._sends(row):
             self._sent(row)
         credit = self.walk.number(sender, self.link, "link_credit")
         for one in self.believed:
             one.take(self.walk, self.link, row, credit)
 
-    def _counted(self, row: Row) -> None:
-        values = self.walk.counters(row.vantage, self.link)
+    def _counted(self, row: Row, who: str) -> None:
+        values = self.walk.counters(who, self.link)
         at, credit = values.get("delivery_count"), values.get("link_credit")
         if at is None or credit is None:
             return
         place = self._numbers.at(int(at))
         limit = place + int(credit)
-        before = self._ends.get(row.vantage)
+        before = self._ends.get(who)
         sender = self.walk.vantages(self.link)[0]
         given_up = before is not None and place > before[0] and row.kind != "transfer"
-        if row.vantage == sender and before is not None and given_up:
+        if who == sender and before is not None and given_up:
             self._voids.append([before[0], place])
-        self._ends[row.vantage] = [place, limit]
+        self._ends[who] = [place, limit]
         self._range.take(place, *([limit] if limit - place <= FAR else []))
 
     def _sent(self, row: Row) -> None:
@@ -214,12 +215,12 @@ class LinkLine:
         row, frame = flight.row, flight.row.frame or {}
         sender, receiver = self.walk.vantages(self.link)
         if row.kind == "transfer":
-            end = self._ends.get(row.vantage)
+            end = self._ends.get(sender or "")
             return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
         stated, credit = frame.get("delivery_count"), frame.get("link_credit")
         if row.kind != "flow" or stated is None or credit is None:
             return {}
-        other = receiver if row.vantage == sender else sender
+        other = receiver if self.walk.author(row) == sender else sender
         if other is None:
             return {}
         at = self._numbers.at(int(stated))
@@ -248,24 +249,24 @@ class WindowLine:
         if (row.connection, row.session) != (session.connection, session.session):
             return
         sender, receiver = self.walk.vantages(self.link)
-        if row.vantage not in (sender, receiver):
+        who = self.walk.told_by(row)
+        if who is None or who not in (sender, receiver):
             return
         names = (
             ("next_outgoing_id", "remote_incoming_window")
-            if row.vantage == sender
+            if who == sender
             else ("next_incoming_id", "incoming_window")
         )
-        following, window = (self.walk.number(row.vantage, session, name) for name in names)
+        following, window = (self.walk.number(who, session, name) for name in names)
         if following is None or window is None:
             return
         place = self._numbers.at(following)
-        if row.kind in ("begin", "flow") and row.event == (
-            RECEIVED if row.vantage == sender else SENT
-        ):
+        # What its receiver says moves a window: where it is said, and where it is heard.
+        if row.kind in ("begin", "flow") and self.walk.author(row) == receiver:
             stated = (row.frame or {}).get("next_incoming_id")
-            self._base[row.vantage] = place if stated is None else self._numbers.at(int(stated))
-        begin = self._base.setdefault(row.vantage, place)
-        self._ends[row.vantage] = [place, place + window, begin]
+            self._base[who] = place if stated is None else self._numbers.at(int(stated))
+        begin = self._base.setdefault(who, place)
+        self._ends[who] = [place, place + window, begin]
         self._range.take(begin, place, *([place + window] if window <= FAR else []))
 
     def state(self) -> Doc:
@@ -297,11 +298,12 @@ class WindowLine:
         """What a frame of this session does to the line."""
         row, frame = flight.row, flight.row.frame or {}
         sender, receiver = self.walk.vantages(self.link)
-        if row.kind == "transfer" and row.vantage == sender:
-            end = self._ends.get(row.vantage)
+        author = self.walk.author(row)
+        if row.kind == "transfer" and author == sender:
+            end = self._ends.get(sender or "")
             return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
         stated, window = frame.get("next_incoming_id"), frame.get("incoming_window")
-        if row.kind != "flow" or row.vantage != receiver or stated is None or window is None:
+        if row.kind != "flow" or author != receiver or stated is None or window is None:
             return {}
         at = self._numbers.at(int(stated))
         aims = {"line": self.id, "end": sender, "limit": at + int(window), "from": at}
@@ -361,7 +363,7 @@ class LinkPicture:
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
         link = link_scope(row)
-        if row.event == RECEIVED and row.kind == "transfer" and link is not None:
+        if row.event in (RECEIVED, OBSERVED) and row.kind == "transfer" and link is not None:
             frame = row.frame or {}
             whole = not frame.get("more") and not frame.get("aborted")
             self._received[link] = self._received.get(link, 0) + whole
@@ -386,11 +388,8 @@ class LinkPicture:
             if mine:
                 found = {**line.of_frame(flight), **found}
         left, _ = self.wires[wire]
-        way = "there" if self._vantage_of(row) == left else "back"
+        way = "there" if self.walk.author(row) == left else "back"
         return {"link": wire, "way": way, **found}
-
-    def _vantage_of(self, row: Row) -> str | None:
-        return self.walk.ends.get((row.connection, row.from_peer or ""), row.vantage)
 
     # -- what does not change ---------------------------------------------------------------
 

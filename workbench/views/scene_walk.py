@@ -11,13 +11,24 @@ from dataclasses import dataclass, field
 
 from workbench.trace.braking import Braking, Held, links_of, peer_of
 from workbench.trace.explain import Explanation, explain
-from workbench.trace.fold import Fold, Scope, Value
+from workbench.trace.fold import Fold, Scope, Value, observed_end
 from workbench.trace.gates import Gates
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import (
+    BROKER,
+    CLIENT,
+    LINK,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    SESSION,
+    WIRE_VANTAGE,
+    Row,
+)
 
 WAITS_AT = 0.86
 """Part of its way at which a frame is drawn that a closed gate holds from the beginning."""
 
+_SEEN_AT = 0.5  # where a captured frame is drawn
 _INSIDE_MS = 1e-5  # between two rows of one microsecond, so that what is drawn has an order
 _MOST_INSIDE = 99
 
@@ -61,7 +72,10 @@ def flights(rows: Sequence[Row], times: Sequence[float]) -> list[Flight]:
     for place, (row, t) in enumerate(zip(rows, times, strict=True)):
         number = row.frame_id
         if row.event == OBSERVED and number is not None:
-            found[number] = Flight(row=row, path=[(t, 0.0), (t, 1.0)], begun=place, ended=place)
+            # Seen where it passed; the capture does not tell when it was sent or came.
+            after = times[min(place + 1, len(times) - 1)]
+            path = [(t, _SEEN_AT), (after, 1.0)]
+            found[number] = Flight(row=row, path=path, begun=place, ended=place)
         elif row.event == SENT and number is not None:
             found[number] = Flight(row=row, path=[(t, 0.0)], begun=place)
         held = gates.apply(row)
@@ -144,6 +158,7 @@ class Walk:
     gates: Gates = field(default_factory=Gates)
     explanation: Explanation | None = None
     _braking: dict[Scope, Braking] = field(init=False)
+    _captured: bool = False
 
     def __post_init__(self) -> None:
         self.times = times_ms(self.rows)
@@ -154,6 +169,10 @@ class Walk:
             peer = peer_of(row.vantage)
             if row.event in (SENT, RECEIVED) and peer is not None:
                 self.ends.setdefault((row.connection, peer), row.vantage)
+            elif row.event == OBSERVED:
+                self.ends.setdefault((row.connection, CLIENT), f"client:{row.connection}")
+                self.ends.setdefault((row.connection, BROKER), BROKER)
+                self._captured = True
         self._braking = {link: Braking(link) for link in self.links}
 
     def __iter__(self) -> Iterator[Row]:
@@ -181,8 +200,27 @@ class Walk:
         return (client, broker) if link.link_sender == CLIENT else (broker, client)
 
     def counters(self, vantage: str | None, scope: Scope) -> dict[str, Value]:
-        """That end's counters now; empty if it has logged none."""
-        return self.folding.ledgers.get((vantage or "", scope), {})
+        """That end's counters now; empty if it has logged none.
+
+        A capture tells those of a link's sender alone, and of a session those of each end.
+        """
+        if not self._captured or vantage is None:
+            return self.folding.ledgers.get((vantage or "", scope), {})
+        if scope.group == LINK and self.vantages(scope)[0] != vantage:
+            return {}
+        if scope.group == SESSION:
+            scope = scope._replace(link_sender=peer_of(vantage))
+        return self.folding.ledgers.get((WIRE_VANTAGE, scope), {})
+
+    def told_by(self, row: Row) -> str | None:
+        """Whose counters of its link, or of its session, a row has."""
+        if row.event != OBSERVED:
+            return row.vantage
+        return self.ends.get((row.connection, observed_end(row) or ""))
+
+    def author(self, row: Row) -> str | None:
+        """Which party sent a frame."""
+        return self.ends.get((row.connection, row.from_peer or ""))
 
     def number(self, vantage: str | None, scope: Scope, name: str) -> int | None:
         """One of that end's counters, if it is known."""
@@ -192,4 +230,4 @@ class Walk:
 
 def session_of(link: Scope) -> Scope:
     """The session of a link."""
-    return Scope("session", link.connection, link.session)
+    return Scope(SESSION, link.connection, link.session)

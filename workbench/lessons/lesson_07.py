@@ -392,15 +392,19 @@ def credit_bound(run: Run, publish: int) -> Found:
     """How fast can a publisher be whose credit and round trip are given?"""
     credit = run.preset.publisher_credit
     trip_us = 2 * int(run.parameters["latency_us"] or 0)
-    each = (1, credit, 2 * credit)
-    rates = [many * measure.MICROSECONDS // trip_us for many in each]
-    one, all_, double = rates
-    trip_ms = measure.milliseconds(trip_us)
-    yield {"credit": credit, "trip_ms": trip_ms, "one": one, "all": all_, "double": double}
+    each = {"one": 1, "all": credit, "double": 2 * credit}
+    rates = {name: times * measure.MICROSECONDS // trip_us for name, times in each.items()}
+    yield {
+        "credit": credit,
+        "trip_ms": measure.milliseconds(trip_us),
+        "one": rates["one"],
+        "all": rates["all"],
+        "double": rates["double"],
+    }
     seen = _arrivals(run.then("publish", count=publish).rows)
     reached = (len(seen) - 1) * measure.MICROSECONDS / (seen[-1].t_us - seen[0].t_us)
     return facts(
-        ("one", "all", "double")[rates.index(min(rates, key=lambda rate: abs(rate - reached)))],
+        min(rates, key=lambda name: abs(rates[name] - reached)),
         reached=reached,
         wrong={"one message for each round trip": "one", "two grants are out at a time": "double"},
     )
@@ -479,9 +483,9 @@ def recovered(desk: Any) -> Case:
     if not waited:
         return case("idle", begun=begun)
     left = len(came) - story.confirmed.now
-    return (
-        case("left", begun=begun, left=left) if left else case("right", begun=begun, came=len(came))
-    )
+    if left:
+        return case("left", begun=begun, left=left)
+    return case("right", begun=begun, came=len(came))
 
 
 @lesson.checks()

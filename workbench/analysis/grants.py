@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import VIEW, seen
+from .intervals import intervals
 from .latency import answers_to_grants, percentile
 from .readings import endings, links_read, merged, receivers, senders
 from .schemas import GRANTS, LINK, TRACE
 from .segmented_scan import segmented_scan
-from .spells import intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -60,8 +60,8 @@ def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
         chunks: how they are cut.
 
     Returns:
-        As `spells.intervals`, with `heard` (struct of seq and t_us, the first grant's arrival) and
-        `last_us`, the time of the link's last transfer.
+        As `intervals.intervals`, with `heard` (struct of seq and t_us, the first grant's arrival)
+        and `last_us`, the time of the link's last transfer.
     """
     keys = (*LINK, VIEW)
     zero = intervals(

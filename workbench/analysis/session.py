@@ -53,6 +53,8 @@ _QUICK_JAVA = (
     # This compiler alone gets 48 MB for its code, which `compare` fills: then it compiles no more.
     "-XX:ReservedCodeCacheSize=128m",
 )
+# Processor seconds of `credit` and `stalls` over a million rows with both compilers: 106 with this
+# collector, 114 with the one that Java takes by itself.
 _JAVA = ("-XX:+UseParallelGC",)
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 

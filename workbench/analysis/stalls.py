@@ -3,8 +3,8 @@
 `stalls` of `data/README.md`: from the fields on the wire, and from internal rows where there are
 any. Three steps:
 
-1. `holds` reads credit and window of every row and lets those rows through at which something may
-   turn: of a trace without stalls, next to none;
+1. `blocked_intervals` reads credit and window of every row and lets those rows through at which
+   something may turn: of a trace without stalls, next to none;
 2. here they are put in order with what concerns several links (windows, the end of sessions, TCP,
    alarms), and each *hold*, from the row that puts a brake on to the row after which none is, gets
    its number;
@@ -22,10 +22,7 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import BROKER, CLIENT
 
-from .chunks import Chunks
-from .compose import Transformer, typed
-from .endpoint_view import VIEW, alarms, endpoint_view, is_frame, peer_of, run_ends
-from .holds import (
+from .blocked_intervals import (
     SOME,
     STATED,
     SURE,
@@ -36,6 +33,9 @@ from .holds import (
     turns,
     watched,
 )
+from .chunks import Chunks
+from .compose import Transformer, typed
+from .endpoint_view import VIEW, alarms, endpoint_view, is_frame, peer_of, run_ends
 from .schemas import LINK, STALLS, TRACE
 from .segmented_scan import checkpointed, segmented_scan
 

@@ -14,6 +14,7 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import VIEW, frames_once, seen
 from .errors import AnalysisError
+from .intervals import intervals
 from .readings import (
     SESSION,
     endings,
@@ -24,7 +25,6 @@ from .readings import (
 )
 from .schemas import LINK, THROUGHPUT, TRACE
 from .segmented_scan import segmented_scan
-from .spells import intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

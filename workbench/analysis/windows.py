@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import VIEW, seen
+from .intervals import intervals
 from .readings import SESSION, endings, merged, senders, sessions_read
 from .schemas import LINK, TRACE, WINDOWS
-from .spells import intervals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +82,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def closings(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
-    """Intervals in which a session's window was 0: as `spells.intervals`."""
+    """Intervals in which a session's window was 0: as `intervals.intervals`."""
     ends = endings(rows, SESSION)
     return intervals(read, F.col("left") == 0, F.col("left_before") == 0, ends, SESSION, chunks)
 

@@ -11,8 +11,8 @@ from workbench.trace.schema import Row
 
 from .counters import Counters
 from .grants import zero_spans
+from .intervals import Span, longest, took
 from .latency import settlements
-from .spells import Span, longest, took
 from .vantage import LinkKey, ends
 from .violations import violations
 from .windows import Direction, directions

@@ -9,8 +9,8 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters
+from .intervals import Intervals, Span, over
 from .latency import round_trips
-from .spells import Span, Spells, over
 from .vantage import End, LinkKey, from_receiver, percentile
 
 FITS = 4, 5  # a rule fits if four fifths of the grants agree with it
@@ -90,7 +90,7 @@ class _Grants:
         self.uppers: list[int | None] = []
         self.before: list[int | None] = []
         self.after: list[int | None] = []
-        self.zero = Spells()
+        self.zero = Intervals()
 
     def grant(self, t_us: int, upper: int | None, before: int | None, after: int | None) -> None:
         self.times.append(t_us)

@@ -9,7 +9,7 @@ from workbench import serial
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .spells import Span, longest, took
+from .intervals import Span, longest, took
 from .vantage import End, LinkKey, ends, from_receiver, is_set, percentile, value
 
 MEASURES = ("settlement", "grant", "drain", "echo")

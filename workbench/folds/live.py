@@ -15,8 +15,8 @@ from typing import Any
 
 from workbench.trace.schema import AMQP_1_0, OBSERVED, RECEIVED, Row
 
+from .checkpointed import from_json, to_json
 from .counters import Counters, Limit, LinkState
-from .kept import from_json, to_json
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
 from .throughput import WINDOW_US

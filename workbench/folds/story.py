@@ -14,7 +14,7 @@ from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
 from .grants import grants, zero_spans
-from .spells import Span, took
+from .intervals import Span, took
 from .stalls import stalls
 from .summary import summarise
 from .vantage import LinkKey

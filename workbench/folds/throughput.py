@@ -8,7 +8,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters, LinkState
-from .spells import Spells, over
+from .intervals import Intervals, over
 from .vantage import LinkKey, ends, is_set, link_key, once
 
 WINDOW_US = 1_000_000
@@ -51,7 +51,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
             total = sum(all_messages)
             squares = sum(one * one for one in all_messages)
             start = window * window_us
-            spells = held_up.get(key)
+            held = held_up.get(key)
             queue = queues.get(key)
             there = None if queue is None else queued[key.run, queue, key.link_sender, window]
             found.append(
@@ -67,7 +67,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
                     "connection_rate": total * 1e6 / window_us,
                     "share": messages / total if total else None,
                     "jain": total * total / (len(all_messages) * squares) if squares else None,
-                    "head_of_line_us": spells.within(start, start + window_us) if spells else 0,
+                    "head_of_line_us": held.within(start, start + window_us) if held else 0,
                 }
             )
     return sorted(
@@ -106,9 +106,9 @@ def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, lis
     return found
 
 
-def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
+def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
     """When each link had credit while its session's window was closed."""
-    found: dict[LinkKey, Spells] = {}
+    found: dict[LinkKey, Intervals] = {}
     for end in ends(rows):
         counters = Counters(end)
         shut: dict[int | None, bool] = {}
@@ -129,7 +129,7 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Spells]:
                 turned, shut[row.session] = of_session.get(row.session, {}), now
             if link is not None:
                 of_session.setdefault(row.session, {})[link.key] = link
-                found.setdefault(link.key, Spells())
+                found.setdefault(link.key, Intervals())
                 turned = {**turned, link.key: link}
             for key, one in turned.items():
                 found[key].note(row, now and bool(one.credit))

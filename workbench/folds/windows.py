@@ -8,7 +8,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .spells import Spells, over
+from .intervals import Intervals, over
 from .vantage import End, ends, other, value
 
 
@@ -91,4 +91,4 @@ class Direction:
         self.first: int | None = None
         self.least: int | None = None
         self.started = False
-        self.closed = Spells()
+        self.closed = Intervals()

@@ -21,7 +21,7 @@ def longest(spans: Iterable[Span]) -> Span | None:
     return order[0] if order else None
 
 
-class Spells:
+class Intervals:
     """Intervals in which something held, told row by row.
 
     Attributes:
@@ -76,7 +76,7 @@ class Spells:
         )
 
 
-def over(row: Row, spells: Iterable[Spells]) -> None:
+def over(row: Row, intervals: Iterable[Intervals]) -> None:
     """Finish all of them."""
-    for one in spells:
+    for one in intervals:
         one.finish(row)

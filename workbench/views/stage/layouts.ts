@@ -39,9 +39,9 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   if (knobs.length) {
     const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : view.small && beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 20 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 34 : step - 6)));
-    const wide = low ? 66 : Math.min(w - 2 * r - 42, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 42, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
-    if (rest && !full) kids.push(low ? more(view, node, x + 80, y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
+    if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
     const label = middle + r + (r < 28 ? 15 : 19);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
     return G({ key: `party ${node.id}` }, kids);

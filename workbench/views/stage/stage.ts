@@ -97,6 +97,7 @@ export class Stage {
 
   get step(): number { return this.i; }
   get branch(): number { return this.run.branch.id; }
+  get plays(): boolean { return this.playing; }
 
   private get from(): number { return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0; }
   private get first(): number { return this.folded ? Math.min(this.scene.begin ?? 0, this.run.steps.length - 1) : 0; }
@@ -534,10 +535,9 @@ interface Model {
 /** anywidget's entry. */
 function render({ model, el }: { model: Model; el: Element }): () => void {
   let stage: Stage | null = null, opening = 0, waiting: ReturnType<typeof setTimeout> | undefined, mine = "";
-  // The kernel echoes every place that it is sent. While a later one is still to be sent, an echo would
-  // lead back: `own` are those that may come back so, `mine` is where the page stands.
-  const own = new Set<string>(), where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
-  const save = () => { waiting = undefined; own.clear(); own.add(mine); model.save_changes(); };
+  // The kernel echoes every place that it is sent. While a later one is still to be sent, or while time
+  // is played, an echo would lead back: `told` are those that may come so, `mine` is where the page stands.
+  const told: string[] = [], where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
   const put = (place: string) => {
     const [branch, step] = place.split(" ").map(Number);
     model.set("cursor", step);
@@ -546,10 +546,11 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   const tell = (step: number, branch: number) => {
     mine = `${branch} ${step}`;
     if (where() === mine) return;
-    own.add(mine);
+    told.push(mine);
+    if (told.length > 30) told.shift();
     put(mine);
     // The picture never waits for the kernel; a held key sends it the last step, ten a second.
-    waiting ??= setTimeout(save, 100);
+    waiting ??= setTimeout(() => { waiting = undefined; model.save_changes(); }, 100);
   };
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
@@ -560,8 +561,10 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
   };
   const move = () => {
-    if (waiting && where() !== mine && own.has(where())) put(mine);
-    else stage?.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
+    const here = where();
+    if (!stage || here === `${stage.branch} ${stage.step}`) return;
+    if ((waiting || stage.plays) && told.includes(here)) put(mine);
+    else stage.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
   };
   const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
     const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;

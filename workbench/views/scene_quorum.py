@@ -31,8 +31,11 @@ class QuorumPicture(LinkPicture):
         super().__init__(walk, publishes[:1])
         self.story = Replicas(walk.rows, nodes=nodes)
         self.lines = []
-        self._cells: dict[str, str] = {}
         self._fsyncs = self._syncs()
+        # Entries before the first that a row tells of are where they were: on every disk.
+        self._before = min(
+            (int(row.extra["first"]) - 1 for row in walk.rows if self._takes(row)), default=0
+        )
         self._sent = 0
 
     @property
@@ -61,10 +64,11 @@ class QuorumPicture(LinkPicture):
         super().take(row)
         if row.event == "sent" and row.kind == "transfer" and row.vantage == self.nodes[0]:
             self._sent += not (row.frame or {}).get("more")
-        if row.event == "append" and row.queue == self.story.queue and "@" in row.vantage:
-            for index, message, many in row.extra.get("messages", ()):
-                for more in range(many):
-                    self._cells[str(index + more)] = str(message + more)
+
+    def _takes(self, row: Row) -> bool:
+        """Whether a replica of the queue takes entries into its log."""
+        here = row.queue == self.story.queue and "@" in row.vantage
+        return here and row.event == "append"
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies; None for one that is not shown."""
@@ -74,7 +78,7 @@ class QuorumPicture(LinkPicture):
         out = flight.row.from_peer == CLIENT
         place: Doc = {"link": found["link"], "way": "there" if out else "back"}
         if flight.row.kind == "transfer":
-            place["text"] = str(self._sent)[-3:]  # as the log numbers messages
+            place["text"] = str(self._sent)[-3:]  # as rows of the log number messages
         return place
 
     def writes(self) -> list[tuple[int, Doc]]:
@@ -153,7 +157,7 @@ class QuorumPicture(LinkPicture):
                     "id": BARS,
                     "style": "bars",
                     "unit": "log",
-                    "range": [1, max(1, most) + 1],
+                    "range": [self._before + 1, max(self._before + 1, most) + 1],
                     "majority": self.story.majority,
                     "ends": [{"id": name, "name": name, "role": ""} for name in names],
                 }
@@ -183,6 +187,7 @@ class QuorumPicture(LinkPicture):
         """Everything after the row taken last."""
         state = super().state()
         story, step = self.story, self.step
+        least = self._before
         commit = max((node.commit.at(step) for node in story.nodes.values()), default=0)
         cuts = {f"{a}-{b}" for a, b in story.cuts.at(step)}
         links = {
@@ -195,11 +200,13 @@ class QuorumPicture(LinkPicture):
             "lines": {
                 BARS: {
                     "ends": {
-                        name: [node.saved.at(step), max(node.saved.at(step), node.last.at(step))]
+                        name: [
+                            max(least, node.saved.at(step)),
+                            max(least, node.saved.at(step), node.last.at(step)),
+                        ]
                         for name, node in story.nodes.items()
                     },
-                    "commit": commit,
-                    "cells": dict(self._cells),
+                    "commit": max(least, commit),
                 }
             },
             "disks": {f"disk {name}": self._disk(node) for name, node in story.nodes.items()},
@@ -228,7 +235,7 @@ class QuorumPicture(LinkPicture):
 
     def _disk(self, node: Node) -> Doc:
         step = self.step
-        saved = node.saved.at(step)
+        saved = max(self._before, node.saved.at(step))
         state: Doc = {"from": saved, "to": saved, "t0": None, "t1": None}
         fsync_us = node.fsync_us.at(step)
         if fsync_us is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,31 @@ def link_of(name: str, line: str) -> Scope | None:
 def test_every_scenario_gives_a_scene_of_the_contract(name):
     """A scenario that is declared is drawn; the schema is the contract with the stage."""
     VALIDATOR.validate(scened(name))
+
+
+def fields_in(source: str, interface: str) -> set[str]:
+    """Names of the fields of an interface in TypeScript, those of objects in it left out."""
+    body = source.partition(f"export interface {interface} ")[2].partition("{")[2]
+    depth, kept = 1, ""
+    for letter in body:
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        if not depth:
+            break
+        kept += letter if depth == 1 else ""
+    return set(re.findall(r"(\w+)\??:", kept))
+
+
+def test_the_schema_has_the_fields_of_the_stage_s_own_contract():
+    """Python and TypeScript declare the same scene."""
+    source = resources.files("workbench.views").joinpath("stage/types.ts").read_text("utf-8")
+    source = re.sub(r"/\*.*?\*/", "", source, flags=re.DOTALL)
+    mine = schema()
+    parts = {"Scene": mine, **{name.capitalize(): one for name, one in mine["$defs"].items()}}
+    for interface, part in parts.items():
+        wanted = fields_in(source, interface)
+        if interface == "Step":
+            wanted |= fields_in(source, "State")
+        assert set(part["properties"]) == wanted, interface
 
 
 @pytest.mark.parametrize("name", every())

@@ -479,7 +479,10 @@ class LinkPicture:
         }
         if sends == {True}:
             return ["transfers", "flows"]
-        return ["flows", "transfers"] if sends == {False} else ["there", "back"]
+        if sends == {False}:
+            return ["flows", "transfers"]
+        ends = ["from the broker", "from the client"]
+        return ends if left == BROKER else ends[::-1]
 
     def _counter_rows(self) -> list[Doc]:
         rows: list[Doc] = []

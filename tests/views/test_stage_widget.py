@@ -109,6 +109,21 @@ def test_a_toggle_that_is_on_is_undone():
     assert widget.branches.run.actions[-1].name == "restart"
 
 
+def test_a_frame_is_clicked_to_hold_it_and_clicked_again_to_let_it_go():
+    """It stands still from the click on, and arrives after the second one."""
+    widget = StageWidget(run("credit"))
+    act(widget, "grant", 2)
+    rows = widget.branches.run.rows
+    sent = next(row for row in rows if row.event == "sent" and row.kind == "transfer")
+    reply = act(widget, "hold", str(sent.frame_id), step=sent.seq)
+    frames = {frame["id"]: frame for frame in reply["branch"]["frames"]}
+    path = frames[str(sent.frame_id)]["path"]
+    assert path[-1][1] == path[-2][1] < 1
+    reply = act(widget, "release", str(sent.frame_id))
+    frames = {frame["id"]: frame for frame in reply["branch"]["frames"]}
+    assert frames[str(sent.frame_id)]["path"][-1][1] == 1
+
+
 def test_acting_in_the_past_keeps_both(racing):
     """The new branch shares the steps up to the cursor; the old one stays."""
     act(racing, "send_transfer")

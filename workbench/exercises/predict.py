@@ -6,10 +6,8 @@ widget.
 
 from __future__ import annotations
 
-import functools
 import html
-from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -19,8 +17,6 @@ from workbench.views.stills import Still
 
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .question import AnswerError, Prediction, Question, Stage, Verdict
-
-P = ParamSpec("P")
 
 STEP_NOW = "You say {answer}. Now step through the run below and see; then press Compare."
 COMPARE_NOW = "You say {answer}. Press Compare, and a small run will tell."
@@ -234,17 +230,3 @@ def _field(question: Question) -> Any:
         style={"description_width": "initial"},
         layout={"width": "240px"},
     )
-
-
-def asks(make: Callable[P, Question]) -> Callable[P, PredictionView]:
-    """Turn a function that makes a question into one that asks it; the maker stays as `.question`.
-
-    A decorator. The name under which answers are kept is the question's own.
-    """
-
-    @functools.wraps(make)
-    def ask(*args: P.args, **kwargs: P.kwargs) -> PredictionView:
-        return PredictionView(Prediction(make(*args, **kwargs)))
-
-    ask.question = make  # type: ignore[attr-defined]
-    return ask

@@ -6,10 +6,8 @@ played on the real broker, and it opens in the stepper.
 
 from __future__ import annotations
 
-import functools
 import html
-from collections.abc import Callable, Mapping
-from typing import ParamSpec
+from collections.abc import Mapping
 
 import ipywidgets as widgets
 
@@ -19,9 +17,7 @@ from workbench.views.stepper_widget import StepperWidget, stepper
 from workbench.views.stills import Still
 
 from .predict import PredictionView
-from .question import Prediction, Question
-
-P = ParamSpec("P")
+from .question import Prediction
 
 
 def counterexample(name: str) -> Counterexample | None:
@@ -126,15 +122,4 @@ class ShowMe(Still, widgets.VBox):
         return repr(self.view)
 
 
-def asks_and_shows(make: Callable[P, Question]) -> Callable[P, ShowMe]:
-    """As `predict.asks`, and a belief that has a counterexample can be seen contradicted."""
-
-    @functools.wraps(make)
-    def ask(*args: P.args, **kwargs: P.kwargs) -> ShowMe:
-        return ShowMe(PredictionView(Prediction(make(*args, **kwargs))))
-
-    ask.question = make  # type: ignore[attr-defined]
-    return ask
-
-
-__all__ = ["ShowMe", "asks_and_shows", "contradiction", "counterexample"]
+__all__ = ["ShowMe", "contradiction", "counterexample"]

@@ -9,7 +9,7 @@ from typing import Any
 from workbench import serial
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
-from workbench.exercises.measure import arrival
+from workbench.exercises.measure import arrival, number_in
 from workbench.exercises.table import Table
 from workbench.exercises.timeout import (
     CROSSED,
@@ -78,11 +78,6 @@ def _message_numbers(payloads: Iterable[bytes]) -> list[int]:
     return [int(match[1]) for match in found if match is not None]
 
 
-def _field(row: Row, name: str) -> int:
-    """A field of a frame that holds a number; 0 where the wire did not carry it."""
-    return int(measure.numbers(row, name)[name] or 0)
-
-
 def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:
     """A peer's flows since the links were attached."""
     return measure.frames(played.rows, "flow", event=event, from_peer=peer, after=played.start_seq)
@@ -104,7 +99,7 @@ def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
         later = [flow.seq for flow in flows if flow.seq > request.seq and flow in here]
         end = later[0] if later else rows[-1].seq + 1
         following = [row for row in here if request.seq < row.seq < end]
-        if 0 < measure.messages(following, event=OBSERVED) < _field(request, "link_credit"):
+        if 0 < measure.messages(following, event=OBSERVED) < number_in(request, "link_credit"):
             return request, following
     raise ValueError("no drain in this trace finds fewer messages than credit")
 
@@ -116,7 +111,7 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
         ValueError: if there is none.
     """
     for row in measure.observed_grants(rows):
-        if _stops(row) and _field(row, "delivery_count"):
+        if _stops(row) and number_in(row, "delivery_count"):
             return row
     raise ValueError("no flow in this trace stops a link")
 
@@ -152,7 +147,7 @@ class Handover:
             row.seq
             for kind in ("flow", "detach")
             for row in measure.frames(rows, kind, from_peer=CLIENT, after=self.played.start_seq)
-            if row.vantage == f"{CLIENT}:{self.leaver}" and not _field(row, "link_credit")
+            if row.vantage == f"{CLIENT}:{self.leaver}" and not number_in(row, "link_credit")
         ]
         end = min(stops, default=rows[-1].seq)
         return sum(one.seq <= end for one in self.of_leaver)
@@ -198,8 +193,8 @@ def drain_brings(run: Run, link_credit: int) -> Found:
         sent,
         case="answered" if answers else "silent",
         sent=sent,
-        count=_field(answers[-1], "delivery_count") if answers else None,
-        left=_field(answers[-1], "link_credit") if answers else None,
+        count=number_in(answers[-1], "delivery_count") if answers else None,
+        left=number_in(answers[-1], "link_credit") if answers else None,
         wrong={"drain is pause": 0, "drain waits until credit is used": link_credit},
         seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
     )
@@ -252,15 +247,15 @@ def _drained(form: int) -> dict[str, Any]:
 def real_drain(rows: Sequence[Row]) -> Found:
     """What did a real broker answer to a drain that finds too few messages?"""
     request, following = rabbit_drain(rows)
-    base, credit = _field(request, "delivery_count"), _field(request, "link_credit")
+    base, credit = number_in(request, "delivery_count"), number_in(request, "link_credit")
     yield {"step": measure.step(request.seq), "base": base, "credit": credit}
     answer = measure.frames(following, "flow", event=OBSERVED, from_peer=BROKER)[-1]
     sent = measure.messages(following, event=OBSERVED)
     return facts(
-        _field(answer, "delivery_count"),
+        number_in(answer, "delivery_count"),
         sent=sent,
         answered=measure.step(answer.seq),
-        left=_field(answer, "link_credit"),
+        left=number_in(answer, "link_credit"),
         wrong={"counts messages only": base + sent, "counts credit only": credit},
         seen=answer,
     )
@@ -321,7 +316,7 @@ def echo_brings(run: Run) -> Found:
         measure.messages(branch.rows, after=run.last),
         answers=len(answers),
         credit=measure.credit(branch.rows, BROKER),
-        told=_field(answers[-1], "available") if answers else None,
+        told=number_in(answers[-1], "available") if answers else None,
         asked=sum(bool((row.frame or {}).get("echo")) for row in answers),
         wrong={
             "echo grants": arrived,
@@ -362,7 +357,7 @@ def stale(run: Run) -> Found:
     answers = measure.frames(run.rows, "flow", event=RECEIVED, from_peer=BROKER)
     acts = [action.arguments["count"] for action in run.actions if action.name == "publish"]
     yield {
-        "said": _field(answers[-1], "available"),
+        "said": number_in(answers[-1], "available"),
         "extra": sum(int(count or 0) for count in acts),
     }
     told = measure.counter(run.rows, CLIENT, "available")
@@ -390,7 +385,7 @@ def gave_back(desk: Any) -> Case:
     if not requests:
         return case("no-drain")
     request = requests[-1]
-    step, credit = measure.step(request.seq), _field(request, "link_credit")
+    step, credit = measure.step(request.seq), number_in(request, "link_credit")
     if not credit:
         return case("no-credit", step=step)
     sent = measure.messages(played.rows, after=request.seq)
@@ -418,7 +413,9 @@ def paused(desk: Any) -> Case:
         return case("too-soon", step=step)
     answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
     resumes = [
-        row for row in _flows(played, CLIENT) if row.seq > stop.seq and _field(row, "link_credit")
+        row
+        for row in _flows(played, CLIENT)
+        if row.seq > stop.seq and number_in(row, "link_credit")
     ]
     if not resumes:
         return case("not-resumed", step=step)

@@ -180,7 +180,6 @@ def test_links_lead_to_files(path, notebook):
 # -- the frame of a lesson ------------------------------------------------------------------------
 
 LESSONS = [path for path in NOTEBOOKS if path.stem[:2].isdecimal() and path.stem[:2] != "00"]
-INSTRUCTORS = "> **Note for instructors.**"
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -216,15 +215,11 @@ def test_a_lesson_says_minutes_prerequisites_and_asks_three_questions_first(less
     assert order.index(recalled) < min(map(order.index, asked))
 
 
-def test_a_lesson_has_one_note_for_instructors(lesson):
-    """In its TOML file; or in a quoted cell that begins with the same words everywhere."""
+def test_the_note_for_instructors_stands_in_the_lessons_data(lesson):
+    """There `INSTRUCTORS.md` takes it from; a learner's notebook has none."""
     number, notebook = lesson
-    notes = [cell for cell in notebook.cells if "Note for instructors" in cell.source]
-    assert len(notes) + bool(lesson_numbered(number).instructors) == 1
-    for note in notes:
-        assert note.cell_type == "markdown"
-        assert note.source.startswith(INSTRUCTORS)
-        assert all(line.startswith(">") for line in note.source.splitlines())
+    assert lesson_numbered(number).instructors
+    assert not [cell.id for cell in notebook.cells if "Note for instructors" in cell.source]
 
 
 def test_a_lesson_ends_with_log_and_reset(lesson):

@@ -450,5 +450,5 @@ def test_an_action_is_told_with_its_arguments():
     hand = Hand()
     columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
-    assert last(hand).sentence == "You act: grant(link-credit=3)."
+    assert last(hand).sentence == "You act: grant, link-credit 3."
     assert last(hand).interesting == "action"

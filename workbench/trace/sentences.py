@@ -258,10 +258,10 @@ _EVENTS: dict[str, str] = {
     "gap": "octets are missing here: what they said cannot be known",
     "error": "{who} reports an error",
     "hold": "a hand holds what is on the wire; nothing behind it in its direction can pass",
-    "release": "a hand lets go what was held on the wire",
+    "release": "a hand lets go of what was held on the wire",
     "latency": "the latency of the wire changes",
     "action": "you act",
-    "note": "a remark of {who}",
+    "note": "{who} notes",
 }
 
 # Those of some kinds have a sentence of their own.
@@ -303,18 +303,23 @@ def _internal(row: Row) -> str:
     if template is not None:
         text = template.format(who=who, queue=queue, messages=messages)
     if row.event == "action":
-        text += f": {visible(row.kind or '?')}({_details(row, ', ')})"
+        done = [visible(spec_name(row.kind or "?")).replace("-", " "), *_details(row)]
+        text += f": {', '.join(done)}"
     else:
         if own is None and row.kind is not None and row.kind != row.event:
             text += f": {visible(row.kind)}"
-        details = _details(row, ", ")
+        details = _details(row)
         if details:
-            text += f" ({details})"
+            text += f" ({', '.join(details)})"
     state = _queue_state(row)
     return f"{text}{state}."
 
 
-def _details(row: Row, between: str) -> str:
+_WAYS = {"c2b": "from client to broker", "b2c": "from broker to client"}
+
+
+def _details(row: Row) -> list[str]:
+    """What else the row tells, as names with their values."""
     extra = row.extra
     # The sentence may have said how many.
     told = _EVENTS_OF_KIND.get((row.event, row.kind or "")) or _EVENTS.get(row.event, "")
@@ -322,11 +327,11 @@ def _details(row: Row, between: str) -> str:
     arguments = extra.get("arguments")
     if isinstance(arguments, Mapping):
         extra = arguments
-    return between.join(
-        f"{visible(spec_name(str(name)))}={value_text(value)}"
+    return [
+        _WAYS.get(value_text(value)) or f"{visible(spec_name(str(name)))} {value_text(value)}"
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted)
-    )
+    ]
 
 
 def _queue_state(row: Row) -> str:

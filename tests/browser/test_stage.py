@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 SCENES = REPO / "tests" / "views" / "stage_scenes"
 NAMES = sorted(path.stem for path in SCENES.glob("*.json"))
-WIDTHS = (830, 640)
+WIDTHS = (830, pytest.param(640, marks=pytest.mark.slow))
 # A page that allows no style and no script but these, mounted with a host that notes what it hears.
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
 <meta http-equiv="Content-Security-Policy"

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.test_stepper_lab import notebook
 from tests.patience import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 RUN = """
 from workbench.scenarios import run

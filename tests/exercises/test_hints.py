@@ -178,7 +178,7 @@ def test_a_check_takes_a_run_or_a_panel():
     """Anything else is the lesson's mistake."""
     played = run("credit")
     assert run_of(played) is played
-    with pytest.raises(TypeError, match="a panel or a run is wanted here, not int"):
+    with pytest.raises(TypeError, match="a stage, a panel or a run is wanted here, not int"):
         run_of(3)
 
 
@@ -193,7 +193,7 @@ def test_a_check_that_gets_another_lesson_s_desk_says_which_one_it_wants():
     log = Progress()
     verdict = of_the_race(run("credit"), log=log)
     assert verdict.right is None
-    assert 'a panel or a run of the scenario "race"; this one shows "credit"' in str(verdict)
+    assert 'a run of the scenario "race"; this one shows "credit"' in str(verdict)
     assert log.records == []
     assert of_the_race(run("race"), log=log).right is True
 

@@ -1,17 +1,20 @@
 """Branches on another day: played again from their acts, and never lost."""
 
+import gzip
 import json
 
 import pytest
 
 from workbench import run
 from workbench.exercises import kept_branches
-from workbench.exercises.kept_branches import BranchFile, Keeper
+from workbench.exercises.checks import run_of
+from workbench.exercises.kept_branches import BranchFile, Keeper, StageDesk
 from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress
 from workbench.lessons.table import lesson_numbered
 from workbench.scenarios.branches import grown
 from workbench.views.panel_model import PanelModel
+from workbench.views.stage_widget import StageWidget
 
 NAME = "01_credit/desk/x"
 
@@ -162,3 +165,29 @@ def test_a_reset_forgets_the_branches_of_its_lesson_alone(file, monkeypatch):
     assert shown(desk(file, name="03_drain/desk/x")) == shown(other)
     reset.undo.click()
     assert shown(desk(file)) == shown(mine)
+
+
+def on_stage(file) -> StageWidget:
+    """A stage in a kernel that has just started."""
+    stage = StageWidget(credit(), acts=["grant"])
+    Keeper(StageDesk(stage), NAME, BranchFile(file))
+    return stage
+
+
+def test_a_stage_has_its_branches_again(file):
+    """Those that were made on the picture, the one that was chosen, and the step it is made at."""
+    stage = on_stage(file)
+    for branch, credits_ in ((0, 3), (0, 5)):
+        message = {"act": "grant", "value": credits_, "branch": branch, "step": stage.cursor}
+        stage.send = lambda *_: None
+        stage._answer(message)
+    stage.branch = 1
+    again = on_stage(file)
+    assert [str(one.actions[-1]) for one in again.branches.runs[1:]] == [
+        "grant(link_credit=3)",
+        "grant(link_credit=5)",
+    ]
+    assert (again.branch, again.cursor, again.run) == (1, stage.cursor, again.branches.runs[1])
+    assert again.told == "2 branches of yours from before."
+    assert len(json.loads(gzip.decompress(again.scene))["branches"]) == 3
+    assert run_of(again) is again.run

@@ -165,7 +165,7 @@ def test_compare_waits_until_the_step_was_looked_at():
 
 def test_who_insists_may_give_up():
     """After Compare was refused, and not before: the answer stands, and the run judges it."""
-    deciding = run("credit").rows[-1]
+    deciding = run("credit", parameters={"messages": 41}).rows[-1]
     shown, log = view(solve=lambda: Solution(answer=7, reason="Seven came.", seen=deciding))
     assert shown.give_up.layout.display == "none"
     shown.field.value = "5"

@@ -103,5 +103,5 @@ def test_a_text_that_is_no_code_opens_no_desk():
 
 def test_only_a_run_or_a_panel_has_a_code():
     """A lesson's slip of the finger."""
-    with pytest.raises(TypeError, match="a run or a panel is wanted here, not str"):
+    with pytest.raises(TypeError, match="a run, a stage or a panel is wanted here, not str"):
         share_code("credit")

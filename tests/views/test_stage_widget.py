@@ -9,8 +9,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from workbench.exercises.desk import stage
 from workbench.scenarios import run
+from workbench.scenarios.share import open_code
 from workbench.views.scene import schema
+from workbench.views.share_view import share_code
 from workbench.views.stage_widget import StageWidget
 
 BRANCH = {"$schema": schema()["$schema"], **schema()["$defs"]["branch"], "$defs": schema()["$defs"]}
@@ -165,4 +168,30 @@ def test_a_stage_leaves_a_still_behind(racing):
     """A page without a kernel shows the step as text."""
     bundle = racing._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
-    assert "step 0 of " in data["text/plain"]
+    assert f"step {racing.cursor + 1} of " in data["text/plain"]
+
+
+def test_a_lesson_offers_the_acts_that_it_names_and_begins_where_it_says():
+    """The others are not on the picture; what is not legal is refused in one line."""
+    played = run("credit")
+    view = stage(played, acts=["grant", "publish"], at=3)
+    acts = json.loads(gzip.decompress(view.scene))["acts"]
+    assert ([one["id"] for one in acts], view.cursor) == (["grant", "publish"], 3)
+    for given, more, words in (
+        (3, {}, "a run or its rows are wanted here, not int"),
+        (played, {"acts": ["fly"]}, "legal: grant, publish"),
+        (played, {"acts": "grant"}, "a list of names is wanted"),
+        (played.rows, {"acts": ["grant"]}, "legal: none"),
+        (played, {"at": 10**6}, "legal: 0 to "),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            stage(given, **more)
+
+
+def test_a_share_code_tells_the_branch_and_the_step_of_a_stage(racing):
+    """Whoever opens it stands at the same row."""
+    act(racing, "send_flow")
+    racing.branch = 1
+    restored = open_code(share_code(racing))
+    assert restored.run.identity() == racing.run.identity()
+    assert restored.cursor == racing.cursor + 1

@@ -7,7 +7,7 @@ is recorded, and hints are shown one by one for those who ask:
     def both_orders(desk: Any) -> Verdict:
         played = run_of(desk)
         if not played.actions:
-            return not_yet("Act in the panel first: this run is as it began.")
+            return not_yet("Act first: this run is as it began.")
         return told(played.name, right, text)
 
 and in the notebook `check.both_orders(desk)`, or `check.both_orders(desk, hints=1)`.
@@ -27,7 +27,7 @@ from .progress import Progress, progress, shortened
 from .question import Verdict
 
 UNANSWERED = "Put your answer in place of the ... and run this cell again."
-UNTOUCHED = "Act in the panel first: this run is as it began."
+UNTOUCHED = "Act first: this run is as it began."
 
 # A hint of a check: a text, or worked out from what was given to the check.
 CheckHint = str | Callable[..., str]
@@ -85,7 +85,7 @@ def _other_desk(args: tuple[Any, ...], scenarios: tuple[str, ...]) -> str:
     if shown is None or shown in scenarios:
         return ""
     wanted = " or ".join(f'"{name}"' for name in scenarios)
-    return f'This check wants a panel or a run of the scenario {wanted}; this one shows "{shown}".'
+    return f'This check wants a run of the scenario {wanted}; this one shows "{shown}".'
 
 
 def _more(verdict: Verdict, shown: int, there: int) -> str:
@@ -98,15 +98,15 @@ def _more(verdict: Verdict, shown: int, there: int) -> str:
 
 
 def run_of(desk: Any) -> Run:
-    """The run that a panel shows, or the run itself.
+    """The run that a stage or a panel shows, or the run itself.
 
     Raises:
         TypeError: if it is neither.
     """
-    model = getattr(desk, "model", None)
-    found = desk if model is None else model.run
+    shown = getattr(desk, "model", desk)
+    found = getattr(shown, "run", shown)
     if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise TypeError(f"a panel or a run is wanted here, not {type(desk).__name__}")
+        raise TypeError(f"a stage, a panel or a run is wanted here, not {type(desk).__name__}")
     run: Run = found
     return run
 

@@ -1,13 +1,54 @@
-"""A lesson's desks: `panel` and `open_code` as the views have them, with branches that stay."""
+"""A lesson's desks: `stage`, `panel` and `open_code`, with branches that stay."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from workbench.scenarios.branches import Branches
+from workbench.trace.schema import Row
 from workbench.views import opened_view, panel_widget
+from workbench.views.stage_widget import StageWidget
 
-from .kept_branches import keep
+from .kept_branches import StageDesk, keep
+
+
+def stage(
+    run_or_rows: Any,
+    *,
+    at: int | None = None,
+    title: str = "",
+    acts: Collection[str] | None = None,
+) -> StageWidget:
+    """The picture of a run: play it, step through it, and act on it.
+
+    An act makes a branch; branches are there again when the notebook is run another day. Rows that
+    were recorded, such as a capture's, can be looked at only.
+
+    Args:
+        run_or_rows: a run, a tree of runs, a capture, or rows in order of `seq`.
+        at: `seq` of the row to begin at; where the run's set-up ends if None.
+        title: what the picture is called; the scenario's title if empty.
+        acts: names of the acts that are offered; all of the scenario's if None.
+
+    Raises:
+        TypeError: if there are no rows to draw.
+        ValueError: if there is no such row, or no such act; the text says what is legal.
+    """
+    root = run_or_rows.runs[0] if isinstance(run_or_rows, Branches) else run_or_rows
+    rows = getattr(root, "rows", root)
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Row) for row in rows):
+        raise TypeError(f"a run or its rows are wanted here, not {type(run_or_rows).__name__}")
+    legal = [spec.name for spec in getattr(getattr(root, "scenario", None), "actions", ())]
+    if acts is not None and (isinstance(acts, str) or not set(acts) <= set(legal)):
+        raise ValueError(
+            f"acts={acts!r}: a list of names is wanted; legal: {', '.join(legal) or 'none'}"
+        )
+    desk = StageWidget(run_or_rows, at=at, title=title, acts=acts)
+    if legal:
+        keep(StageDesk(desk))
+    return desk
 
 
 @functools.wraps(panel_widget.panel)

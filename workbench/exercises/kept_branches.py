@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import traitlets
+
 from workbench import notebook
 from workbench.trace.words import count
 
@@ -29,6 +31,7 @@ from .shared_file import ProgressError, SharedFile, standard_folder, write_whole
 if TYPE_CHECKING:
     from workbench.scenarios.branches import Branches
     from workbench.views.panel_model import PanelModel
+    from workbench.views.stage_widget import StageWidget
 
 FORMAT, VERSION = "amqp-flow-workbench/branches", 1
 FILE_NAME = "branches.json"
@@ -94,6 +97,60 @@ def standard_file() -> BranchFile | None:
     return None if folder is None else BranchFile(folder / FILE_NAME)
 
 
+class StageDesk(traitlets.HasTraits):
+    """A stage as the keeper sees a desk: one tree, and step 1 shows the first row.
+
+    Args:
+        stage: the picture.
+
+    Attributes:
+        cursor: the step shown, 0 to the number of rows.
+        shown: counts up whenever another branch is shown.
+    """
+
+    cursor = traitlets.Int(0)
+    shown = traitlets.Int(0)
+
+    def __init__(self, stage: StageWidget) -> None:
+        super().__init__(cursor=stage.cursor + 1)
+        self._stage = stage
+        self._follows = False
+        self.tree = 0
+        self.trees = [stage.branches]
+        stage.observe(self._follow, names="branch")
+        self.observe(self._draw, names="shown")
+
+    @property
+    def branches(self) -> Branches:
+        """Every run made so far."""
+        return self._stage.branches
+
+    @property
+    def run(self) -> Any:
+        """The run that is shown."""
+        return self.branches.run
+
+    def restart(self, preset: str | None = None, **parameters: Any) -> bool:
+        """Refuse: a stage has one tree."""
+        return False
+
+    def tell(self, message: str, *, failed: bool = False) -> None:
+        """Say it in a note over the picture."""
+        self._stage.told = message
+
+    def _follow(self, _change: Any) -> None:
+        """Another branch was chosen or made on the picture."""
+        self.cursor = self._stage.cursor + 1
+        self._follows = True
+        self.shown += 1
+        self._follows = False
+
+    def _draw(self, _change: Any) -> None:
+        """The branches were put back."""
+        if not self._follows:
+            self._stage.show(self.branches.current, max(0, self.cursor - 1))
+
+
 class Keeper:
     """Keeps a desk's branches from now on, after putting back those that were kept before.
 
@@ -103,7 +160,7 @@ class Keeper:
         file: where they are kept.
     """
 
-    def __init__(self, model: PanelModel, name: str, file: BranchFile) -> None:
+    def __init__(self, model: PanelModel | StageDesk, name: str, file: BranchFile) -> None:
         self._model, self._name, self._file = model, name, file
         self._as_it_was: Any = None
         self._put_back()
@@ -150,7 +207,7 @@ class Keeper:
         self._model.tell(f"Your branches cannot be kept: {reason}.", failed=True)
 
 
-def kept(model: PanelModel) -> dict[str, Any]:
+def kept(model: PanelModel | StageDesk) -> dict[str, Any]:
     """All trees of a desk as plain JSON values: what began each, and its acts."""
     trees = []
     for number, tree in enumerate(model.trees):
@@ -170,7 +227,7 @@ def kept(model: PanelModel) -> dict[str, Any]:
     return {"tree": model.tree, "cursor": model.cursor, "trees": trees}
 
 
-def put_back(model: PanelModel, desk: Any) -> tuple[int, int]:
+def put_back(model: PanelModel | StageDesk, desk: Any) -> tuple[int, int]:
     """Play the branches of a desk again, as far as they are legal.
 
     Returns:
@@ -203,7 +260,7 @@ def put_back(model: PanelModel, desk: Any) -> tuple[int, int]:
     return again, refused
 
 
-def _begun(model: PanelModel, tree: Any) -> bool:
+def _begun(model: PanelModel | StageDesk, tree: Any) -> bool:
     """Begin another tree of a desk; False if it cannot be."""
     preset, parameters = _value(tree, "preset"), _value(tree, "parameters")
     if not isinstance(preset, str) or not isinstance(parameters, dict):
@@ -268,7 +325,7 @@ def _of_lesson(name: str, lesson: str) -> bool:
     return name.startswith(f"{lesson}_")
 
 
-def keep(model: PanelModel) -> None:
+def keep(model: PanelModel | StageDesk) -> None:
     """Keep a desk's branches, if it stands in a notebook and there is a place for them."""
     file = standard_file() if notebook.kernel_shell() is not None else None
     if file is not None:

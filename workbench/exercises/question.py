@@ -23,7 +23,7 @@ Hint = str | Callable[[], str]
 LONGEST_NUMBER = 20  # digits; longer ones are not even read
 
 NOT_YET = "Commit an answer first; then the run can say how close it is."
-LOOK_FIRST = "Look first: go to step {step} in the stepper of this section, then press Compare."
+LOOK_FIRST = "Look first: go to step {step} of the run in this section, then press Compare."
 
 
 # 4,294,967,295 and 4_294_967_295 are numbers; 5,5 is none.

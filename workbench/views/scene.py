@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -152,14 +152,22 @@ class Strip:
         run: a run, or rows in order of `seq`.
         link: the link whose number line comes first.
         octets: whether frames carry their octets.
+        acts: names of the acts that are offered; all if None.
     """
 
-    def __init__(self, run: Any, *, link: Scope | str | None = None, octets: bool = True) -> None:
+    def __init__(
+        self,
+        run: Any,
+        *,
+        link: Scope | str | None = None,
+        octets: bool = True,
+        acts: Collection[str] | None = None,
+    ) -> None:
         self.run = run
         self.picture = picture = picture_of(run, link)
         self.walk = walk = picture.walk
         rows = walk.rows
-        self.deeds = Deeds(run, picture) if hasattr(run, "scenario") else None
+        self.deeds = Deeds(run, picture, acts) if hasattr(run, "scenario") else None
         legal = run.legal_each() if self.deeds else []
         self.frames: list[tuple[int, Doc]] = []
         self.steps: list[Doc] = []
@@ -385,20 +393,26 @@ class SceneMaker:
         branches: the runs; a run, or rows, alone are a tree of one.
         link: the link whose number line comes first.
         octets: whether frames carry their octets.
+        acts: names of the acts that are offered; all if None.
     """
 
     def __init__(
-        self, branches: Any, *, link: Scope | str | None = None, octets: bool = True
+        self,
+        branches: Any,
+        *,
+        link: Scope | str | None = None,
+        octets: bool = True,
+        acts: Collection[str] | None = None,
     ) -> None:
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
-        self._link, self._octets = link, octets
+        self._link, self._octets, self._acts = link, octets, acts
         self._strips: dict[int, Strip] = {}
 
     def strip(self, number: int) -> Strip:
         """The steps of a branch's run."""
         if number not in self._strips:
             run = self.branches.runs[number]
-            self._strips[number] = Strip(run, link=self._link, octets=self._octets)
+            self._strips[number] = Strip(run, link=self._link, octets=self._octets, acts=self._acts)
         return self._strips[number]
 
     def scene(self, title: str = "") -> Doc:

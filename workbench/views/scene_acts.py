@@ -7,7 +7,7 @@ is done; an act with a choice (which queue, which node) becomes one mark for eac
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ UNDONE_BY = {"stall": "resume", "alarm": "clear", "crash": "restart", "cut": "he
 # Acts on a frame that waits for a hand, by its kind.
 ARRIVALS = {"transfer_arrives": "transfer", "flow_arrives": "flow"}
 RECEIVERS = ("grant", "open_window", "drain", "echo", "stop", "acknowledge", "flow", "send_flow",
-             "get", "take", "set_policy", "leave", "detach")  # fmt: skip
+             "get", "take", "leave", "detach")  # fmt: skip
 SENDERS = ("publish", "send_transfer", "send_other")
 CLIENTS = ("ignore_window", "begin_session", "open_session")
 DISKS = ("stall", "slow", "slow_disk")
@@ -98,15 +98,18 @@ class Deeds:
     Args:
         run: whose acts.
         picture: where they stand; it has gone over all rows.
+        acts: names of the acts that are offered; all if None.
     """
 
-    def __init__(self, run: Any, picture: LinkPicture) -> None:
+    def __init__(self, run: Any, picture: LinkPicture, acts: Collection[str] | None = None) -> None:
         self.run = run
         self.picture = picture
         self._specs = {spec.name: spec for spec in run.scenario.actions}
         self._names = self._existing()
         self.items: dict[str, Deed] = {}
         for spec in run.scenario.actions:
+            if acts is not None and spec.name not in acts:
+                continue
             for deed in self._deeds(spec):
                 self.items[deed.id] = deed
 
@@ -302,6 +305,8 @@ class Deeds:
             return f"{given['a']}-{given['b']}"
         if kind == "handle":
             return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
+        if spec.name == "set_policy":
+            return "stage"  # one of several names, too long for a button in a party's box
         if given.get("node") in nodes:
             return str(given["node"])
         if spec.name in DISKS and self.picture.layout == "valves":

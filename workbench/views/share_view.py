@@ -12,6 +12,7 @@ from workbench.scenarios.run import Run
 from workbench.scenarios.share import ShareCodeError
 from workbench.scenarios.share import share_code as code_of
 
+from .stage_widget import StageWidget
 from .static_html import script
 
 
@@ -41,22 +42,24 @@ class ShareBox(anywidget.AnyWidget):
 
 
 def share_code(desk: Any, cursor: int | None = None) -> str:
-    """The share code of a run, or of what a panel shows.
+    """The share code of a run, or of what a stage or a panel shows.
 
     Args:
-        desk: a run, a panel, or what `open_code` gave.
-        cursor: the step to open it at; where the panel stands, or where the run's set-up ends, if
+        desk: a run, a stage, a panel, or what `open_code` gave.
+        cursor: the step to open it at; where the picture stands, or where the run's set-up ends, if
             None.
 
     Raises:
         ShareCodeError: if the run has too many acts for a short code.
-        TypeError: if it is neither a run nor a panel.
+        TypeError: if it is none of these.
     """
+    if isinstance(desk, StageWidget):
+        return code_of(desk.run, desk.cursor + 1 if cursor is None else cursor)
     model = getattr(desk, "model", None)
     if model is not None:
         return code_of(model.run, model.cursor if cursor is None else cursor)
     if not isinstance(desk, Run):
-        raise TypeError(f"a run or a panel is wanted here, not {type(desk).__name__}")
+        raise TypeError(f"a run, a stage or a panel is wanted here, not {type(desk).__name__}")
     return code_of(desk, cursor)
 
 

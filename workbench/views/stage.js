@@ -1180,7 +1180,7 @@ function help(view) {
 var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
 var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
 function transport(time) {
-  const { run, playing, slow, t } = time;
+  const { playing, slow, t } = time;
   return h(
     "div",
     { class: "wst-time", key: "time", role: "toolbar", "aria-label": "time" },
@@ -1190,7 +1190,7 @@ function transport(time) {
     control("mark", "mark", "to the next interesting step (n)"),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : run.branch.id ? `branch ${run.branch.id}` : " "))
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : `step ${time.place + 1}`))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1476,7 +1476,8 @@ var Stage = class {
     this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
   }
   /** Says in place, where it was tried, why something cannot be. */
-  say(text, element) {
+  /** Shows a note below an element, or over the picture, until the learner goes on. */
+  say(text, element = null) {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
     this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
     this.draw();
@@ -1753,7 +1754,7 @@ var Stage = class {
   }
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, place: i, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
@@ -1863,6 +1864,11 @@ function render({ model, el }) {
     if (turn !== opening) return;
     stage?.destroy();
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+    note();
+  };
+  const note = () => {
+    const told2 = String(model.get("told") ?? "");
+    if (told2) stage?.say(told2);
   };
   const move = () => {
     const here = where();
@@ -1877,6 +1883,7 @@ function render({ model, el }) {
   model.on("change:scene", open);
   model.on("change:cursor", move);
   model.on("change:branch", move);
+  model.on("change:told", note);
   model.on("msg:custom", heard);
   void open();
   return () => {
@@ -1885,6 +1892,7 @@ function render({ model, el }) {
     model.off("change:scene", open);
     model.off("change:cursor", move);
     model.off("change:branch", move);
+    model.off("change:told", note);
     model.off("msg:custom", heard);
     stage?.destroy();
   };

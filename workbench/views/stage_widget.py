@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import anywidget
@@ -27,6 +28,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     Args:
         run: a run, a tree of runs, or rows in order of `seq`.
         at: `seq` of the row to begin at; a run begins where its set-up ends.
+        acts: names of the acts that are offered; all of the scenario's if None.
         title: what the picture is called.
         link: the link whose number line comes first, or its name.
 
@@ -34,6 +36,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         scene: the scene as gzipped JSON; see `scene.schema.json`.
         cursor: place of the step shown, from 0. Follows the browser, and moves it.
         branch: the branch shown.
+        told: what a note over the picture says.
     """
 
     _esm = asset("stage.js")
@@ -42,6 +45,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     scene = traitlets.Bytes().tag(sync=True)
     cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True)
     branch = traitlets.Int(0, help="branch shown").tag(sync=True)
+    told = traitlets.Unicode("", help="what a note says").tag(sync=True)
 
     def __init__(
         self,
@@ -49,17 +53,19 @@ class StageWidget(Still, anywidget.AnyWidget):
         *,
         at: int | None = None,
         title: str = "",
+        acts: Collection[str] | None = None,
         link: Scope | str | None = None,
     ) -> None:
-        self._maker = SceneMaker(run, link=link)
+        self._maker = SceneMaker(run, link=link, acts=acts)
         self._title = title
         doc = self._maker.scene(title)
         self._head = _head_of(doc)
         branch = self.branches.current
-        cursor = doc.get("begin", 0) if at is None else at
+        cursor = doc.get("begin", 0) if at is None else self._place(at)
         super().__init__(scene=packed(doc), cursor=cursor, branch=branch)
         self.on_msg(lambda _widget, message, _buffers: self._answer(message))
         self.observe(self._moved, names="cursor")
+        self.observe(lambda change: self.branches.select(change["new"]), names="branch")
 
     @property
     def branches(self) -> Branches:
@@ -70,6 +76,15 @@ class StageWidget(Still, anywidget.AnyWidget):
     def run(self) -> Any:
         """The run that is shown."""
         return self.branches.runs[self.branch]
+
+    def show(self, branch: int, cursor: int) -> None:
+        """Draw the tree anew, and show a step of a branch."""
+        doc = self._maker.scene(self._title)
+        self._head = _head_of(doc)
+        with self.hold_sync():
+            self.branch = branch
+            self.cursor = cursor
+            self.scene = packed(doc)
 
     def reply(self, message: Doc) -> Doc:
         """What comes of something done on the picture; a new branch stays, nothing else changes.
@@ -110,17 +125,21 @@ class StageWidget(Still, anywidget.AnyWidget):
         if reply["type"] != "branch":
             self.send(reply)
             return
-        new = self._maker.scene(self._title)
-        if _head_of(new) == self._head:
+        branch = reply["branch"]
+        if _head_of(self._maker.scene(self._title)) == self._head:
             self.send({"gzip": True}, [packed(reply)])
-            self.branch = reply["branch"]["id"]
-            return
-        # The act brought a party or a link that the picture did not have.
-        self._head = _head_of(new)
-        with self.hold_sync():
-            self.branch = reply["branch"]["id"]
-            self.cursor = reply["branch"]["keeps"]
-            self.scene = packed(new)
+            self.branch = branch["id"]
+        else:  # The act brought a party or a link that the picture did not have.
+            self.show(branch["id"], branch["keeps"])
+
+    def _place(self, seq: int) -> int:
+        """Place of the step that shows a row."""
+        rows = self._maker.strip(self.branches.current).walk.rows
+        place = next((place for place, row in enumerate(rows) if row.seq == seq), None)
+        if place is None:
+            shown = f"{rows[0].seq} to {rows[-1].seq}" if rows else "none"
+            raise ValueError(f"at={seq!r:.40}: no row that is shown has this seq; legal: {shown}")
+        return place
 
     def _moved(self, change: Any) -> None:
         for step in (change["old"], change["new"]):

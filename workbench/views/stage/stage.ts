@@ -263,7 +263,8 @@ export class Stage {
   }
 
   /** Says in place, where it was tried, why something cannot be. */
-  private say(text: string, element: Element | null): void {
+  /** Shows a note below an element, or over the picture, until the learner goes on. */
+  say(text: string, element: Element | null = null): void {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
     this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
     this.draw();
@@ -451,7 +452,7 @@ export class Stage {
 
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, place: i, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
   }
 
   private view(): View {
@@ -559,7 +560,9 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     if (turn !== opening) return;
     stage?.destroy();
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+    note();
   };
+  const note = () => { const told = String(model.get("told") ?? ""); if (told) stage?.say(told); };
   const move = () => {
     const here = where();
     if (!stage || here === `${stage.branch} ${stage.step}`) return;
@@ -573,6 +576,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   model.on("change:scene", open);
   model.on("change:cursor", move);
   model.on("change:branch", move);
+  model.on("change:told", note);
   model.on("msg:custom", heard);
   void open();
   return () => {
@@ -581,6 +585,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     model.off("change:scene", open);
     model.off("change:cursor", move);
     model.off("change:branch", move);
+    model.off("change:told", note);
     model.off("msg:custom", heard);
     stage?.destroy();
   };

@@ -6,28 +6,41 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-CREDIT = "link-credit"
 
-
-def stepper(lesson, cell_id: str):
-    """The stepper of a cell, on the screen."""
-    root = lesson.show_cell(cell_id).locator(".wbs")
+def picture(lesson, cell_id: str):
+    """The stage of a cell, on the screen and with the keyboard's focus."""
+    root = lesson.show_cell(cell_id).locator(".wst")
     root.wait_for()
     root.scroll_into_view_if_needed()
+    lesson.wait_still(root)
+    root.focus()
     return root
 
 
-def value(root, side: str, counter: str = CREDIT) -> str:
-    """What a ledger shows for a counter, as it stands in the page."""
-    line = root.locator(f".wbs-ledger.{side} tr").filter(
-        has=root.page.get_by_role("rowheader", name=counter, exact=True)
-    )
-    return line.locator(".v").first.inner_text()
+def limits(root) -> tuple[str, str]:
+    """What the line of numbers says of the sender and of the receiver: their limits."""
+    found = root.locator("svg text").filter(has_text=re.compile(r"limit \d+$")).all_text_contents()
+    sender, receiver = (re.search(r"\d+$", text)[0] for text in found)
+    return sender, receiver
+
+
+def said(root) -> str:
+    """All of the step in words, for those who do not see the picture."""
+    return root.locator(".wst-words").inner_text()
 
 
 def where(root) -> int:
-    """The step that a stepper shows."""
-    return int(re.match(r"step (\d+)", root.locator(".wbs-where").inner_text())[1])
+    """The step that is shown."""
+    return int(re.search(r"step (\d+)", root.locator(".wst-now").inner_text())[1])
+
+
+def send(root, credit: int) -> None:
+    """Send an amount of credit, by key: from the list of all acts."""
+    root.focus()
+    root.page.keyboard.press("a")
+    field = root.get_by_role("spinbutton", name="link credit")
+    field.fill(str(credit))
+    field.press("Enter")
 
 
 def shot(lesson, root, folder, name: str) -> None:
@@ -58,28 +71,23 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     asked.get_by_text("Look first: go to step").wait_for()
     shot(lesson, asked, pictures, "predict-look-first")
 
-    # Step by button: the receiver's ledger first, the sender's when the flow arrives.
-    root = stepper(lesson, "grant-step")
-    assert (value(root, "sender"), value(root, "receiver")) == ("0", "0")
+    # Step by button: the receiver's limit first, the sender's when the flow arrives.
+    root = picture(lesson, "grant-step")
+    assert limits(root) == ("0", "0")
     begin = where(root)
     forward = root.get_by_role("button", name="one step on")
-    seen = set()
-    for _ in range(12):
+    seen = []
+    while where(root) < begin + 3:
         forward.click()
-        seen.add((value(root, "sender"), value(root, "receiver")))
-        if value(root, "sender") == "3":
-            break
-    assert ("0", "3") in seen
-    assert value(root, "sender") == "3"
-    assert "0 + 3 − 0 = 3" in root.locator(".wbs-formula").inner_text()
+        seen.append(limits(root))
+    assert seen[-2:] == [("0", "3"), ("3", "3")]
+    assert "0 + 3 − 0 = 3" in root.locator(".wst-formula").inner_text()
     shot(lesson, root, pictures, "granted")
 
     # Step by key, to the end and back again.
     root.focus()
-    lesson.page.keyboard.press("ArrowRight")
     lesson.page.keyboard.press("End")
-    assert (value(root, "sender"), value(root, "receiver")) == ("0", "0")
-    assert value(root, "sender", "delivery-count") == "3"
+    assert "Sender: delivery-count 3, link-credit 0" in said(root)
     shot(lesson, root, pictures, "end")
 
     # Now a wrong answer is told as wrong, and then the right one as right.
@@ -92,46 +100,57 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     field.press("Enter")
     asked.get_by_role("button", name="Compare").click()
     asked.get_by_text("✔ Right.").wait_for()
-    root = stepper(lesson, "grant-step")
-    root.focus()
-    for _ in range(3):
-        lesson.page.keyboard.press("ArrowLeft")
-    while where(root) > begin:
-        lesson.page.keyboard.press("ArrowLeft")
-    assert (value(root, "sender"), value(root, "receiver")) == ("0", "0")
-    assert value(root, "sender", "delivery-count") == "0"
+    root = picture(lesson, "grant-step")
+    lesson.page.keyboard.press("Home")
+    assert (where(root), limits(root)) == (begin, ("0", "0"))
 
-    # Grant in the panel: a branch, whose first step is the act.
-    desk = lesson.show_cell("desk")
-    grant = desk.get_by_label(re.compile("link credit"))
-    grant.wait_for()
-    grant.fill("5")
-    desk.get_by_role("button", name="grant", exact=True).click()
-    desk.get_by_text(re.compile("Branch 1: grant")).wait_for()
-    root = stepper(lesson, "desk")
+    # Grant on the picture: a branch, which plays at once.
+    root = picture(lesson, "desk")
+    knob = root.get_by_role("slider", name="link credit")
+    knob.focus()
+    for _ in range(5):
+        knob.press("ArrowUp")
+    knob.press("Enter")
+    root.get_by_text("Branch 1").first.wait_for()
     root.focus()
-    lesson.page.keyboard.press("n")
-    shot(lesson, desk, pictures, "desk")
     lesson.page.keyboard.press("End")
-    assert value(root, "receiver", "delivery-count") == "5"
+    assert "Receiver: delivery-count 5, link-credit 0" in said(root)
+    shot(lesson, root, pictures, "desk")
 
-    # What is not legal is told in the panel, and nothing changes.
-    desk = lesson.show_cell("desk")
-    grant = desk.get_by_label(re.compile("link credit"))
-    grant.fill("4294967296")
-    desk.get_by_role("button", name="grant", exact=True).click()
-    desk.get_by_text("legal: 0 to 4294967295").wait_for()
-    assert value(root, "receiver", "delivery-count") == "5"
+    # What is not legal is told in the picture, and nothing changes.
+    send(root, 2**32)
+    told = root.get_by_role("alert")
+    told.wait_for()
+    assert "legal: 0 to 4294967295" in told.inner_text()
+    assert root.get_by_text("Branch 2").count() == 0
 
-    # A real broker's frames in the same stepper.
-    root = stepper(lesson, "rabbit-step")
-    lesson.page.wait_for_timeout(100)
+    # A real broker's frames in the same picture.
+    root = picture(lesson, "rabbit-step")
     before = where(root)
-    root.focus()
     lesson.page.keyboard.press("ArrowRight")
     assert where(root) == before + 1
     shot(lesson, root, pictures, "rabbit")
     lesson.assert_quiet()
+
+
+@pytest.mark.slow
+def test_a_newcomer_sees_a_frame_glide_by_the_first_press(lab_page):
+    """The index's picture opens with a flow about to leave: play, and it arrives."""
+    index = lab_page
+    index.open("00_index.ipynb")
+    index.run_all()
+    root = picture(index, "first-steps")
+    assert limits(root) == ("0", "2")
+    flow = root.locator("[data-frame]").filter(has_text="0 + 2").first
+    placed = flow.bounding_box()["x"]
+    root.get_by_role("button", name="play (space)").click()
+    index.page.wait_for_function(
+        "([node, x]) => !node.isConnected || node.getBoundingClientRect().x < x - 40",
+        arg=[flow.element_handle(), placed],
+    )
+    root.get_by_role("button", name="play (space)").wait_for()
+    assert "Receiver: delivery-count 2, link-credit 0" in said(root)
+    index.assert_quiet()
 
 
 @pytest.mark.slow

@@ -11,14 +11,14 @@ pytestmark = pytest.mark.browser
 CELLS = {
     "imports": (
         "from workbench import open_code, panel, progress_log, recall, reset_lesson, run\n"
-        "from workbench import stepper\n"
+        "from workbench import stage\n"
         "from workbench.lessons.lesson_01 import predict"
     ),
     "ask": 'queue = run("credit", seed=1)\npredict.after_grant(queue, link_credit=3)',
     # Moved to its end, so that what is asked can be compared at once.
     "look": (
-        'granted = stepper(queue.act(queue.start_seq, "grant", link_credit=3))\n'
-        'granted.cursor = len(granted.doc["rows"])'
+        'granted = stage(queue.act(queue.start_seq, "grant", link_credit=3))\n'
+        "granted.cursor = granted.run.last"
     ),
     "again": 'recall("02")',
     "desk": "desk = panel(queue)\ndesk",

@@ -9,6 +9,7 @@ import pytest
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.views.looked import Looked
+from workbench.views.stage_widget import StageWidget
 from workbench.views.stepper_widget import StepperWidget
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
@@ -19,8 +20,8 @@ LESSONS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG
 
 @pytest.fixture
 def made(monkeypatch):
-    """The predictions and the steppers that were made since, in order."""
-    found = {PredictionView: [], StepperWidget: []}
+    """The predictions and the pictures of runs that were made since, in order."""
+    found = {PredictionView: [], StageWidget: [], StepperWidget: []}
 
     def noting(kind):
         make = kind.__init__
@@ -48,14 +49,15 @@ def run_cells(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_compare_waits_for_the_step_and_the_lesson_s_stepper_shows_it(name, made, monkeypatch):
-    """Nothing is compared before the stepper was moved; at the step that it names, everything is.
+def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypatch):
+    """Nothing is compared before the run was stepped; at the step that is named, everything is.
 
-    So no answer is given away, and nobody waits for a step that no stepper of the lesson has.
+    So no answer is given away, and nobody waits for a step that no picture of the lesson has.
     """
     monkeypatch.chdir(NOTEBOOKS)
     seen = Looked()
-    monkeypatch.setattr("workbench.views.stepper_widget.looked", seen)
+    for module in ("stepper_widget", "stage_widget"):
+        monkeypatch.setattr(f"workbench.views.{module}.looked", seen)
     run_cells(name)
     waiting = []
     for view in made[PredictionView]:
@@ -74,5 +76,11 @@ def test_compare_waits_for_the_step_and_the_lesson_s_stepper_shows_it(name, made
             if stepper.doc["run"] == where.run and 0 < step <= len(stepper.doc["rows"]):
                 stepper.cursor = step - 1
                 stepper.cursor = step
+        for stage in made[StageWidget]:
+            first = stage.run.rows[0]
+            step = where.seq - first.seq
+            # A learner can only step on to what lies ahead of where the stage opens.
+            if first.run == where.run and stage.cursor < step < len(stage.run.rows):
+                stage.cursor = step
         told = asked.compare(lambda row: seen.at(row.run, row.seq))
         assert told.right is not None, (asked.question.name, told.text)

@@ -54,6 +54,7 @@ def test_rates_count_messages_by_window_and_a_frame_once(trace, rows):
     assert sum(counted.values()) > 500
 
 
+@pytest.mark.slow
 def test_held_counts_links_in_every_window_that_a_stall_touches(table, found):
     """A link that is held twice in a window is one link."""
     links = {}
@@ -68,6 +69,7 @@ def test_held_counts_links_in_every_window_that_a_stall_touches(table, found):
     assert answered(held(WINDOW)(table)) == wanted
 
 
+@pytest.mark.slow
 def test_sums_by_brake(table, found):
     """How often, how many links, how long in all, and the longest."""
     wanted = []
@@ -86,6 +88,7 @@ def test_sums_by_brake(table, found):
     assert len(wanted) > 1
 
 
+@pytest.mark.slow
 def test_sums_by_link_and_brake(table, found):
     """The time that each link lost, the most first."""
     sums = Counter()
@@ -96,6 +99,7 @@ def test_sums_by_link_and_brake(table, found):
     assert [row["lost_us"] for row in answer] == sorted(sums.values(), reverse=True)
 
 
+@pytest.mark.slow
 def test_the_worst_are_the_longest(table, found):
     """So many, the longest first, equal ones in order of the trace."""
     order = sorted(found, key=lambda row: (row["start_us"] - row["end_us"], row["run"], row["seq"]))

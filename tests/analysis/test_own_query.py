@@ -63,6 +63,7 @@ def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
     assert {record.right for record in log.records} == {True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "belief", "words"),
     [

@@ -29,6 +29,7 @@ def notebook(*cells: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_widget_appears_and_answers_a_click(lab_page):
     """A cell's widget is drawn, a click reaches the kernel, and nothing is reported or fetched."""
     source = (

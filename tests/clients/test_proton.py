@@ -141,6 +141,7 @@ class Receiver(Client):
             self.on_each(len(self.bodies))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_proton_sends_and_receives_ten_thousand_messages_in_order(serve, preset):
     """Unsettled, with credit topped up at both ends; each is accepted and none is left."""

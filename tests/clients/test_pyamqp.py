@@ -150,6 +150,7 @@ class Client:
         self.until(enough)
 
 
+@pytest.mark.slow
 def test_pyamqp_sends_and_receives_ten_thousand_messages_in_order(serve, connect):
     """Unsettled, credit topped up by its own `flow`; each is accepted and none is left.
 

@@ -279,6 +279,7 @@ def test_the_processor_explains_the_fast_disk_and_every_classic_link():
     assert transfer_ns() * (fastest.rate + fastest.classic_rate) == pytest.approx(1e9, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_articles_two_senders_are_played_and_their_residuals_told(capsys):
     """Model, article and residual for each queue and for both; a line told how far it was."""
     table = senders_table(100)

@@ -385,3 +385,12 @@ def test_a_capture_is_drawn_from_what_it_tells(name):
     assert seen == {line["id"] for line in doc["lines"]}
     frames = {str(row.frame_id) for row in rows if row.is_frame}
     assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames
+
+
+def test_a_long_run_is_drawn_in_part_and_the_picture_says_so(monkeypatch):
+    """As many steps as are drawn, and how many there are."""
+    played = run("credit", parameters={"messages": 3})
+    monkeypatch.setattr("workbench.views.scene.MOST_ROWS", 10)
+    doc = scene(played)
+    assert len(doc["branches"][0]["steps"]) == 10
+    assert doc["idea"].endswith(f"Drawn are the first 10 of {len(played.rows)} steps.")

@@ -74,10 +74,10 @@ class Taken(NamedTuple):
 def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
     """One table of all these rows in order of `seq`, without octets.
 
-    What rows of one shape share is put down once for each shape, and what nobody has not at all:
-    most of the fields are those of other protocols. Arrow is called few times, each time for much:
-    it works without Python's lock, and to get that back while a run goes on takes longer than most
-    of what there is to do.
+    What the rows of a shape share is stored once, and a field that no row has is not looked at:
+    most fields belong to other protocols. Arrow is called few times, each time for much, because it
+    works without Python's lock, and to get that back while a run goes on takes longer than most of
+    what there is to do.
     """
     import pyarrow as pa
 

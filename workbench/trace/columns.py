@@ -344,18 +344,10 @@ class ColumnRecorder(Recorder):
         numbers: Mapping[str, int],
         others: Mapping[str, Any],
     ) -> Shape | None:
-        """The shape of internal rows that differ in whole numbers, and in what JSON tells.
+        """The shape of internal rows that differ in whole numbers, and in one text of JSON.
 
-        Args:
-            event: and the rest but the last two: as `Recorder.internal` has them.
-            kind: as above.
-            columns: as above.
-            ledger: as above.
-            numbers: details that have a column.
-            others: details that have none.
-
-        Returns:
-            None if such rows are made one by one.
+        Of their details, `numbers` have columns and `others` stand in the JSON; the rest is as in
+        `Recorder.internal`. None if such rows are made one by one.
         """
         sender = columns.get("link_sender")
         in_columns, in_json = details_of(numbers), details_of(others)

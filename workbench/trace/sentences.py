@@ -328,7 +328,9 @@ def _details(row: Row) -> list[str]:
     if isinstance(arguments, Mapping):
         extra = arguments
     return [
-        _WAYS.get(value_text(value)) or f"{visible(spec_name(str(name)))} {value_text(value)}"
+        _WAYS[str(value)]
+        if name == "direction" and value in _WAYS
+        else f"{visible(spec_name(str(name)))} {value_text(value)}"
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted)
     ]

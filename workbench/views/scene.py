@@ -36,11 +36,11 @@ from .scene_walk import Flight, Walk
 FORMAT = "amqp-flow-workbench/stage"
 VERSION = 1
 MOST_ROWS = 5_000
-"""More rows than this are shown as a slice from where the lesson begins."""
+"""Of a longer run the first so many rows are drawn, and the picture says so."""
 
 PLAY_MS = 30_000
 """A run that lasts long is played faster, so that it ends in about this time."""
-_PACE = 1 / 120
+_SLOWED = 120  # how many times slower than in the run time goes by, unless that lasts too long
 
 Doc = dict[str, Any]
 _STATE = ("nodes", "links", "lines", "valves", "gauges", "disks", "hops", "counters", "on", "off")
@@ -128,7 +128,7 @@ def picture_of(run: Any, link: Scope | str | None = None) -> LinkPicture:
 
 
 def _rows(run: Any) -> Sequence[Row]:
-    """The rows that are shown: all, or as many as are drawn from where the lesson begins."""
+    """The rows that are drawn."""
     rows: Sequence[Row] = list(getattr(run, "rows", run))
     return rows[:MOST_ROWS]
 
@@ -317,7 +317,7 @@ def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
     if flight.lost:
         doc["lost"] = True
     if row.kind == "transfer" and "cell" in place:
-        doc["text"] = str(serial.advanced(place["cell"]["at"], 0))[-3:]
+        doc["text"] = str(serial.advanced(0, place["cell"]["at"]))[-3:]
         doc["short"] = f"transfer {doc['text']}"
     if row.kind == "flow":
         doc["label"] = _label(frame)
@@ -417,19 +417,27 @@ class SceneMaker:
 
     def scene(self, title: str = "") -> Doc:
         """Everything, with all branches made so far."""
+        branches = [self.branch(number) for number in range(len(self.branches.runs))]
+        return self.head(title) | {"branches": branches}
+
+    def head(self, title: str = "") -> Doc:
+        """A scene without its branches."""
         root = self.strip(0)
         run = self.branches.runs[0]
         scenario = getattr(run, "scenario", None)
         begin = min(getattr(run, "start_seq", 0), max(0, len(root.steps) - 1))
         ends = root.ends
         played = ends - (root.walk.times[begin] if root.steps else 0.0)
+        idea = LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea
+        there = len(getattr(run, "rows", run))
+        if there > MOST_ROWS:
+            idea += f" Drawn are the first {MOST_ROWS:,} of {there:,} steps."
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,
             "title": title or getattr(scenario, "title", "") or "A trace",
-            "idea": LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea,
+            "idea": idea,
             **root.picture.head(),
-            "branches": [self.branch(number) for number in range(len(self.branches.runs))],
             "ends": ends,
         }
         if root.deeds is not None:
@@ -437,7 +445,7 @@ class SceneMaker:
         if begin:
             sent = sum(1 for place, _ in root.frames if place <= begin)
             found |= {"begin": begin, "set_up": f"set up: {count(sent, 'frame')}"}
-        if played * 120 > PLAY_MS:
+        if played * _SLOWED > PLAY_MS:
             found["pace"] = played / PLAY_MS
         return found
 

@@ -14,6 +14,7 @@ from typing import Any
 from workbench.scenarios.action import ActionError, Value
 from workbench.scenarios.declare import ActionSpec, Kind, Parameter
 from workbench.trace.fold import Scope
+from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
 
 from .scene_link import LinkLine, LinkPicture, WindowLine
@@ -206,7 +207,7 @@ class Deeds:
     def _gates(self, spec: ActionSpec) -> Iterator[Deed]:
         """Everything that goes one way, held or let go."""
         for wire in self.picture.wires:
-            for direction, sender in (("c2b", "client"), ("b2c", "broker")):
+            for direction, sender in SENDER_OF.items():
                 given: dict[str, Value] = {"direction": direction, "connection": wire}
                 doc = {
                     "id": f"hold:{wire}:{direction}",

@@ -9,24 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from .scene import packed, scene
-from .static_html import asset, digest, write_page
+from .static_html import asset, standing_alone, write_page
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main id="stage"><p>{title}: this page draws it, and needs JavaScript for that.</p></main>
-<script type="text/plain" id="scene">{scene}</script>
-<script type="module">{module}</script>
-</body>
-</html>
-"""
+_BODY = """<main id="stage">
+<p>{title}: this page draws it, and needs JavaScript for that.</p>
+</main>
+<script type="text/plain" id="scene">{scene}</script>"""
 
 _PAGE_STYLE = """
 body { margin: 0; padding: 12px; }
@@ -50,17 +38,9 @@ def stage_page(doc: dict[str, Any], step: int | None = None) -> str:
     place = telling_step(doc) if step is None else step
     module = asset("stage.js") + _MOUNT % {"step": place}
     style = asset("stage.css") + _PAGE_STYLE
-    policy = (
-        f"default-src 'none'; script-src {digest(module)}; style-src {digest(style)};"
-        " base-uri 'none'; form-action 'none'"
-    )
-    return _PAGE.format(
-        policy=policy,
-        title=html.escape(str(doc["title"])),
-        style=style,
-        scene=base64.b64encode(packed(doc)).decode("ascii"),
-        module=module,
-    )
+    packed_scene = base64.b64encode(packed(doc)).decode("ascii")
+    body = _BODY.format(title=html.escape(str(doc["title"])), scene=packed_scene)
+    return standing_alone(str(doc["title"]), body=body, module=module, style=style)
 
 
 def telling_step(doc: dict[str, Any]) -> int:

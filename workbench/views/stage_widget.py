@@ -59,7 +59,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         self._maker = SceneMaker(run, link=link, acts=acts)
         self._title = title
         doc = self._maker.scene(title)
-        self._head = _head_of(doc)
+        self._fixed = self._fixed_now()
         branch = self.branches.current
         cursor = doc.get("begin", 0) if at is None else self._place(at)
         super().__init__(scene=packed(doc), cursor=cursor, branch=branch)
@@ -80,7 +80,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     def show(self, branch: int, cursor: int) -> None:
         """Draw the tree anew, and show a step of a branch."""
         doc = self._maker.scene(self._title)
-        self._head = _head_of(doc)
+        self._fixed = self._fixed_now()
         with self.hold_sync():
             self.branch = branch
             self.cursor = cursor
@@ -126,11 +126,22 @@ class StageWidget(Still, anywidget.AnyWidget):
             self.send(reply)
             return
         branch = reply["branch"]
-        if _head_of(self._maker.scene(self._title)) == self._head:
+        if self._fixed_now() == self._fixed:
             self.send({"gzip": True}, [packed(reply)])
             self.branch = branch["id"]
         else:  # The act brought a party or a link that the picture did not have.
             self.show(branch["id"], branch["keeps"])
+
+    def _fixed_now(self) -> str:
+        """All of the scene that a branch cannot change, as text."""
+        head = self._maker.head(self._title)
+        fixed = {key: value for key, value in head.items() if key not in ("ends", "pace")}
+        fixed["lines"] = [
+            {key: value for key, value in line.items() if key != "range"}
+            for line in fixed.get("lines", ())
+        ]
+        fixed["acts"] = [act["id"] for act in fixed.get("acts", ())]
+        return json.dumps(fixed, sort_keys=True)
 
     def _place(self, seq: int) -> int:
         """Place of the step that shows a row."""
@@ -156,14 +167,3 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return self.still()
-
-
-def _head_of(scene: Doc) -> str:
-    """All of a scene that a branch cannot change, as text."""
-    fixed = {key: value for key, value in scene.items() if key not in ("branches", "ends", "pace")}
-    fixed["lines"] = [
-        {key: value for key, value in line.items() if key != "range"}
-        for line in fixed.get("lines", ())
-    ]
-    fixed["acts"] = [act["id"] for act in fixed.get("acts", ())]
-    return json.dumps(fixed, sort_keys=True)

@@ -1,4 +1,4 @@
-"""A run as one HTML file: the stepper, its document and nothing else. No network, no kernel."""
+"""HTML files that stand alone, and a run as one: the stepper and its document. No network."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-{above}<main id="stepper"><p>This page steps through a trace and needs JavaScript for it.</p></main>
-<script type="application/json" id="doc">{doc}</script>
+{body}
 <script type="module">{module}</script>
 </body>
 </html>
 """
+
+_BODY = """{above}<main id="stepper">
+<p>This page steps through a trace and needs JavaScript for it.</p>
+</main>
+<script type="application/json" id="doc">{doc}</script>"""
 
 _PAGE_STYLE = """
 body { margin: 0; padding: 20px; background: #e9edf2; }
@@ -80,17 +84,25 @@ def page(doc: dict[str, Any], *, step: int = 0, above: str = "", style: str = ""
     """
     module = asset("stepper.js") + _MOUNT % {"step": step}
     style = asset("stepper.css") + _PAGE_STYLE + style
+    body = _BODY.format(above=above, doc=safe_json(doc))
+    return standing_alone(str(doc["title"]), body=body, module=module, style=style)
+
+
+def standing_alone(title: str, *, body: str, module: str, style: str) -> str:
+    """A page that loads nothing and runs nothing but this module.
+
+    Args:
+        title: as text.
+        body: HTML in which no script runs.
+        module: the script.
+        style: the style sheet.
+    """
     policy = (
         f"default-src 'none'; script-src {digest(module)}; style-src {digest(style)};"
         " base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(
-        policy=policy,
-        title=html.escape(str(doc["title"])),
-        style=style,
-        above=above,
-        doc=safe_json(doc),
-        module=module,
+        policy=policy, title=html.escape(title), style=style, body=body, module=module
     )
 
 

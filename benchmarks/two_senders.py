@@ -33,17 +33,17 @@ OFF, ON, BOTH = "off", "on", "both"
 def played(run_ms: int, path: str | None) -> dict[str, Any]:
     """One run; with a path its trace goes there."""
     from workbench.scenarios.streaming import stream
-    from workbench.scenarios.two_senders import TWO_SENDERS, counted
+    from workbench.scenarios.two_senders import counted, two_senders
     from workbench.trace.files import TraceWriter, prepare
 
     if path is not None:
         prepare()
     wall, cpu = time.perf_counter(), time.process_time()
     if path is None:
-        done = stream(TWO_SENDERS, parameters={"run_ms": run_ms})
+        done = stream(two_senders, parameters={"run_ms": run_ms})
     else:
         with TraceWriter(path, raw=False) as writer:
-            done = stream(TWO_SENDERS, parameters={"run_ms": run_ms}, take=writer.write_table)
+            done = stream(two_senders, parameters={"run_ms": run_ms}, take=writer.write_table)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     counts = counted(done.world)
     return {

@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from workbench import presets
-from workbench.scenarios import CREDIT, World, run
+from workbench.scenarios import World, run
+from workbench.scenarios.credit import credit
 from workbench.sim import VirtualClock
 
 CREDIT_GRANTED = 200
@@ -51,10 +52,10 @@ def recorded(messages: int) -> tuple[float, int]:
 def untapped(messages: int) -> tuple[float, int]:
     """Seconds and clock events without any tap."""
     preset = presets.get("spec")
-    values = CREDIT.values(preset, parameters(messages))
+    values = credit.values(preset, parameters(messages))
     began = time.perf_counter()
-    world = World(preset=CREDIT.effective(preset, values), parameters=values)
-    CREDIT.build(world)
+    world = World(preset=credit.effective(preset, values), parameters=values)
+    credit.build(world)
     events = world.clock.run_until_rest(100 * messages)
     seconds = time.perf_counter() - began
     assert world.peers["consumer"].received == messages

@@ -62,7 +62,7 @@ def test_scenarios_tells_parameters_and_acts(capsys):
     out, err = lines(capsys, "scenarios")
     told = "\n".join(out)
     assert err == []
-    assert out[0].startswith("credit: ")
+    assert out[0].startswith("asking: ")
     assert "messages [10]: 0 to 100000 messages" in told
     assert "grant(link_credit)" in told
 

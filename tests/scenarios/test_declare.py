@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from typing import Annotated
 
 import pytest
 
 from workbench import presets
 from workbench.scenarios import (
-    CREDIT,
     ActionError,
     Kind,
     Parameter,
     ParameterError,
+    World,
     get,
     names,
     run,
 )
+from workbench.scenarios.credit import credit
+from workbench.scenarios.declare import PRESET, OneOf, Whole, act
 
 SPEC = presets.get("spec")
 
@@ -41,7 +44,7 @@ def test_every_scenario_declares_what_it_takes_with_doc_and_range() -> None:
 def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
     """A whole number's default is a field of the preset."""
     known = {item.name for item in fields(SPEC)}
-    for parameter in CREDIT.parameters:
+    for parameter in credit.parameters:
         if parameter.kind is Kind.WHOLE:
             assert parameter.preset_field in known
 
@@ -81,7 +84,7 @@ def test_a_bad_parameter_gives_one_line_with_the_legal_range(parameters, message
 
 def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
     """The texts list what there is."""
-    with pytest.raises(ValueError, match="no scenario 'debit'; there are: credit"):
+    with pytest.raises(ValueError, match="no scenario 'debit'; there are: asking, credit"):
         run("debit")
     with pytest.raises(ValueError, match="no preset 'rmq9'; there are: spec"):
         run("credit", preset="rmq9")
@@ -90,13 +93,13 @@ def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
 def test_an_unknown_act_is_refused_with_the_names() -> None:
     """The text lists what can be done."""
     with pytest.raises(ActionError, match="credit has no act 'shout'; there are: grant, publish"):
-        CREDIT.action("shout")
+        credit.action("shout")
 
 
 def test_a_required_argument_says_what_it_is_for() -> None:
     """An act without it is refused, with its meaning and range."""
     with pytest.raises(ActionError, match=r"grant needs link_credit \(how many more the sender"):
-        CREDIT.action("grant").arguments({}, SPEC)
+        credit.action("grant").arguments({}, SPEC)
 
 
 @pytest.mark.parametrize(
@@ -112,3 +115,43 @@ def test_a_required_argument_says_what_it_is_for() -> None:
 def test_the_legal_values_are_told_in_words(parameter: Parameter, legal: str) -> None:
     """The same words stand in errors, tables and panels."""
     assert parameter.legal == legal
+
+
+Frames = Annotated[int, Whole(0, 9, "frames"), "how many"]
+
+
+@act(lambda world: "not now; legal now: nothing")
+def let_go(
+    world: World,
+    *,
+    frames: Frames,
+    kept: Annotated[Frames, Whole(1, 3), "how many stay"] = 2,
+    way: Annotated[str, OneOf("in", "out", absent={"up": "there is no such way"}), "where"]
+    | None = None,
+    credit: Annotated[int, Whole(), "the preset's"] = PRESET.batch_credit,
+    message_bytes: Annotated[int, Whole(), "the preset's too"] = PRESET,
+    echo: Annotated[bool, "ask"] = False,
+) -> None:
+    """Let frames through, but some.
+
+    More words.
+    """
+    world.done.append(f"{frames} of {kept}")
+
+
+def test_an_act_is_what_the_signature_of_its_function_says() -> None:
+    """Range, unit, words, choices and defaults are written once, in the signature."""
+    assert (let_go.name, let_go.doc) == ("let_go", "let frames through, but some. More words")
+    assert let_go.legal(None) == "not now; legal now: nothing"  # type: ignore[arg-type]
+    told = {one.name: (one.legal, one.doc, one.default_in(SPEC)) for one in let_go.parameters}
+    assert told == {
+        "frames": ("0 to 9 frames", "how many", None),
+        "kept": ("1 to 3", "how many stay", 2),
+        "way": ("one of in, out", "where", None),
+        "credit": ("0 or more", "the preset's", SPEC.batch_credit),
+        "message_bytes": ("0 or more", "the preset's too", SPEC.message_bytes),
+        "echo": ("True or False", "ask", False),
+    }
+    assert [one.name for one in let_go.parameters if one.required] == ["frames"]
+    with pytest.raises(ParameterError, match="there is no such way"):
+        let_go.parameters[2].check("up")

@@ -11,7 +11,7 @@ from workbench.scenarios.link_model import (
     SEND_TRANSFER,
     TRANSFER_ARRIVES,
 )
-from workbench.scenarios.race import ACT_OF_MOVE, RACE, FlowPlan, plans_of
+from workbench.scenarios.race import ACT_OF_MOVE, FlowPlan, plans_of, race
 from workbench.scenarios.sandbox import guarded
 from workbench.scenarios.schedules import play
 from workbench.trace.explain import OTHER_RULE, explain
@@ -190,7 +190,7 @@ def test_an_overrun_is_taken_or_ends_the_link_as_the_receiver_chooses():
 
 def test_every_move_is_an_act_and_every_act_a_move():
     """The names differ only in their dashes."""
-    acts = [spec.name for spec in RACE.actions]
+    acts = [spec.name for spec in race.actions]
     assert acts == list(ACT_OF_MOVE.values())
     assert [act.replace("_", "-") for act in acts] == list(ACT_OF_MOVE)
 

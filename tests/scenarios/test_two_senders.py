@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench import presets
-from workbench.scenarios import TWO_SENDERS, ParameterError, World, run
+from workbench.scenarios import ParameterError, World, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import (
     ARTICLE,
@@ -21,6 +21,7 @@ from workbench.scenarios.two_senders import (
     QUORUM,
     counted,
     told,
+    two_senders,
 )
 from workbench.sim import VirtualClock
 from workbench.trace import files
@@ -40,11 +41,11 @@ def recorded(run_ms):
     """World and rows of a short run, each row kept."""
     clock = VirtualClock()
     recorder = Recorder("kept", now=lambda: clock.now_us)
-    values = TWO_SENDERS.values(BLOG, {"run_ms": run_ms})
+    values = two_senders.values(BLOG, {"run_ms": run_ms})
     built = World(
-        preset=TWO_SENDERS.effective(BLOG, values), parameters=values, tap=recorder, clock=clock
+        preset=two_senders.effective(BLOG, values), parameters=values, tap=recorder, clock=clock
     )
-    TWO_SENDERS.build(built)
+    two_senders.build(built)
     clock.run_until_rest()
     assert not clock.due
     return built, recorder.rows

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from workbench import presets
 from workbench.scenarios import ActionError, World
-from workbench.scenarios.windows import WINDOWS
+from workbench.scenarios.windows import windows
 from workbench.sim import VirtualClock
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 from workbench.trace.taps import Recorder
@@ -44,17 +44,17 @@ def play(
 ) -> tuple[World, list[Row]]:
     """Act and step; acts that are not possible then are left out."""
     preset = presets.get(name)
-    values = WINDOWS.values(preset, parameters)
+    values = windows.values(preset, parameters)
     clock = VirtualClock()
     recorder = Recorder("random", now=lambda: clock.now_us)
     world = World(
-        preset=WINDOWS.effective(preset, values), parameters=values, tap=recorder, clock=clock
+        preset=windows.effective(preset, values), parameters=values, tap=recorder, clock=clock
     )
-    WINDOWS.build(world)
+    windows.build(world)
     clock.run_until_rest()
     for which, steps in acts:
         act, arguments = ACTS[which]
-        spec = WINDOWS.action(act)
+        spec = windows.action(act)
         if spec.legal(world) is None:
             try:
                 spec.do(world, spec.arguments(arguments, preset))
@@ -202,19 +202,19 @@ def test_a73_invariants_5_to_8_and_15_hold_under_random_acts(
 def test_invariant_15_as_many_as_the_window_was_are_tolerated(window, publish, before) -> None:
     """A client that ignores the alarm is ended by exactly the first frame above that."""
     preset = presets.get("rmq4.3")
-    values = WINDOWS.values(preset, {"consumers": 0, "publisher": True, "broker_window": window})
+    values = windows.values(preset, {"consumers": 0, "publisher": True, "broker_window": window})
     clock = VirtualClock()
     recorder = Recorder("ignoring", now=lambda: clock.now_us)
     world = World(
-        preset=WINDOWS.effective(preset, values), parameters=values, tap=recorder, clock=clock
+        preset=windows.effective(preset, values), parameters=values, tap=recorder, clock=clock
     )
-    WINDOWS.build(world)
+    windows.build(world)
     clock.run_until_rest()
     acts = [("publish", before), ("alarm", None), ("ignore_window", None), ("publish", publish)]
     for name, count in acts:
         if count != 0:
             given_ = {} if count is None else {"count": count}
-            spec = WINDOWS.action(name)
+            spec = windows.action(name)
             spec.do(world, spec.arguments(given_, preset))
             clock.run_until_rest()
     taken = world.broker.queues["t"].queue.ready

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from workbench.sim import Direction, Wire
 
 from .action import ActionError
-from .declare import ActionSpec, Kind, Parameter
+from .declare import OneOf, Whole, act
+from .parameters import Microseconds
 from .world import World
 
-MAX_LATENCY_US = 60_000_000
 DIRECTIONS = tuple(direction.value for direction in Direction)
 
-_DIRECTION = Parameter(
-    name="direction",
-    kind=Kind.TEXT,
-    choices=DIRECTIONS,
-    doc="c2b is client to broker, b2c is broker to client",
-)
-_FRAME_ID = Parameter(
-    name="frame_id", minimum=0, doc="one frame in flight, by the number that its rows carry"
-)
-_CONNECTION = Parameter(
-    name="connection", kind=Kind.TEXT, default="c1", doc="which wire, where there are several"
-)
+WAYS = "c2b is client to broker, b2c is broker to client"
+Way = Annotated[str, OneOf(*DIRECTIONS), WAYS]
+FrameId = Annotated[int, Whole(), "one frame in flight, by the number that its rows carry"]
+Connection = Annotated[str, "which wire, where there are several"]
 
 
 def _wire(world: World, connection: str) -> Wire:
@@ -38,8 +32,14 @@ def _flying(world: World) -> str:
     return f"a frame in flight ({', '.join(numbers)})" if numbers else "no frame is in flight"
 
 
-def hold(world: World, *, frame_id: int | None, direction: str | None, connection: str) -> None:
-    """Hold one frame, or everything in a direction."""
+@act()
+def hold(
+    world: World,
+    frame_id: FrameId | None = None,
+    direction: Way | None = None,
+    connection: Connection = "c1",
+) -> None:
+    """Keep a frame, or a whole direction, on the wire; the clock goes on for everybody else."""
     if (frame_id is None) == (direction is None):
         raise ActionError(
             "hold needs either frame_id or direction; legal now:"
@@ -56,15 +56,27 @@ def hold(world: World, *, frame_id: int | None, direction: str | None, connectio
         world.record_wire("hold", wire, direction=direction)
 
 
+def _nothing_held(world: World) -> str | None:
+    for wire in world.wires.values():
+        if wire.held() or any(wire.gate_closed(direction) for direction in Direction):
+            return None
+    return f"nothing is held; legal now: hold ({_flying(world)}, or a direction: c2b, b2c)"
+
+
+@act(_nothing_held)
 def release(
     world: World,
-    *,
-    frame_id: int | None,
-    direction: str | None,
-    count: int | None,
-    connection: str,
+    frame_id: FrameId | None = None,
+    direction: Way | None = None,
+    count: Annotated[
+        int,
+        Whole(1, 100_000, "frames"),
+        "let so many through and hold the rest; left out, all and the gate opens",
+    ]
+    | None = None,
+    connection: Connection = "c1",
 ) -> None:
-    """Let a held frame through, or the first frames of a direction, or all of it."""
+    """Let what is held arrive, in order."""
     if (frame_id is None) == (direction is None):
         raise ActionError("release needs either frame_id or direction (c2b or b2c)")
     if frame_id is not None:
@@ -78,65 +90,18 @@ def release(
         world.record_wire("release", wire, direction=direction, extra={"count": freed})
 
 
-def set_latency(world: World, *, latency_us: int, direction: str | None, connection: str) -> None:
-    """Change how long frames sent from now on are under way."""
+@act()
+def set_latency(
+    world: World,
+    latency_us: Annotated[Microseconds, "how long a frame is under way"],
+    direction: Annotated[Way, f"{WAYS}; left out, both"] | None = None,
+    connection: Connection = "c1",
+) -> None:
+    """Change the wire's latency for frames sent from now on."""
     wire = _wire(world, connection)
     for one in (direction,) if direction else DIRECTIONS:
         wire.set_latency(one, latency_us)
         world.record_wire("latency", wire, direction=one, extra={"latency_us": latency_us})
 
 
-def _nothing_held(world: World) -> str | None:
-    for wire in world.wires.values():
-        if wire.held() or any(wire.gate_closed(direction) for direction in Direction):
-            return None
-    return f"nothing is held; legal now: hold ({_flying(world)}, or a direction: c2b, b2c)"
-
-
-HOLD = ActionSpec(
-    name="hold",
-    doc="keep a frame, or a whole direction, on the wire; the clock goes on for everybody else",
-    parameters=(_FRAME_ID, _DIRECTION, _CONNECTION),
-    apply=hold,
-)
-RELEASE = ActionSpec(
-    name="release",
-    doc="let what is held arrive, in order",
-    parameters=(
-        _FRAME_ID,
-        _DIRECTION,
-        Parameter(
-            name="count",
-            minimum=1,
-            maximum=100_000,
-            unit="frames",
-            doc="let so many through and hold the rest; left out, all and the gate opens",
-        ),
-        _CONNECTION,
-    ),
-    legal=_nothing_held,
-    apply=release,
-)
-SET_LATENCY = ActionSpec(
-    name="set_latency",
-    doc="change the wire's latency for frames sent from now on",
-    parameters=(
-        Parameter(
-            name="latency_us",
-            required=True,
-            minimum=0,
-            maximum=MAX_LATENCY_US,
-            unit="us",
-            doc="how long a frame is under way",
-        ),
-        Parameter(
-            name="direction",
-            kind=Kind.TEXT,
-            choices=DIRECTIONS,
-            doc="c2b is client to broker, b2c is broker to client; left out, both",
-        ),
-        _CONNECTION,
-    ),
-    apply=set_latency,
-)
-WIRE_ACTS = (HOLD, RELEASE, SET_LATENCY)
+WIRE_ACTS = (hold, release, set_latency)

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from .declare import ActionSpec, Kind, Parameter
+from typing import Annotated
+
+from .declare import OneOf, act
 from .world import World
 
-RESOURCES = ("memory", "disk")
-_RESOURCE = Parameter(
-    name="resource",
-    kind=Kind.TEXT,
-    default=RESOURCES[0],
-    choices=RESOURCES,
-    doc="what runs short",
-)
+MEMORY, DISK = "memory", "disk"
+Resource = Annotated[str, OneOf(MEMORY, DISK), "what runs short"]
+
+
+@act()
+def alarm(world: World, resource: Resource = MEMORY) -> None:
+    """Let a resource of the broker run short: every session's window closes."""
+    world.broker.set_alarm(resource)
 
 
 def _no_alarm(world: World) -> str | None:
     return None if world.broker.alarms else "no alarm is on; legal now: alarm"
 
 
-ALARM_ACTS = (
-    ActionSpec(
-        name="alarm",
-        doc="let a resource of the broker run short: every session's window closes",
-        parameters=(_RESOURCE,),
-        apply=lambda world, *, resource: world.broker.set_alarm(resource),
-    ),
-    ActionSpec(
-        name="clear",
-        doc="the resource is there again",
-        parameters=(_RESOURCE,),
-        legal=_no_alarm,
-        apply=lambda world, *, resource: world.broker.clear_alarm(resource),
-    ),
-)
+@act(_no_alarm)
+def clear(world: World, resource: Resource = MEMORY) -> None:
+    """The resource is there again."""
+    world.broker.clear_alarm(resource)
+
+
+ALARM_ACTS = (alarm, clear)

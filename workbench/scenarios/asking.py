@@ -9,7 +9,7 @@ note (a flow with properties), detach, hold, release, set_latency.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from workbench.amqp10.credit import CreditPolicy, Manual, TopUpAtHalf
 from workbench.amqp10.events import Event
@@ -18,16 +18,20 @@ from workbench.peers.getter import Ending, Get, Getter
 from workbench.presets import UINT_MAX
 from workbench.trace.schema import Row
 
-from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import (
-    ACTS,
+from .acts import WIRE_ACTS
+from .credit import QUEUE, acknowledge, client_of, drain, echo, grant, publish, stop
+from .declare import PRESET, OneOf, Whole, act, scenario
+from .parameters import (
     MAX_MESSAGES,
-    QUEUE,
-    client_of,
+    Acknowledge,
+    Count,
+    InitialDeliveryCount,
+    Latency,
+    MessageBytes,
+    Microseconds,
+    Processing,
+    Ready,
 )
-from .declare import ActionSpec, Kind, Parameter, Scenario
-from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
-from .registry import register
 from .run import Run
 from .world import World
 
@@ -43,44 +47,6 @@ HYPOTHETICAL = "local"
 RIVAL = "rival"
 
 
-def build(world: World) -> None:
-    """A queue with messages, a receiver, and perhaps a message that is published later."""
-    queue = world.broker.declare(QUEUE)
-    size = world.number("message_bytes")
-    ready = world.number("messages")
-    world.clock.call_soon(queue.fill, world.messages(size, ready))
-    latency = world.number("latency_us")
-    mode = world.text("mode")
-
-    def attached() -> None:
-        world.mark_start()
-        # What the receiver does first comes after the row that marks the start.
-        world.clock.call_soon(begin)
-
-    def begin() -> None:
-        later = world.parameters["publish_at_us"]
-        if isinstance(later, int):
-            world.clock.call_later(later, _publish_one, world)
-        if not consumer.attached:
-            return  # an act came first
-        if mode in (GET, GET_WITH_TIMEOUT) and consumer.may_get:
-            consumer.get(world.number("timeout_us") if mode == GET_WITH_TIMEOUT else None)
-        elif mode == STOP:
-            consumer.grant(world.number("n"))
-
-    policy: CreditPolicy = TopUpAtHalf(world.number("n")) if mode == NOTIFY else Manual()
-    consumer = _Receiver(
-        address=QUEUE,
-        policy=policy,
-        processing_us=world.number("processing_us"),
-        auto_settle=world.text("acknowledge") == "auto",
-        stop_after=world.number("stop_after") if mode == STOP else None,
-    )
-    world.peers["consumer"] = consumer
-    client = client_of(world, consumer, on_attached=attached)
-    world.connect(client, "c1", (latency, latency))
-
-
 class _Receiver(Getter):
     """A getter that stops its link when so many messages have come."""
 
@@ -94,10 +60,6 @@ class _Receiver(Getter):
         if self._stop_after is not None and self.received >= self._stop_after:
             self._stop_after = None
             self.stop()
-
-
-def _publish_one(world: World) -> None:
-    world.put_message(QUEUE)
 
 
 # -- reading a run --------------------------------------------------------------------------
@@ -175,13 +137,6 @@ def _not_attached(world: World) -> str | None:
     return "the receiver's link is not attached now; legal now: hold, release, set_latency"
 
 
-def note(world: World, *, text: str) -> None:
-    """Say the credit again, with a property that no peer knows [2.7.4, properties]."""
-    consumer = world.peers["consumer"]
-    link = consumer.link
-    link.grant(link.credit, properties={HYPOTHETICAL: text})
-
-
 def _cannot_take(world: World) -> str | None:
     rival = world.peers.get(RIVAL)
     if rival is not None and (not rival.attached or rival.link_credit):
@@ -191,11 +146,21 @@ def _cannot_take(world: World) -> str | None:
     return None
 
 
-def take(world: World, *, count: int) -> None:
-    """Another consumer, on a connection of its own, takes messages out of the queue for good.
+@act(_cannot_get)
+def get(
+    world: World,
+    timeout_us: Annotated[Microseconds, "how long to wait before drain is set; left out, for ever"]
+    | None = None,
+) -> None:
+    """Ask for one message; with a time-out, drain when it runs out."""
+    world.peers["consumer"].get(timeout_us)
 
-    It drains, so that it is no rival any more when it has got what there was.
-    """
+
+@act(_cannot_take)
+def take(world: World, count: Count = 1) -> None:
+    """Another consumer takes messages out of the queue; nobody tells the receiver."""
+    # On a connection of its own. It drains, so that it is no rival any more when it has got what
+    # there was.
 
     def ask() -> None:
         world.peers[RIVAL].grant(count, drain=True)
@@ -208,129 +173,81 @@ def take(world: World, *, count: int) -> None:
     world.connect(client_of(world, rival, on_attached=ask), "c2", (latency, latency))
 
 
-GET_ACT = ActionSpec(
-    name="get",
-    doc="ask for one message; with a time-out, drain when it runs out",
-    parameters=(
-        Parameter(
-            name="timeout_us",
-            minimum=0,
-            maximum=MAX_LATENCY_US,
-            unit="us",
-            doc="how long to wait before drain is set; left out, for ever",
-        ),
-    ),
-    legal=_cannot_get,
-    apply=lambda world, *, timeout_us: world.peers["consumer"].get(timeout_us),
-)
-NOTE_ACT = ActionSpec(
-    name="note",
-    doc="send a flow with a property that the sender does not know; it is ignored",
-    parameters=(
-        Parameter(name="text", kind=Kind.TEXT, default="nearby", doc="the property's value"),
-    ),
-    legal=_not_attached,
-    apply=note,
-)
-TAKE_ACT = ActionSpec(
-    name="take",
-    doc="another consumer takes messages out of the queue; nobody tells the receiver",
-    parameters=(
-        Parameter(
-            name="count",
-            default=1,
-            minimum=1,
-            maximum=MAX_MESSAGES,
-            unit="messages",
-            doc="how many messages",
-        ),
-    ),
-    legal=_cannot_take,
-    apply=take,
-)
-DETACH_ACT = ActionSpec(
-    name="detach",
-    doc="close the link; what is unsettled goes back into the queue",
-    legal=_not_attached,
-    apply=lambda world: world.peers["consumer"].detach(),
-)
-_TAKEN = ("grant", "publish", "acknowledge", "drain", "echo", "stop")
+@act(_not_attached)
+def note(world: World, text: Annotated[str, "the property's value"] = "nearby") -> None:
+    """Send a flow with a property that the sender does not know; it is ignored."""
+    consumer = world.peers["consumer"]
+    link = consumer.link
+    link.grant(link.credit, properties={HYPOTHETICAL: text})
 
-ASKING = register(
-    Scenario(
-        name="asking",
-        title="Asking for messages, and stopping them",
-        doc=(
-            "A receiver that gets one message, gives up after a time-out, is notified, or stops:"
-            " the figures 2.43 to 2.46 of the specification."
-        ),
-        parameters=(
-            Parameter(
-                name="mode",
-                kind=Kind.TEXT,
-                default=BY_HAND,
-                choices=MODES,
-                doc="what the receiver does by itself once its link is attached",
-            ),
-            Parameter(
-                name="messages",
-                default=0,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="ready in the queue when the receiver comes",
-            ),
-            Parameter(
-                name="publish_at_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="one message is published so long after the link is attached; left out, none",
-            ),
-            Parameter(
-                name="timeout_us",
-                default=5000,
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a get waits before drain is set",
-            ),
-            Parameter(
-                name="n",
-                preset_field="batch_credit",
-                minimum=1,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="credit of the modes notify and stop",
-            ),
-            Parameter(
-                name="stop_after",
-                default=3,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="in mode stop: the receiver stops when so many have come",
-            ),
-            PROCESSING_US,
-            Parameter(
-                name="acknowledge",
-                kind=Kind.TEXT,
-                default="manual",
-                choices=("manual", "auto"),
-                doc="who settles deliveries: a person, or the receiver after processing",
-            ),
-            INITIAL_DELIVERY_COUNT,
-            MESSAGE_BYTES,
-            LATENCY_US,
-        ),
-        actions=(
-            GET_ACT,
-            *(spec for spec in ACTS if spec.name in _TAKEN),
-            TAKE_ACT,
-            NOTE_ACT,
-            DETACH_ACT,
-            *WIRE_ACTS,
-        ),
-        build=build,
+
+@act(_not_attached)
+def detach(world: World) -> None:
+    """Close the link; what is unsettled goes back into the queue."""
+    world.peers["consumer"].detach()
+
+
+@scenario(
+    "Asking for messages, and stopping them",
+    acts=(
+        get, grant, publish, acknowledge, drain, echo, stop, take, note, detach, *WIRE_ACTS,
+    ),
+)  # fmt: skip
+def asking(
+    world: World,
+    mode: Annotated[
+        str, OneOf(*MODES), "what the receiver does by itself once its link is attached"
+    ] = BY_HAND,
+    messages: Annotated[Ready, "ready in the queue when the receiver comes"] = 0,
+    publish_at_us: Annotated[
+        Microseconds, "one message is published so long after the link is attached; left out, none"
+    ]
+    | None = None,
+    timeout_us: Annotated[Microseconds, "how long a get waits before drain is set"] = 5000,
+    n: Annotated[
+        int, Whole(1, UINT_MAX, "messages"), "credit of the modes notify and stop"
+    ] = PRESET.batch_credit,
+    stop_after: Annotated[
+        int,
+        Whole(0, MAX_MESSAGES, "messages"),
+        "in mode stop: the receiver stops when so many have come",
+    ] = 3,
+    processing_us: Processing = PRESET,
+    acknowledge: Acknowledge = "manual",
+    initial_delivery_count: InitialDeliveryCount = PRESET,
+    message_bytes: MessageBytes = PRESET,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A receiver that gets one message, gives up after a time-out, is notified, or stops.
+
+    These are the figures 2.43 to 2.46 of the specification.
+    """
+    queue = world.broker.declare(QUEUE)
+    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+
+    def attached() -> None:
+        world.mark_start()
+        # What the receiver does first comes after the row that marks the start.
+        world.clock.call_soon(begin)
+
+    def begin() -> None:
+        if publish_at_us is not None:
+            world.clock.call_later(publish_at_us, world.put_message, QUEUE)
+        if not consumer.attached:
+            return  # an act came first
+        if mode in (GET, GET_WITH_TIMEOUT) and consumer.may_get:
+            consumer.get(timeout_us if mode == GET_WITH_TIMEOUT else None)
+        elif mode == STOP:
+            consumer.grant(n)
+
+    policy: CreditPolicy = TopUpAtHalf(n) if mode == NOTIFY else Manual()
+    consumer = _Receiver(
+        address=QUEUE,
+        policy=policy,
+        processing_us=processing_us,
+        auto_settle=acknowledge == "auto",
+        stop_after=stop_after if mode == STOP else None,
     )
-)
+    world.peers["consumer"] = consumer
+    client = client_of(world, consumer, on_attached=attached)
+    world.connect(client, "c1", (latency_us, latency_us))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from workbench.amqp10.credit import (
     BatchThenWait,
@@ -19,9 +19,17 @@ from workbench.presets import UINT_MAX, Preset
 
 from .action import ActionError
 from .acts import WIRE_ACTS
-from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
-from .parameters import INITIAL_DELIVERY_COUNT, LATENCY_US, MESSAGE_BYTES, PROCESSING_US
-from .registry import register
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .parameters import (
+    MAX_MESSAGES,
+    Acknowledge,
+    Count,
+    InitialDeliveryCount,
+    Latency,
+    MessageBytes,
+    Processing,
+    Ready,
+)
 from .world import World
 
 QUEUE = "q"
@@ -31,12 +39,16 @@ BATCH_THEN_WAIT = "batch-then-wait"
 TOP_UP_AT_HALF = "top-up-at-half"
 ARTICLE = "article-200-100"
 POLICIES = (MANUAL, ONE_AT_A_TIME, BATCH_THEN_WAIT, TOP_UP_AT_HALF, ARTICLE)
-MAX_MESSAGES = 100_000
 MAX_OCTETS = 100_000_000  # of all bodies together: what a small machine can hold
 
 SCRIPTED, PROTON = "scripted", "proton"
 HIDDEN, VISIBLE = "hidden", "visible"
 OUTCOMES = ("accepted", "rejected", "released", "modified")
+
+Policy = Annotated[str, OneOf(*POLICIES), "rule that grants credit"]
+N = Annotated[
+    int, Whole(1, UINT_MAX, "messages"), "N of the rules batch-then-wait and top-up-at-half"
+]
 
 
 def policy_named(name: str, n: int, preset: Preset) -> CreditPolicy:
@@ -82,46 +94,6 @@ def client_of(world: World, *links: ClientLink, **more: Any) -> Client:
         "session_settings": session_settings(world.preset),
     }
     return Client(world.clock, links, **{**given, **more})
-
-
-def build(world: World) -> None:
-    """A queue with messages, a receiver that attaches, and perhaps a publisher."""
-    queue = world.broker.declare(QUEUE)
-    count, size = world.number("messages"), world.number("message_bytes")
-    if too_much := _too_much(count, size):
-        raise ParameterError(too_much)
-    world.clock.call_soon(queue.fill, world.messages(size, count))
-    latency = world.number("latency_us")
-    waiting = {"consumer", "publisher"} if world.text("publisher") == VISIBLE else {"consumer"}
-
-    def attached(role: str) -> None:
-        waiting.discard(role)
-        if not waiting and world.start_seq is None:
-            world.mark_start()
-
-    client: Any
-    consumer: Any
-    if world.text("client") == PROTON:
-        from workbench.peers.proton_peer import ProtonPeer
-
-        if world.text("policy") != MANUAL:
-            raise ParameterError("Proton's receiver is driven by hand here; legal: policy manual")
-        client = consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
-    else:
-        consumer = Consumer(
-            address=QUEUE,
-            policy=policy_named(world.text("policy"), world.number("n"), world.preset),
-            processing_us=world.number("processing_us"),
-            auto_settle=world.text("acknowledge") == "auto",
-        )
-        client = client_of(world, consumer, on_attached=lambda: attached("consumer"))
-    world.peers["consumer"] = consumer
-    world.connect(client, "c1", (latency, latency))
-    if world.text("publisher") == VISIBLE:
-        publisher = Publisher(address=QUEUE)
-        world.peers["publisher"] = publisher
-        other = client_of(world, publisher, on_attached=lambda: attached("publisher"))
-        world.connect(other, "c2", (latency, latency))
 
 
 def _too_much(count: int, size: int) -> str | None:
@@ -181,8 +153,22 @@ def _not_publishing(world: World) -> str | None:
     return None
 
 
-def publish(world: World, *, count: int) -> None:
-    """Messages come into the queue: from the visible publisher, or from nowhere."""
+@act(_not_attached)
+def grant(
+    world: World,
+    link_credit: Annotated[
+        int,
+        Whole(0, UINT_MAX, "messages"),
+        "how many more the sender may send, counted from the flow's delivery-count",
+    ],
+) -> None:
+    """Send a flow that sets link-credit; it is absolute, not added."""
+    world.peers["consumer"].grant(link_credit)
+
+
+@act(_not_publishing)
+def publish(world: World, count: Count = 1) -> None:
+    """Put messages into the queue."""
     size = world.number("message_bytes")
     if too_much := _too_much(count, size):
         raise ActionError(too_much)
@@ -196,8 +182,14 @@ def publish(world: World, *, count: int) -> None:
         queue.publish(message_of(payload))
 
 
-def acknowledge(world: World, *, count: int | None, outcome: str) -> None:
-    """Settle the oldest deliveries; this says nothing about credit."""
+@act(_nothing_unsettled)
+def acknowledge(
+    world: World,
+    count: Annotated[int, Whole(1, MAX_MESSAGES, "deliveries"), "how many; left out, all"]
+    | None = None,
+    outcome: Annotated[str, OneOf(*OUTCOMES), "what became of them"] = "accepted",
+) -> None:
+    """Settle the oldest unsettled deliveries; no credit comes of it."""
     consumer = world.peers["consumer"]
     if count is not None and count > consumer.unsettled:
         raise ActionError(
@@ -207,167 +199,96 @@ def acknowledge(world: World, *, count: int | None, outcome: str) -> None:
     consumer.acknowledge(count, outcome)
 
 
-def set_policy(world: World, *, policy: str, n: int) -> None:
-    """From now on credit is topped up by this rule."""
+@act(_not_attached)
+def drain(world: World) -> None:
+    """Ask the sender to use the credit up now or give it back."""
+    world.peers["consumer"].drain()
+
+
+@act(_no_echo)
+def echo(world: World) -> None:
+    """Ask the sender for its present state."""
+    world.peers["consumer"].echo()
+
+
+@act(_no_echo)
+def stop(world: World) -> None:
+    """Set link-credit to 0 and ask for an echo: after it nothing more comes."""
+    world.peers["consumer"].stop()
+
+
+@act(_proton_only)
+def flow(
+    world: World, count: Annotated[int, Whole(-UINT_MAX, UINT_MAX, "messages"), "how much to add"]
+) -> None:
+    """Call Proton's receiver.flow(n), which adds n to the credit and sends the sum."""
+    world.peers["consumer"].flow(count)
+
+
+@act(_no_policy)
+def set_policy(world: World, policy: Policy = MANUAL, n: N = PRESET.batch_credit) -> None:
+    """Let a rule grant credit from now on."""
     world.peers["consumer"].set_policy(policy_named(policy, n, world.preset))
 
 
-_LINK_CREDIT = Parameter(
-    name="link_credit",
-    required=True,
-    minimum=0,
-    maximum=UINT_MAX,
-    unit="messages",
-    doc="how many more the sender may send, counted from the flow's delivery-count",
+@scenario(
+    "Credit: nothing moves until the receiver speaks",
+    acts=(grant, publish, acknowledge, drain, echo, stop, flow, set_policy, *WIRE_ACTS),
 )
-_N = Parameter(
-    name="n",
-    preset_field="batch_credit",
-    minimum=1,
-    maximum=UINT_MAX,
-    unit="messages",
-    doc="N of the rules batch-then-wait and top-up-at-half",
-)
-_POLICY = Parameter(
-    name="policy", kind=Kind.TEXT, default=MANUAL, choices=POLICIES, doc="rule that grants credit"
-)
+def credit(
+    world: World,
+    messages: Annotated[Ready, "ready in the queue when the receiver comes"] = PRESET,
+    message_bytes: MessageBytes = PRESET,
+    policy: Policy = MANUAL,
+    n: N = PRESET.batch_credit,
+    latency_us: Latency = PRESET.wire_latency_us,
+    processing_us: Processing = PRESET,
+    initial_delivery_count: InitialDeliveryCount = PRESET,
+    acknowledge: Acknowledge = "manual",
+    client: Annotated[
+        str, OneOf(SCRIPTED, PROTON), "the receiver: ours, or a real python-qpid-proton client"
+    ] = SCRIPTED,
+    publisher: Annotated[
+        str,
+        OneOf(HIDDEN, VISIBLE),
+        "published messages appear in the queue, or come over connection c2",
+    ] = HIDDEN,
+) -> None:
+    """A queue with ready messages and a receiver whose link is attached.
 
-ACTS = (
-    ActionSpec(
-        name="grant",
-        doc="send a flow that sets link-credit; it is absolute, not added",
-        parameters=(_LINK_CREDIT,),
-        legal=_not_attached,
-        apply=lambda world, *, link_credit: world.peers["consumer"].grant(link_credit),
-    ),
-    ActionSpec(
-        name="publish",
-        doc="put messages into the queue",
-        parameters=(
-            Parameter(
-                name="count",
-                default=1,
-                minimum=1,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="how many messages",
-            ),
-        ),
-        legal=_not_publishing,
-        apply=publish,
-    ),
-    ActionSpec(
-        name="acknowledge",
-        doc="settle the oldest unsettled deliveries; no credit comes of it",
-        parameters=(
-            Parameter(
-                name="count",
-                minimum=1,
-                maximum=MAX_MESSAGES,
-                unit="deliveries",
-                doc="how many; left out, all",
-            ),
-            Parameter(
-                name="outcome",
-                kind=Kind.TEXT,
-                default="accepted",
-                choices=OUTCOMES,
-                doc="what became of them",
-            ),
-        ),
-        legal=_nothing_unsettled,
-        apply=acknowledge,
-    ),
-    ActionSpec(
-        name="drain",
-        doc="ask the sender to use the credit up now or give it back",
-        legal=_not_attached,
-        apply=lambda world: world.peers["consumer"].drain(),
-    ),
-    ActionSpec(
-        name="echo",
-        doc="ask the sender for its present state",
-        legal=_no_echo,
-        apply=lambda world: world.peers["consumer"].echo(),
-    ),
-    ActionSpec(
-        name="stop",
-        doc="set link-credit to 0 and ask for an echo: after it nothing more comes",
-        legal=_no_echo,
-        apply=lambda world: world.peers["consumer"].stop(),
-    ),
-    ActionSpec(
-        name="flow",
-        doc="Proton's receiver.flow(n): adds n to the credit and sends the sum",
-        parameters=(
-            Parameter(
-                name="count",
-                required=True,
-                minimum=-UINT_MAX,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="how much to add",
-            ),
-        ),
-        legal=_proton_only,
-        apply=lambda world, *, count: world.peers["consumer"].flow(count),
-    ),
-    ActionSpec(
-        name="set_policy",
-        doc="let a rule grant credit from now on",
-        parameters=(_POLICY, _N),
-        legal=_no_policy,
-        apply=set_policy,
-    ),
-    *WIRE_ACTS,
-)
+    Without credit nothing is sent; every transfer uses one.
+    """
+    queue = world.broker.declare(QUEUE)
+    if too_much := _too_much(messages, message_bytes):
+        raise ParameterError(too_much)
+    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    waiting = {"consumer", "publisher"} if publisher == VISIBLE else {"consumer"}
 
-CREDIT = register(
-    Scenario(
-        name="credit",
-        title="Credit: nothing moves until the receiver speaks",
-        doc=(
-            "A queue with ready messages and a receiver whose link is attached. Without credit"
-            " nothing is sent; every transfer uses one."
-        ),
-        parameters=(
-            Parameter(
-                name="messages",
-                preset_field="messages",
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="ready in the queue when the receiver comes",
-            ),
-            MESSAGE_BYTES,
-            _POLICY,
-            _N,
-            LATENCY_US,
-            PROCESSING_US,
-            INITIAL_DELIVERY_COUNT,
-            Parameter(
-                name="acknowledge",
-                kind=Kind.TEXT,
-                default="manual",
-                choices=("manual", "auto"),
-                doc="who settles deliveries: a person, or the receiver after processing",
-            ),
-            Parameter(
-                name="client",
-                kind=Kind.TEXT,
-                default=SCRIPTED,
-                choices=(SCRIPTED, PROTON),
-                doc="the receiver: ours, or a real python-qpid-proton client",
-            ),
-            Parameter(
-                name="publisher",
-                kind=Kind.TEXT,
-                default=HIDDEN,
-                choices=(HIDDEN, VISIBLE),
-                doc="published messages appear in the queue, or come over connection c2",
-            ),
-        ),
-        actions=ACTS,
-        build=build,
-    )
-)
+    def attached(role: str) -> None:
+        waiting.discard(role)
+        if not waiting and world.start_seq is None:
+            world.mark_start()
+
+    receiver: Any
+    consumer: Any
+    if client == PROTON:
+        from workbench.peers.proton_peer import ProtonPeer
+
+        if policy != MANUAL:
+            raise ParameterError("Proton's receiver is driven by hand here; legal: policy manual")
+        receiver = consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
+    else:
+        consumer = Consumer(
+            address=QUEUE,
+            policy=policy_named(policy, n, world.preset),
+            processing_us=processing_us,
+            auto_settle=acknowledge == "auto",
+        )
+        receiver = client_of(world, consumer, on_attached=lambda: attached("consumer"))
+    world.peers["consumer"] = consumer
+    world.connect(receiver, "c1", (latency_us, latency_us))
+    if publisher == VISIBLE:
+        sender = Publisher(address=QUEUE)
+        world.peers["publisher"] = sender
+        other = client_of(world, sender, on_attached=lambda: attached("publisher"))
+        world.connect(other, "c2", (latency_us, latency_us))

@@ -1,16 +1,25 @@
-"""Declaring a scenario once: parameters and acts with range, unit and meaning.
+"""Declaring a scenario once, by the signature of the function that builds its world.
 
-The same declaration validates what a person asks for, fills in what they leave out, builds the
-sliders of a panel and prints the table of a lesson. A value that is not legal is refused with one
-line that names what would be.
+    @scenario("Credit: nothing moves until the receiver speaks", acts=(GRANT, *WIRE_ACTS))
+    def credit(world: World, messages: Ready = PRESET, latency_us: Latency = PRESET) -> None:
+        "A queue with ready messages and a receiver whose link is attached."
+
+An act is declared likewise, with `@act`. The name is the function's, the words are those of its
+docstring. A parameter's type carries range, unit and meaning
+(`parameters.py` has those that several share), its default may be a number of the preset. The same
+declaration checks what a person asks for, fills in what they leave out, makes the marks on the
+stage and prints the table of a lesson. A value that is not legal is refused with one line that
+names what would be.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.presets import Preset
@@ -246,3 +255,149 @@ class Scenario:
                 return spec
         listed = ", ".join(spec.name for spec in self.actions) or "none"
         raise ActionError(f"{self.name} has no act {_shown(name)}; there are: {listed}")
+
+
+# -- by signature -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Range of a whole number, both ends included, and what it counts."""
+
+    minimum: int | None = 0
+    maximum: int | None = None
+    unit: str = ""
+
+
+class OneOf(tuple[str, ...]):
+    """The legal texts.
+
+    Attributes:
+        absent: texts that have a meaning and are not legal, each with the reason in words.
+    """
+
+    absent: tuple[tuple[str, str], ...]
+
+    def __new__(cls, *choices: str, absent: Mapping[str, str] | None = None) -> OneOf:
+        """The texts in the order in which they are told."""
+        made = super().__new__(cls, choices)
+        made.absent = tuple((absent or {}).items())
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPreset:
+    """A default: the preset's number of this name; without one, of the parameter's."""
+
+    field: str = ""
+
+    def __getattr__(self, name: str) -> _OfPreset:
+        return _OfPreset(name)
+
+
+DECLARED: dict[str, Scenario] = {}
+"""What was declared so far, by name; `registry` looks for the rest."""
+
+PRESET: Any = _OfPreset()
+"""Default of a parameter: the preset's field of the same name, or `PRESET.batch_credit`."""
+
+
+def scenario(
+    title: str,
+    *,
+    acts: tuple[ActionSpec, ...] = (),
+    preset: str = "spec",
+    long: bool = False,
+    told: Callable[[World], list[str]] = lambda world: [],
+) -> Callable[[Callable[..., None]], Scenario]:
+    """Makes a scenario of the function that builds its world.
+
+    Args:
+        title: what a picture of a run is called.
+        acts: what a learner may do.
+        preset: see `Scenario`, and so for the next two.
+        long: too long to be kept.
+        told: what came of it.
+
+    Raises:
+        ValueError: when it is applied, if another one has that name.
+    """
+
+    def declare(build: Callable[..., None]) -> Scenario:
+        name = build.__name__
+        if name in DECLARED:
+            raise ValueError(f"there is a scenario {name!r} already")
+        DECLARED[name] = Scenario(
+            name=name,
+            title=title,
+            doc=_words(build),
+            parameters=_parameters(build),
+            actions=acts,
+            build=lambda world: build(world, **world.parameters),
+            preset=preset,
+            long=long,
+            told=told,
+        )
+        return DECLARED[name]
+
+    return declare
+
+
+def act(
+    legal: Callable[[World], str | None] = lambda world: None,
+) -> Callable[[Callable[..., None]], ActionSpec]:
+    """Makes an act of the function that does it.
+
+    Args:
+        legal: why it is not possible now, ending with what would be; None if it is possible.
+    """
+
+    def declare(apply: Callable[..., None]) -> ActionSpec:
+        words = _words(apply)
+        return ActionSpec(
+            name=apply.__name__,
+            doc=(words[0].lower() + words[1:]).rstrip("."),
+            parameters=_parameters(apply),
+            legal=legal,
+            apply=apply,
+        )
+
+    return declare
+
+
+def _words(function: Callable[..., None]) -> str:
+    """A docstring in one line."""
+    return " ".join((inspect.getdoc(function) or "").split())
+
+
+def _parameters(function: Callable[..., None]) -> tuple[Parameter, ...]:
+    """What a function takes besides the world."""
+    hints = get_type_hints(function, include_extras=True)
+    _, *given = inspect.signature(function).parameters.values()
+    return tuple(_parameter(one, hints[one.name]) for one in given)
+
+
+def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
+    if get_origin(hint) in (Union, UnionType):  # it may be left out
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    kind, *told = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    of_preset = one.default if isinstance(one.default, _OfPreset) else None
+    required = one.default is inspect.Parameter.empty
+    numbers = [each for each in told if isinstance(each, Whole)]
+    texts = [each for each in told if isinstance(each, OneOf)]
+    # Of a type made of another the outer words count, and come last.
+    bounds = numbers[-1] if numbers else Whole(None)
+    choices = texts[-1] if texts else OneOf()
+    return Parameter(
+        name=one.name,
+        doc=next(each for each in reversed(told) if isinstance(each, str)),
+        default=None if required or of_preset else one.default,
+        preset_field=None if of_preset is None else of_preset.field or one.name,
+        required=required,
+        kind={int: Kind.WHOLE, bool: Kind.YES_NO, str: Kind.TEXT}[kind],
+        minimum=bounds.minimum,
+        maximum=bounds.maximum,
+        unit=bounds.unit,
+        choices=tuple(choices),
+        absent=choices.absent,
+    )

@@ -14,71 +14,37 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 from workbench.amqp10.messaging import Header, decode_message
 from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingConsumer
-from workbench.presets import UINT_MAX
 
 from .action import ActionError
-from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import MAX_MESSAGES, QUEUE, client_of
-from .declare import ActionSpec, Kind, Parameter, Scenario
-from .parameters import LATENCY_US
-from .registry import register
+from .acts import WIRE_ACTS
+from .credit import QUEUE, client_of
+from .declare import PRESET, OneOf, Whole, act, scenario
+from .parameters import (
+    MAX_MESSAGES,
+    Count,
+    Credit,
+    Latency,
+    Processing,
+    Ready,
+    SmallMessageBytes,
+)
 from .run import Run
 from .world import World
 
 BY_HAND = "by-hand"
 CANCEL = "cancel"
-NOT_YET = (
-    (
-        CANCEL,
-        "that is basic.cancel of AMQP 0-9-1, after which the consumer keeps what it holds; 0-9-1"
-        " cannot be run here",
-    ),
-)
+NOT_YET = {
+    CANCEL: "that is basic.cancel of AMQP 0-9-1, after which the consumer keeps what it holds;"
+    " 0-9-1 cannot be run here"
+}
 NAMES = ("a", "b", "c")
 MOST_READY = 10_000
 
-
-def build(world: World) -> None:
-    """A queue with messages, and consumers that attach one after the other."""
-    queue = world.broker.declare(QUEUE, single_active_consumer=True)
-    size, latency = world.number("message_bytes"), world.number("latency_us")
-    ready = world.messages(size, world.number("messages"))
-    world.clock.call_soon(queue.fill, ready)
-    names = NAMES[: world.number("consumers")]
-
-    def connect(place: int) -> None:
-        name = names[place]
-        way = world.text("way")
-        leaves = place == 0 and way != BY_HAND
-
-        def attached() -> None:
-            if place + 1 < len(names):
-                world.clock.call_soon(connect, place + 1)
-            else:
-                world.mark_start()
-                world.clock.call_soon(grant_all)
-
-        consumer = LeavingConsumer(
-            name,
-            QUEUE,
-            processing_us=world.number("processing_us"),
-            leave_after=world.number("leave_after") if leaves else None,
-            way=way,
-        )
-        world.peers[name] = consumer
-        client = client_of(world, consumer, on_attached=attached)
-        world.connect(client, f"c{place + 1}", (latency, latency))
-
-    def grant_all() -> None:
-        credit = world.number("link_credit")
-        for name in names:
-            if credit and world.peers[name].attached:
-                world.peers[name].grant(credit)
-
-    connect(0)
+Name = Annotated[str, OneOf(*NAMES), "which one"]
 
 
 # -- reading a run --------------------------------------------------------------------------
@@ -155,14 +121,56 @@ def _none_attached(world: World) -> str | None:
     return "no consumer is attached now; legal now: publish, hold, release, set_latency"
 
 
-def publish(world: World, *, count: int) -> None:
-    """Messages come into the queue."""
-    for _ in range(count):
-        world.put_message(QUEUE)
+@act(_none_attached)
+def leave(
+    world: World,
+    consumer: Name = NAMES[0],
+    way: Annotated[
+        str,
+        OneOf(*WAYS, absent=NOT_YET),
+        "graceful waits for the echo and settles; outright detaches at once",
+    ] = GRACEFUL,
+) -> None:
+    """The consumer leaves: gracefully (stop, echo, settle, detach) or outright (detach)."""
+    _consumer(world, consumer).leave(way)
 
 
-def acknowledge(world: World, *, consumer: str, count: int | None) -> None:
-    """Settle the oldest deliveries of a consumer."""
+@act(_none_attached)
+def grant(
+    world: World,
+    link_credit: Annotated[Credit, "how many more it wants"],
+    consumer: Name = NAMES[0],
+) -> None:
+    """A consumer sets its link-credit."""
+    _consumer(world, consumer).grant(link_credit)
+
+
+@act(_none_attached)
+def stop(world: World, consumer: Name = NAMES[0]) -> None:
+    """A consumer sets its credit to 0 and asks for an echo."""
+    _consumer(world, consumer).stop()
+
+
+@act(_none_attached)
+def echo(world: World, consumer: Name = NAMES[0]) -> None:
+    """A consumer asks for the sender's state, `available` included."""
+    _consumer(world, consumer).echo()
+
+
+@act(_none_attached)
+def drain(world: World, consumer: Name = NAMES[0]) -> None:
+    """A consumer asks for its credit to be used up or given back."""
+    _consumer(world, consumer).drain()
+
+
+@act(_none_attached)
+def acknowledge(
+    world: World,
+    consumer: Name = NAMES[0],
+    count: Annotated[int, Whole(1, MAX_MESSAGES, "deliveries"), "how many; left out, all"]
+    | None = None,
+) -> None:
+    """A consumer settles its oldest deliveries."""
     receiver = _consumer(world, consumer)
     if receiver.unsettled == 0 or (count or 0) > receiver.unsettled:
         raise ActionError(
@@ -172,166 +180,71 @@ def acknowledge(world: World, *, consumer: str, count: int | None) -> None:
     receiver.acknowledge(count)
 
 
-_CONSUMER = Parameter(
-    name="consumer", kind=Kind.TEXT, default=NAMES[0], choices=NAMES, doc="which one"
-)
-_COUNT = Parameter(
-    name="count",
-    minimum=1,
-    maximum=MAX_MESSAGES,
-    unit="deliveries",
-    doc="how many; left out, all",
-)
+@act()
+def publish(world: World, count: Annotated[Count, Whole(1, MOST_READY, "messages")] = 1) -> None:
+    """Put messages into the queue."""
+    for _ in range(count):
+        world.put_message(QUEUE)
 
-ACTS = (
-    ActionSpec(
-        name="leave",
-        doc="the consumer leaves: gracefully (stop, echo, settle, detach) or outright (detach)",
-        parameters=(
-            _CONSUMER,
-            Parameter(
-                name="way",
-                kind=Kind.TEXT,
-                default=GRACEFUL,
-                choices=WAYS,
-                absent=NOT_YET,
-                doc="graceful waits for the echo and settles; outright detaches at once",
-            ),
-        ),
-        legal=_none_attached,
-        apply=lambda world, *, consumer, way: _consumer(world, consumer).leave(way),
-    ),
-    ActionSpec(
-        name="grant",
-        doc="a consumer sets its link-credit",
-        parameters=(
-            Parameter(
-                name="link_credit",
-                required=True,
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="how many more it wants",
-            ),
-            _CONSUMER,
-        ),
-        legal=_none_attached,
-        apply=lambda world, *, link_credit, consumer: _consumer(world, consumer).grant(link_credit),
-    ),
-    ActionSpec(
-        name="stop",
-        doc="a consumer sets its credit to 0 and asks for an echo",
-        parameters=(_CONSUMER,),
-        legal=_none_attached,
-        apply=lambda world, *, consumer: _consumer(world, consumer).stop(),
-    ),
-    ActionSpec(
-        name="echo",
-        doc="a consumer asks for the sender's state, `available` included",
-        parameters=(_CONSUMER,),
-        legal=_none_attached,
-        apply=lambda world, *, consumer: _consumer(world, consumer).echo(),
-    ),
-    ActionSpec(
-        name="drain",
-        doc="a consumer asks for its credit to be used up or given back",
-        parameters=(_CONSUMER,),
-        legal=_none_attached,
-        apply=lambda world, *, consumer: _consumer(world, consumer).drain(),
-    ),
-    ActionSpec(
-        name="acknowledge",
-        doc="a consumer settles its oldest deliveries",
-        parameters=(_CONSUMER, _COUNT),
-        legal=_none_attached,
-        apply=acknowledge,
-    ),
-    ActionSpec(
-        name="publish",
-        doc="put messages into the queue",
-        parameters=(
-            Parameter(
-                name="count",
-                default=1,
-                minimum=1,
-                maximum=MOST_READY,
-                unit="messages",
-                doc="how many messages",
-            ),
-        ),
-        apply=publish,
-    ),
-    *WIRE_ACTS,
-)
 
-HANDOVER = register(
-    Scenario(
-        name="handover",
-        title="Handing a queue to the next consumer",
-        doc=(
-            "A queue with a single active consumer, and others that wait. How the active one"
-            " leaves decides whether messages are delivered twice."
-        ),
-        parameters=(
-            Parameter(
-                name="way",
-                kind=Kind.TEXT,
-                default=BY_HAND,
-                choices=(BY_HAND, GRACEFUL, OUTRIGHT),
-                absent=NOT_YET,
-                doc="how consumer a leaves",
-            ),
-            Parameter(
-                name="leave_after",
-                default=3,
-                minimum=1,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="consumer a leaves when so many have arrived",
-            ),
-            Parameter(
-                name="messages",
-                preset_field="messages",
-                minimum=0,
-                maximum=MOST_READY,
-                unit="messages",
-                doc="ready in the queue when the first consumer comes",
-            ),
-            Parameter(
-                name="consumers",
-                default=2,
-                minimum=1,
-                maximum=len(NAMES),
-                unit="consumers",
-                doc="how many attach, one after the other",
-            ),
-            Parameter(
-                name="link_credit",
-                default=5,
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="what each consumer grants when all are attached; 0: nothing",
-            ),
-            Parameter(
-                name="processing_us",
-                preset_field="processing_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a consumer works on one message",
-            ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=65_536,
-                unit="octets",
-                doc="size of each message's body",
-            ),
-            LATENCY_US,
-        ),
-        actions=ACTS,
-        build=build,
-    )
+@scenario(
+    "Handing a queue to the next consumer",
+    acts=(leave, grant, stop, echo, drain, acknowledge, publish, *WIRE_ACTS),
 )
+def handover(
+    world: World,
+    way: Annotated[
+        str, OneOf(BY_HAND, GRACEFUL, OUTRIGHT, absent=NOT_YET), "how consumer a leaves"
+    ] = BY_HAND,
+    leave_after: Annotated[
+        int, Whole(1, MAX_MESSAGES, "messages"), "consumer a leaves when so many have arrived"
+    ] = 3,
+    messages: Annotated[
+        Ready, Whole(0, MOST_READY, "messages"), "ready in the queue when the first consumer comes"
+    ] = PRESET,
+    consumers: Annotated[
+        int, Whole(1, len(NAMES), "consumers"), "how many attach, one after the other"
+    ] = 2,
+    link_credit: Annotated[
+        Credit, "what each consumer grants when all are attached; 0: nothing"
+    ] = 5,
+    processing_us: Annotated[Processing, "how long a consumer works on one message"] = PRESET,
+    message_bytes: SmallMessageBytes = PRESET,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A queue with a single active consumer, and others that wait.
+
+    How the active one leaves decides whether messages are delivered twice.
+    """
+    queue = world.broker.declare(QUEUE, single_active_consumer=True)
+    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    names = NAMES[:consumers]
+
+    def connect(place: int) -> None:
+        name = names[place]
+        leaves = place == 0 and way != BY_HAND
+
+        def attached() -> None:
+            if place + 1 < len(names):
+                world.clock.call_soon(connect, place + 1)
+            else:
+                world.mark_start()
+                world.clock.call_soon(grant_all)
+
+        consumer = LeavingConsumer(
+            name,
+            QUEUE,
+            processing_us=processing_us,
+            leave_after=leave_after if leaves else None,
+            way=way,
+        )
+        world.peers[name] = consumer
+        client = client_of(world, consumer, on_attached=attached)
+        world.connect(client, f"c{place + 1}", (latency_us, latency_us))
+
+    def grant_all() -> None:
+        for name in names:
+            if link_credit and world.peers[name].attached:
+                world.peers[name].grant(link_credit)
+
+    connect(0)

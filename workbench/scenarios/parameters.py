@@ -1,49 +1,35 @@
-"""Parameters that several scenarios share, declared once: the same range, unit and words."""
+"""Types of parameters that several scenarios or acts share: range, unit and words."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from workbench.presets import UINT_MAX
 
-from .acts import MAX_LATENCY_US
-from .declare import Parameter
+from .declare import OneOf, Whole
 
-MESSAGE_BYTES = Parameter(
-    name="message_bytes",
-    preset_field="message_bytes",
-    minimum=0,
-    maximum=1_048_576,
-    unit="octets",
-    doc="size of each message's body",
-)
-LATENCY_US = Parameter(
-    name="latency_us",
-    preset_field="wire_latency_us",
-    minimum=0,
-    maximum=MAX_LATENCY_US,
-    unit="us",
-    doc="how long a frame is under way, each direction",
-)
-PROCESSING_US = Parameter(
-    name="processing_us",
-    preset_field="processing_us",
-    minimum=0,
-    maximum=MAX_LATENCY_US,
-    unit="us",
-    doc="how long the receiver works on one message",
-)
-INITIAL_DELIVERY_COUNT = Parameter(
-    name="initial_delivery_count",
-    preset_field="initial_delivery_count",
-    minimum=0,
-    maximum=UINT_MAX,
-    unit="sequence-no",
-    doc="delivery-count with which the sender begins",
-)
-SOCKET_OCTETS = Parameter(
-    name="socket_octets",
-    default=0,
-    minimum=0,
-    maximum=100_000_000,
-    unit="octets",
-    doc="what TCP takes in one direction before it is read; 0: no limit",
-)
+MAX_LATENCY_US = 60_000_000
+MAX_MESSAGES = 100_000
+
+Count = Annotated[int, Whole(1, MAX_MESSAGES, "messages"), "how many messages"]
+Credit = Annotated[int, Whole(0, UINT_MAX, "messages"), "how many more may come over it"]
+Ready = Annotated[int, Whole(0, MAX_MESSAGES, "messages"), "ready in the queue"]
+MessageBytes = Annotated[int, Whole(0, 1_048_576, "octets"), "size of each message's body"]
+SmallMessageBytes = Annotated[int, Whole(0, 65_536, "octets"), "size of each message's body"]
+Microseconds = Annotated[int, Whole(0, MAX_LATENCY_US, "us")]
+Latency = Annotated[Microseconds, "how long a frame is under way, each direction"]
+Processing = Annotated[Microseconds, "how long the receiver works on one message"]
+InitialDeliveryCount = Annotated[
+    int, Whole(0, UINT_MAX, "sequence-no"), "delivery-count with which the sender begins"
+]
+SocketOctets = Annotated[
+    int,
+    Whole(0, 100_000_000, "octets"),
+    "what TCP takes in one direction before it is read; 0: no limit",
+]
+Acknowledge = Annotated[
+    str,
+    OneOf("manual", "auto"),
+    "who settles deliveries: a person, or the receiver after processing",
+]
+Settled = Annotated[bool, "messages are sent settled: no disposition tells the client of them"]

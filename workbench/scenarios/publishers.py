@@ -9,6 +9,8 @@ release, set_latency.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from workbench.amqp10.credit import Manual, TopUpAtHalf
 from workbench.broker.queue_process import LocalQueueProcess
 from workbench.peers import ClientLink, Consumer, Publisher
@@ -18,9 +20,8 @@ from .action import ActionError
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
-from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
-from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
-from .registry import register
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .parameters import Latency, MessageBytes, Settled, SocketOctets
 from .world import World
 
 MAX_QUEUES = 4
@@ -32,6 +33,12 @@ LATER = "later"
 CONSUMER = "consumer"
 QUEUES = tuple(f"q{number}" for number in range(1, MAX_QUEUES + 1))
 US_PER_S = 1_000_000
+
+QueueName = Annotated[str, OneOf(*QUEUES), "which queue"]
+PublishCount = Annotated[
+    int, Whole(1, MAX_PUBLISH, "messages"), "how many messages, over each link that is meant"
+]
+Rate = Annotated[int, Whole(0, US_PER_S, "messages per second")]
 
 
 def service_times(text: str, queues: int) -> list[int]:
@@ -83,35 +90,6 @@ def publisher(world: World, name: str, queue: str) -> Publisher:
     return Publisher(name, address(queue), settled=settled, on_waiting=waiting)
 
 
-def build(world: World) -> None:
-    """Queues, one client with a link to each, and perhaps a queue that it consumes from."""
-    names = QUEUES[: world.number("queues")]
-    size, latency = world.number("message_bytes"), world.number("latency_us")
-    for name, service_us in zip(
-        names, service_times(world.text("service_us"), len(names)), strict=True
-    ):
-        slow(world, queue=name, service_us=service_us)
-    consumes = bool(world.parameters["consumer"])
-    if consumes:
-        source = world.broker.declare(SOURCE)
-        ready = world.messages(size, world.number("ready"))
-        world.clock.call_soon(source.fill, ready)
-
-    def attached() -> None:
-        if world.start_seq is None:
-            world.mark_start()
-
-    links: list[ClientLink] = [publisher(world, name, name) for name in names]
-    if consumes:
-        credit = world.number("consumer_credit")
-        policy = TopUpAtHalf(credit) if credit else Manual()
-        links.append(Consumer(CONSUMER, address(SOURCE), policy=policy, auto_settle=True))
-    client = client_of(world, *links, name="app", on_attached=attached)
-    world.peers["client"] = client
-    capacity = world.number("socket_octets") or None
-    world.connect(client, "c1", (latency, latency), capacity)
-
-
 # -- acts -----------------------------------------------------------------------------------
 
 
@@ -143,8 +121,22 @@ def _queue(world: World, name: str) -> str:
     return name
 
 
-def publish(world: World, *, queue: str, count: int, rate: int | None) -> None:
-    """Messages for one link, or for each of them."""
+@act(_not_attached)
+def publish(
+    world: World,
+    *,
+    queue: Annotated[
+        str,
+        OneOf(ALL, *QUEUES, LATER),
+        "over the link to which queue; later is the link of the second session",
+    ] = ALL,
+    count: PublishCount,
+    rate: Annotated[
+        Rate, "how fast the application hands them over, 0 all at once; left out, the run's"
+    ]
+    | None = None,
+) -> None:
+    """Let the application publish over one link, or over each."""
     client = world.peers["client"]
     names = list(client.publishers) if queue == ALL else [queue]
     per_second = world.number("rate") if rate is None else rate
@@ -154,197 +146,115 @@ def publish(world: World, *, queue: str, count: int, rate: int | None) -> None:
         client.publisher(name).publish(payloads, every_us)
 
 
-def slow(world: World, *, queue: str, service_us: int) -> None:
-    """From now on this queue needs so long for a message."""
+@act()
+def stall(world: World, queue: QueueName = QUEUES[0]) -> None:
+    """Let a queue hang: it takes nothing in and confirms nothing."""
+    world.broker.declare(_queue(world, queue)).stall()
+
+
+@act()
+def resume(world: World, queue: QueueName = QUEUES[0]) -> None:
+    """Let a queue go on."""
+    world.broker.declare(_queue(world, queue)).resume()
+
+
+def _slow(world: World, queue: str, service_us: int) -> None:
     process = world.broker.declare(_queue(world, queue))
     assert isinstance(process, LocalQueueProcess)
     process.enqueue_us = service_us
 
 
-def set_max_link_credit(world: World, *, link_credit: int) -> None:
-    """Change the setting, as an operator does."""
+@act()
+def slow(
+    world: World,
+    *,
+    queue: QueueName = QUEUES[0],
+    service_us: Annotated[int, Whole(0, MAX_SERVICE_US, "us"), "time for taking one message in"],
+) -> None:
+    """Change how long a queue needs for each message."""
+    _slow(world, queue, service_us)
+
+
+@act(_no_consumer)
+def grant(
+    world: World,
+    link_credit: Annotated[int, Whole(0, INT_MAX, "messages"), "how many more may come over it"],
+) -> None:
+    """Set the credit of the client's receiving link."""
+    world.peers["client"].consumer(CONSUMER).grant(link_credit)
+
+
+@act()
+def set_max_link_credit(
+    world: World,
+    link_credit: Annotated[int, Whole(1, INT_MAX, "messages"), "RabbitMQ's max_link_credit"],
+) -> None:
+    """Change what the broker grants to publishers, as an operator changes the setting."""
     world.broker.configure(publisher_credit=link_credit)
 
 
-_QUEUE = Parameter(
-    name="queue", kind=Kind.TEXT, default=QUEUES[0], choices=QUEUES, doc="which queue"
-)
-ACTS = (
-    ActionSpec(
-        name="publish",
-        doc="let the application publish over one link, or over each",
-        parameters=(
-            Parameter(
-                name="queue",
-                kind=Kind.TEXT,
-                default=ALL,
-                choices=(ALL, *QUEUES, LATER),
-                doc="over the link to which queue; later is the link of the second session",
-            ),
-            Parameter(
-                name="count",
-                required=True,
-                minimum=1,
-                maximum=MAX_PUBLISH,
-                unit="messages",
-                doc="how many messages, over each link that is meant",
-            ),
-            Parameter(
-                name="rate",
-                minimum=0,
-                maximum=US_PER_S,
-                unit="messages per second",
-                doc="how fast the application hands them over, 0 all at once; left out, the run's",
-            ),
-        ),
-        legal=_not_attached,
-        apply=publish,
-    ),
-    ActionSpec(
-        name="stall",
-        doc="let a queue hang: it takes nothing in and confirms nothing",
-        parameters=(_QUEUE,),
-        apply=lambda world, *, queue: world.broker.declare(_queue(world, queue)).stall(),
-    ),
-    ActionSpec(
-        name="resume",
-        doc="let a queue go on",
-        parameters=(_QUEUE,),
-        apply=lambda world, *, queue: world.broker.declare(_queue(world, queue)).resume(),
-    ),
-    ActionSpec(
-        name="slow",
-        doc="change how long a queue needs for each message",
-        parameters=(
-            _QUEUE,
-            Parameter(
-                name="service_us",
-                required=True,
-                minimum=0,
-                maximum=MAX_SERVICE_US,
-                unit="us",
-                doc="time for taking one message in",
-            ),
-        ),
-        apply=slow,
-    ),
-    *ALARM_ACTS,
-    ActionSpec(
-        name="grant",
-        doc="set the credit of the client's receiving link",
-        parameters=(
-            Parameter(
-                name="link_credit",
-                required=True,
-                minimum=0,
-                maximum=INT_MAX,
-                unit="messages",
-                doc="how many more may come over it",
-            ),
-        ),
-        legal=_no_consumer,
-        apply=lambda world, *, link_credit: (
-            world.peers["client"].consumer(CONSUMER).grant(link_credit)
-        ),
-    ),
-    ActionSpec(
-        name="set_max_link_credit",
-        doc="change what the broker grants to publishers, as an operator changes the setting",
-        parameters=(
-            Parameter(
-                name="link_credit",
-                required=True,
-                minimum=1,
-                maximum=INT_MAX,
-                unit="messages",
-                doc="RabbitMQ's max_link_credit",
-            ),
-        ),
-        apply=set_max_link_credit,
-    ),
-    ActionSpec(
-        name="open_session",
-        doc="begin a second session on the connection, with a link `later` to the first queue",
-        legal=_opened,
-        apply=lambda world: world.peers["client"].begin_session(
-            [publisher(world, LATER, QUEUES[0])]
-        ),
-    ),
-    *WIRE_ACTS,
-)
+@act(_opened)
+def open_session(world: World) -> None:
+    """Begin a second session on the connection, with a link `later` to the first queue."""
+    world.peers["client"].begin_session([publisher(world, LATER, QUEUES[0])])
 
-PUBLISHERS = register(
-    Scenario(
-        name="publishers",
-        title="Publishers: one slow target among fast ones",
-        doc=(
-            "A client publishes to several queues over one session. The broker grants credit to"
-            " each link and grants again while the link's queue confirms."
-        ),
-        parameters=(
-            Parameter(
-                name="queues",
-                default=1,
-                minimum=1,
-                maximum=MAX_QUEUES,
-                unit="queues",
-                doc="how many targets, each with a link of its own",
-            ),
-            Parameter(
-                name="service_us",
-                kind=Kind.TEXT,
-                default="50",
-                doc="what each queue needs for a message, in us: one number, or one for each",
-            ),
-            Parameter(
-                name="rate",
-                default=10_000,
-                minimum=0,
-                maximum=US_PER_S,
-                unit="messages per second",
-                doc="how fast the application publishes over each link; 0: all at once",
-            ),
-            Parameter(
-                name="settled",
-                kind=Kind.YES_NO,
-                default=False,
-                doc="messages are sent settled: no disposition tells the client of them",
-            ),
-            Parameter(
-                name="max_link_credit",
-                preset_field="publisher_credit",
-                minimum=1,
-                maximum=INT_MAX,
-                unit="messages",
-                doc="what the broker grants to a publisher",
-            ),
-            MESSAGE_BYTES,
-            Parameter(
-                name="consumer",
-                kind=Kind.YES_NO,
-                default=False,
-                doc="the client also consumes, from another queue, on the same session",
-            ),
-            Parameter(
-                name="consumer_credit",
-                default=0,
-                minimum=0,
-                maximum=INT_MAX,
-                unit="messages",
-                doc="link-credit that it keeps up for that, renewed at half; 0: a person grants",
-            ),
-            Parameter(
-                name="ready",
-                default=1_000,
-                minimum=0,
-                maximum=MAX_PUBLISH,
-                unit="messages",
-                doc="ready in the queue that it consumes from",
-            ),
-            SOCKET_OCTETS,
-            LATENCY_US,
-        ),
-        actions=ACTS,
-        build=build,
-    )
-)
+
+@scenario(
+    "Publishers: one slow target among fast ones",
+    acts=(
+        publish, stall, resume, slow, *ALARM_ACTS, grant, set_max_link_credit, open_session,
+        *WIRE_ACTS,
+    ),
+)  # fmt: skip
+def publishers(
+    world: World,
+    queues: Annotated[
+        int, Whole(1, MAX_QUEUES, "queues"), "how many targets, each with a link of its own"
+    ] = 1,
+    service_us: Annotated[
+        str, "what each queue needs for a message, in us: one number, or one for each"
+    ] = "50",
+    rate: Annotated[
+        Rate, "how fast the application publishes over each link; 0: all at once"
+    ] = 10_000,
+    settled: Settled = False,
+    max_link_credit: Annotated[
+        int, Whole(1, INT_MAX, "messages"), "what the broker grants to a publisher"
+    ] = PRESET.publisher_credit,
+    message_bytes: MessageBytes = PRESET,
+    consumer: Annotated[
+        bool, "the client also consumes, from another queue, on the same session"
+    ] = False,
+    consumer_credit: Annotated[
+        int,
+        Whole(0, INT_MAX, "messages"),
+        "link-credit that it keeps up for that, renewed at half; 0: a person grants",
+    ] = 0,
+    ready: Annotated[
+        int, Whole(0, MAX_PUBLISH, "messages"), "ready in the queue that it consumes from"
+    ] = 1_000,
+    socket_octets: SocketOctets = 0,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A client publishes to several queues over one session.
+
+    The broker grants credit to each link and grants again while the link's queue confirms.
+    """
+    names = QUEUES[:queues]
+    for name, us in zip(names, service_times(service_us, len(names)), strict=True):
+        _slow(world, name, us)
+    if consumer:
+        source = world.broker.declare(SOURCE)
+        world.clock.call_soon(source.fill, world.messages(message_bytes, ready))
+
+    def attached() -> None:
+        if world.start_seq is None:
+            world.mark_start()
+
+    links: list[ClientLink] = [publisher(world, name, name) for name in names]
+    if consumer:
+        policy = TopUpAtHalf(consumer_credit) if consumer_credit else Manual()
+        links.append(Consumer(CONSUMER, address(SOURCE), policy=policy, auto_settle=True))
+    client = client_of(world, *links, name="app", on_attached=attached)
+    world.peers["client"] = client
+    world.connect(client, "c1", (latency_us, latency_us), socket_octets or None)

@@ -9,6 +9,7 @@ Acts: publish, slow_disk, slow_way, cut, heal, crash, restart, hold, release, se
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
 from workbench.broker.quorum_cluster import FRONT, REPLICAS, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
@@ -16,46 +17,19 @@ from workbench.peers import Consumer, Publisher
 from workbench.queues import QueueArguments
 
 from .action import ActionError
-from .acts import MAX_LATENCY_US, WIRE_ACTS
-from .credit import MAX_MESSAGES, QUEUE, client_of
-from .declare import ActionSpec, Kind, Parameter, Scenario
-from .registry import register
+from .acts import WIRE_ACTS
+from .credit import QUEUE, client_of
+from .declare import PRESET, OneOf, Whole, act, scenario
+from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
 from .world import World
 
 MAX_FSYNC_US = 1_000_000
 NODES = tuple(f"n{number}" for number in range(1, REPLICAS[-1] + 1))
 
-
-def build(world: World) -> None:
-    """The cluster, the queue, and a publisher that attaches; perhaps a consumer."""
-    replicas = int(world.text("replicas"))
-    world.broker.make_cluster(
-        replicas,
-        fsync=SyncTime.constant(world.number("fsync_us")),
-        latency_us=world.number("node_latency_us"),
-    )
-    world.broker.declare(QUEUE, QueueArguments(queue_type="quorum"), replicas=replicas)
-    size, latency = world.number("message_bytes"), world.number("latency_us")
-    waiting = {"publisher", "consumer"} if world.number("link_credit") else {"publisher"}
-
-    def attached(role: str) -> None:
-        waiting.discard(role)
-        if waiting:
-            return
-        world.mark_start()
-        first = [world.message(size) for _ in range(world.number("messages"))]
-        if first:
-            world.clock.call_soon(publisher.publish, first)
-        if "consumer" in world.peers:
-            world.clock.call_soon(world.peers["consumer"].grant, world.number("link_credit"))
-
-    publisher = Publisher(address=QUEUE)
-    world.peers["publisher"] = publisher
-    if world.number("link_credit"):
-        world.peers["consumer"] = Consumer(address=QUEUE)
-    for number, (role, link) in enumerate(world.peers.items(), start=1):
-        client = client_of(world, link, on_attached=partial(attached, role))
-        world.connect(client, f"c{number}", (latency, latency))
+Fsync = Annotated[int, Whole(0, MAX_FSYNC_US, "us"), "how long an fsync takes"]
+Replicas = Annotated[str, OneOf(*map(str, REPLICAS)), "how many nodes have a copy of the queue"]
+Node = Annotated[str, OneOf(*NODES)]
+End = Annotated[str, OneOf(*NODES, FRONT)]
 
 
 def cluster_of(world: World) -> QuorumCluster:
@@ -74,26 +48,78 @@ def _not_attached(world: World) -> str | None:
     return "the publisher's link is not attached yet; legal now: hold, release, set_latency"
 
 
-def publish(world: World, *, count: int) -> None:
+@act(_not_attached)
+def publish(world: World, count: Annotated[Count, "how many"] = 1) -> None:
     """The publisher sends messages, as far as its credit goes."""
     size = world.number("message_bytes")
     world.peers["publisher"].publish([world.message(size) for _ in range(count)])
 
 
-def slow_disk(world: World, *, node: str, fsync_us: int) -> None:
-    """Another fsync time for one node, or for all."""
+@act()
+def slow_disk(
+    world: World,
+    node: Annotated[str, OneOf(*NODES, "all"), "whose disk; all for every node's"],
+    fsync_us: Annotated[Fsync, "how long one fsync takes from the next one on"],
+) -> None:
+    """Change how long an fsync takes."""
     cluster = cluster_of(world)
     for name in cluster.nodes if node == "all" else (node,):
         cluster.set_fsync(name, SyncTime.constant(fsync_us))
 
 
-def slow_way(world: World, *, a: str, b: str, latency_us: int) -> None:
-    """Another latency between two nodes."""
+@act()
+def slow_way(
+    world: World,
+    a: Annotated[End, "one end"],
+    b: Annotated[End, "the other end"],
+    latency_us: Annotated[Microseconds, "each direction"],
+) -> None:
+    """Change how long a message is under way between two nodes."""
     cluster_of(world).set_latency(a, b, latency_us)
 
 
-def crash(world: World, *, node: str, saved: int) -> None:
-    """Power off one node; `leader` is whoever leads now."""
+@act()
+def cut(
+    world: World,
+    a: Annotated[Node, "one end"],
+    b: Annotated[End, "the other end; left out, all of them"] | None = None,
+) -> None:
+    """Cut the way between two nodes, or every way of one."""
+    if b is None:
+        cluster_of(world).isolate(a)
+    else:
+        cluster_of(world).cut(a, b)
+
+
+@act()
+def heal(
+    world: World,
+    a: Annotated[End, "one end; left out, all ways"] | None = None,
+    b: Annotated[End, "the other end; left out, every way of the first"] | None = None,
+) -> None:
+    """Mend the way between two nodes, every way of one, or all."""
+    cluster = cluster_of(world)
+    if a is not None and b is not None:
+        cluster.heal(a, b)
+        return
+    cuts = [ends for ends in cluster.network.cuts() if a is None or a in ends]
+    if not cuts:
+        raise ActionError("no such way is cut; legal now: cut")
+    for one, other in cuts:
+        cluster.heal(one, other)
+
+
+@act()
+def crash(
+    world: World,
+    node: Annotated[str, OneOf(*NODES, "leader"), "which; leader for whoever leads"],
+    saved: Annotated[
+        int,
+        Whole(0, MAX_MESSAGES, "entries"),
+        "of the batch being synced, so many are on disk all the same",
+    ] = 0,
+) -> None:
+    """Power off a node; what its log has not synced is lost."""
     cluster = cluster_of(world)
     if node == "leader":
         leader = cluster.groups[QUEUE].leader
@@ -106,188 +132,62 @@ def crash(world: World, *, node: str, saved: int) -> None:
     cluster.crash(node, saved=saved)
 
 
-def restart(world: World, *, node: str) -> None:
-    """Power a node on again."""
+@act()
+def restart(world: World, node: Annotated[Node, "which"]) -> None:
+    """Power a node on again; it knows what its disk knows."""
     cluster_of(world).restart(node)
 
 
-def cut(world: World, *, a: str, b: str | None) -> None:
-    """Cut one way, or every way of a node."""
-    if b is None:
-        cluster_of(world).isolate(a)
-    else:
-        cluster_of(world).cut(a, b)
-
-
-def heal(world: World, *, a: str | None, b: str | None) -> None:
-    """Mend one way, or all."""
-    cluster = cluster_of(world)
-    if a is not None and b is not None:
-        cluster.heal(a, b)
-        return
-    cuts = [ends for ends in cluster.network.cuts() if a is None or a in ends]
-    if not cuts:
-        raise ActionError("no such way is cut; legal now: cut")
-    for one, other in cuts:
-        cluster.heal(one, other)
-
-
-def _node(name: str, doc: str, *more: str, required: bool = True) -> Parameter:
-    return Parameter(name=name, kind=Kind.TEXT, required=required, choices=(*NODES, *more), doc=doc)
-
-
-_FSYNC = Parameter(
-    name="fsync_us",
-    required=True,
-    minimum=0,
-    maximum=MAX_FSYNC_US,
-    unit="us",
-    doc="how long one fsync takes from the next one on",
+@scenario(
+    "A quorum queue, its disks and its replicas",
+    acts=(publish, slow_disk, slow_way, cut, heal, crash, restart, *WIRE_ACTS),
 )
+def quorum(
+    world: World,
+    replicas: Replicas = "5",
+    messages: Annotated[Ready, "that the publisher sends as soon as it may"] = 0,
+    link_credit: Annotated[
+        int,
+        Whole(0, MAX_MESSAGES, "messages"),
+        "of a consumer on a connection of its own; 0: there is none",
+    ] = 0,
+    fsync_us: Annotated[Fsync, "how long an fsync takes on every node"] = PRESET,
+    node_latency_us: Annotated[
+        Microseconds, "how long a message is under way between two nodes"
+    ] = PRESET,
+    message_bytes: SmallMessageBytes = PRESET,
+    latency_us: Annotated[
+        Latency, "how long a frame is under way between client and broker"
+    ] = PRESET.wire_latency_us,
+) -> None:
+    """A publisher sends into a quorum queue.
 
-ACTS = (
-    ActionSpec(
-        name="publish",
-        doc="the publisher sends messages, as far as its credit goes",
-        parameters=(
-            Parameter(
-                name="count",
-                default=1,
-                minimum=1,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="how many",
-            ),
-        ),
-        legal=_not_attached,
-        apply=publish,
-    ),
-    ActionSpec(
-        name="slow_disk",
-        doc="change how long an fsync takes",
-        parameters=(_node("node", "whose disk; all for every node's", "all"), _FSYNC),
-        apply=slow_disk,
-    ),
-    ActionSpec(
-        name="slow_way",
-        doc="change how long a message is under way between two nodes",
-        parameters=(
-            _node("a", "one end", FRONT),
-            _node("b", "the other end", FRONT),
-            Parameter(
-                name="latency_us",
-                required=True,
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="each direction",
-            ),
-        ),
-        apply=slow_way,
-    ),
-    ActionSpec(
-        name="cut",
-        doc="cut the way between two nodes, or every way of one",
-        parameters=(
-            _node("a", "one end"),
-            _node("b", "the other end; left out, all of them", FRONT, required=False),
-        ),
-        apply=cut,
-    ),
-    ActionSpec(
-        name="heal",
-        doc="mend the way between two nodes, every way of one, or all",
-        parameters=(
-            _node("a", "one end; left out, all ways", FRONT, required=False),
-            _node("b", "the other end; left out, every way of the first", FRONT, required=False),
-        ),
-        apply=heal,
-    ),
-    ActionSpec(
-        name="crash",
-        doc="power off a node; what its log has not synced is lost",
-        parameters=(
-            _node("node", "which; leader for whoever leads", "leader"),
-            Parameter(
-                name="saved",
-                default=0,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="entries",
-                doc="of the batch being synced, so many are on disk all the same",
-            ),
-        ),
-        apply=crash,
-    ),
-    ActionSpec(
-        name="restart",
-        doc="power a node on again; it knows what its disk knows",
-        parameters=(_node("node", "which"),),
-        apply=restart,
-    ),
-    *WIRE_ACTS,
-)
-
-
-def _us(name: str, field: str, doc: str, most: int) -> Parameter:
-    return Parameter(name=name, preset_field=field, minimum=0, maximum=most, unit="us", doc=doc)
-
-
-QUORUM = register(
-    Scenario(
-        name="quorum",
-        title="A quorum queue, its disks and its replicas",
-        doc=(
-            "A publisher sends into a quorum queue. A message is confirmed when a majority of the"
-            " replicas has it on disk and the leader has applied it."
-        ),
-        parameters=(
-            Parameter(
-                name="replicas",
-                kind=Kind.TEXT,
-                default="5",
-                choices=tuple(map(str, REPLICAS)),
-                doc="how many nodes have a copy of the queue",
-            ),
-            Parameter(
-                name="messages",
-                default=0,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="that the publisher sends as soon as it may",
-            ),
-            Parameter(
-                name="link_credit",
-                default=0,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="of a consumer on a connection of its own; 0: there is none",
-            ),
-            _us("fsync_us", "fsync_us", "how long an fsync takes on every node", MAX_FSYNC_US),
-            _us(
-                "node_latency_us",
-                "node_latency_us",
-                "how long a message is under way between two nodes",
-                MAX_LATENCY_US,
-            ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=65_536,
-                unit="octets",
-                doc="size of each message's body",
-            ),
-            _us(
-                "latency_us",
-                "wire_latency_us",
-                "how long a frame is under way between client and broker",
-                MAX_LATENCY_US,
-            ),
-        ),
-        actions=ACTS,
-        build=build,
+    A message is confirmed when a majority of the replicas has it on disk and the leader has applied
+    it.
+    """
+    world.broker.make_cluster(
+        int(replicas),
+        fsync=SyncTime.constant(fsync_us),
+        latency_us=node_latency_us,
     )
-)
+    world.broker.declare(QUEUE, QueueArguments(queue_type="quorum"), replicas=int(replicas))
+    waiting = {"publisher", "consumer"} if link_credit else {"publisher"}
+
+    def attached(role: str) -> None:
+        waiting.discard(role)
+        if waiting:
+            return
+        world.mark_start()
+        first = [world.message(message_bytes) for _ in range(messages)]
+        if first:
+            world.clock.call_soon(publisher.publish, first)
+        if "consumer" in world.peers:
+            world.clock.call_soon(world.peers["consumer"].grant, link_credit)
+
+    publisher = Publisher(address=QUEUE)
+    world.peers["publisher"] = publisher
+    if link_credit:
+        world.peers["consumer"] = Consumer(address=QUEUE)
+    for number, (role, link) in enumerate(world.peers.items(), start=1):
+        client = client_of(world, link, on_attached=partial(attached, role))
+        world.connect(client, f"c{number}", (latency_us, latency_us))

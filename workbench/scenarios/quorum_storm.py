@@ -6,20 +6,35 @@ invariant broken, and says which.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from workbench.presets import UINT_MAX
 from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import InvariantBrokenError
 
-from .declare import Kind, Parameter, Scenario
+from .declare import OneOf, Whole, scenario
 from .quorum_chaos import MESSAGES, Chaos
-from .registry import register
 from .world import World
 
 NONE = "none"
 LAST_LOOK_US = 30_000_000
 
 
-def build(world: World) -> None:
-    """The cluster, its clients and the faults of a seed."""
+@scenario("A quorum queue under faults")
+def quorum_chaos(
+    world: World,
+    seed: Annotated[int, Whole(0, UINT_MAX), "from which everything is drawn"] = 0,
+    mutant: Annotated[
+        str, OneOf(NONE, *RULES_BROKEN), "a rule of Raft that every replica breaks"
+    ] = NONE,
+    messages: Annotated[
+        int, Whole(1, 1_000, "messages"), "that each of the two publishers sends"
+    ] = MESSAGES,
+) -> None:
+    """Publishers and a consumer of one quorum queue, under faults drawn from a seed.
+
+    Nodes crash, ways are cut and disks are slow; a referee watches.
+    """
 
     def broken(error: InvariantBrokenError) -> None:
         if not world.fault:
@@ -40,48 +55,10 @@ def build(world: World) -> None:
 
     chaos = Chaos(
         world.clock,
-        world.number("seed"),
+        seed,
         world.tap,
-        rules=RULES_BROKEN.get(world.text("mutant"), RIGHT),
-        messages=world.number("messages"),
+        rules=RULES_BROKEN.get(mutant, RIGHT),
+        messages=messages,
         report=broken,
     )
     world.clock.call_at(LAST_LOOK_US, last_look)
-
-
-QUORUM_CHAOS = register(
-    Scenario(
-        name="quorum_chaos",
-        title="A quorum queue under faults",
-        doc=(
-            "Publishers and a consumer of one quorum queue, while nodes crash, ways are cut and"
-            " disks are slow, all drawn from a seed; a referee watches."
-        ),
-        parameters=(
-            Parameter(
-                name="seed",
-                default=0,
-                minimum=0,
-                maximum=4294967295,
-                doc="from which everything is drawn",
-            ),
-            Parameter(
-                name="mutant",
-                kind=Kind.TEXT,
-                default=NONE,
-                choices=(NONE, *RULES_BROKEN),
-                doc="a rule of Raft that every replica breaks",
-            ),
-            Parameter(
-                name="messages",
-                default=MESSAGES,
-                minimum=1,
-                maximum=1_000,
-                unit="messages",
-                doc="that each of the two publishers sends",
-            ),
-        ),
-        actions=(),
-        build=build,
-    )
-)

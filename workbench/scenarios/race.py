@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Annotated
 
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.settings import CreditOverrun
@@ -22,9 +23,8 @@ from workbench.peers import Consumer
 from workbench.presets import UINT_MAX
 from workbench.sim import Direction, Flight
 
-from .acts import MAX_LATENCY_US
 from .credit import client_of
-from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .link_model import (
     FLOW_ARRIVES,
     MOVES,
@@ -33,8 +33,7 @@ from .link_model import (
     SEND_TRANSFER,
     TRANSFER_ARRIVES,
 )
-from .parameters import INITIAL_DELIVERY_COUNT, MESSAGE_BYTES
-from .registry import register
+from .parameters import InitialDeliveryCount, Latency, MessageBytes
 from .rules import RULES, CreditRule, rule_named
 from .sandbox import LearnerCodeError
 from .world import World
@@ -90,40 +89,6 @@ def plans_of(text: str) -> tuple[FlowPlan, ...]:
         words = found[2].split()
         plans.append(FlowPlan(int(found[1]), drain="drain" in words, echo="echo" in words))
     return tuple(plans)
-
-
-def build(world: World) -> None:
-    """An empty queue, a receiver, and gates that close as soon as the links are attached."""
-    world.broker.declare(QUEUE)
-    plans_of(world.text("grants"))
-    world.credit_rule = _rule(world)
-    latency = world.number("latency_us")
-    first, other = world.number("first_credit"), world.number("other_credit")
-
-    def attached() -> None:
-        if first:
-            client.consumer(LINK).grant(first)
-        if other:
-            client.consumer(OTHER).grant(other)
-        # Both ends have the credit when the flows have arrived.
-        world.clock.call_later(latency + 1, close_gates)
-
-    def close_gates() -> None:
-        # With rows of their own, so that the first act comes after them.
-        wire = world.wires["c1"]
-        for direction in Direction:
-            wire.hold_direction(direction)
-            world.record_wire("hold", wire, direction=direction)
-        world.mark_start()
-
-    addresses = {LINK: QUEUE}
-    if other:
-        addresses[OTHER] = OTHER
-        world.broker.declare(OTHER)
-    terms = {"credit_overrun": OVERRUN[world.text("overrun")]}
-    links = [Consumer(name, address, terms=terms) for name, address in addresses.items()]
-    client = world.peers["consumer"] = client_of(world, *links, on_attached=attached)
-    world.connect(client, "c1", (latency, latency))
 
 
 def _rule(world: World) -> CreditRule | None:
@@ -183,8 +148,12 @@ def _left(world: World) -> int:
     return world.number("messages") - sent
 
 
-def _legal(world: World, wanted: str) -> str | None:
-    """Why a move is not possible now, and which are; None if it is."""
+def _legal(wanted: str) -> Callable[[World], str | None]:
+    """Gives what says why a move is not possible now, and which are; None if it is."""
+    return lambda world: _refusal(world, wanted)
+
+
+def _refusal(world: World, wanted: str) -> str | None:
     why = {move: _obstacle(world, move) for move in (*MOVES, OTHER_TRANSFER)}
     if why[wanted] is None:
         return None
@@ -235,22 +204,6 @@ def _sender_link(world: World, name: str) -> SenderLink | None:
     return None
 
 
-def send_flow(world: World) -> None:
-    """The receiver's next flow goes onto the wire."""
-    plan = plans_of(world.text("grants"))[_issued(world)]
-    world.peers["consumer"].consumer(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
-
-
-def send_transfer(world: World) -> None:
-    """One message comes into the queue, and the broker's link sends it."""
-    world.put_message(QUEUE)
-
-
-def send_other(world: World) -> None:
-    """One message comes into the other queue, and the broker's other link sends it."""
-    world.put_message(OTHER)
-
-
 def _waiting(world: World, direction: Direction) -> Flight | None:
     """The first frame of a direction that waits for a hand."""
     wire = world.wires["c1"]
@@ -265,96 +218,104 @@ def _let_through(world: World, direction: Direction) -> None:
     world.record_wire("release", wire, direction=direction, frame_id=flight.frame_id)
 
 
+@act(_legal(SEND_FLOW))
+def send_flow(world: World) -> None:
+    """The receiver sends its next flow."""
+    plan = plans_of(world.text("grants"))[_issued(world)]
+    world.peers["consumer"].consumer(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
+
+
+@act(_legal(SEND_TRANSFER))
+def send_transfer(world: World) -> None:
+    """The sender sends one message, if it has credit."""
+    world.put_message(QUEUE)
+
+
+@act(_legal(TRANSFER_ARRIVES))
 def transfer_arrives(world: World) -> None:
-    """The oldest frame on its way to the receiver arrives."""
+    """The oldest transfer on the wire arrives."""
     _let_through(world, B2C)
 
 
+@act(_legal(FLOW_ARRIVES))
 def flow_arrives(world: World) -> None:
-    """The oldest frame on its way to the sender arrives."""
+    """The oldest flow on the wire arrives."""
     _let_through(world, C2B)
 
 
-def _act(move: str, doc: str, apply: Callable[[World], None]) -> ActionSpec:
-    return ActionSpec(
-        name=ACT_OF_MOVE[move], doc=doc, legal=lambda world: _legal(world, move), apply=apply
-    )
+@act(_legal(OTHER_TRANSFER))
+def send_other(world: World) -> None:
+    """The sender sends one message over the other link."""
+    world.put_message(OTHER)
 
 
-ACTS = (
-    _act(SEND_FLOW, "the receiver sends its next flow", send_flow),
-    _act(SEND_TRANSFER, "the sender sends one message, if it has credit", send_transfer),
-    _act(TRANSFER_ARRIVES, "the oldest transfer on the wire arrives", transfer_arrives),
-    _act(FLOW_ARRIVES, "the oldest flow on the wire arrives", flow_arrives),
-    _act(OTHER_TRANSFER, "the sender sends one message over the other link", send_other),
+@scenario(
+    "The race: a flow and a transfer cross",
+    acts=(send_flow, send_transfer, transfer_arrives, flow_arrives, send_other),
 )
+def race(
+    world: World,
+    messages: Annotated[
+        int, Whole(0, MAX_MESSAGES, "messages"), "how many the sender may send"
+    ] = 10,
+    grants: Annotated[
+        str,
+        f"link-credit of the receiver's flows, in order: up to {MAX_GRANTS} numbers, 0"
+        f" to {UINT_MAX}, with commas between; drain or echo may follow a number",
+    ] = "3,6",
+    first_credit: Annotated[
+        int,
+        Whole(0, UINT_MAX, "messages"),
+        "credit that both ends have agreed on before the first act",
+    ] = 0,
+    other_credit: Annotated[
+        int,
+        Whole(0, UINT_MAX, "messages"),
+        "credit of a second link on the session; 0: there is none",
+    ] = 0,
+    rule: Annotated[
+        str,
+        OneOf(*RULES, YOURS),
+        "how the sender works out its credit from a flow; spec is right [2.6.7]",
+    ] = "spec",
+    initial_delivery_count: InitialDeliveryCount = PRESET,
+    overrun: Annotated[
+        str, OneOf(*OVERRUN), "what the receiver does with a message beyond its credit"
+    ] = "take",
+    message_bytes: MessageBytes = PRESET,
+    latency_us: Annotated[
+        Latency, "how long a frame is under way at least, each direction"
+    ] = PRESET.wire_latency_us,
+) -> None:
+    """A link whose frames wait on the wire for a hand.
 
-RACE = register(
-    Scenario(
-        name="race",
-        title="The race: a flow and a transfer cross",
-        doc=(
-            "A link whose frames wait on the wire for a hand. The receiver sends its grants, the"
-            " sender its messages; who lands first is up to you."
-        ),
-        parameters=(
-            Parameter(
-                name="messages",
-                default=10,
-                minimum=0,
-                maximum=MAX_MESSAGES,
-                unit="messages",
-                doc="how many the sender may send",
-            ),
-            Parameter(
-                name="grants",
-                kind=Kind.TEXT,
-                default="3,6",
-                doc=f"link-credit of the receiver's flows, in order: up to {MAX_GRANTS} numbers, 0"
-                f" to {UINT_MAX}, with commas between; drain or echo may follow a number",
-            ),
-            Parameter(
-                name="first_credit",
-                default=0,
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="credit that both ends have agreed on before the first act",
-            ),
-            Parameter(
-                name="other_credit",
-                default=0,
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="credit of a second link on the session; 0: there is none",
-            ),
-            Parameter(
-                name="rule",
-                kind=Kind.TEXT,
-                default="spec",
-                choices=(*RULES, YOURS),
-                doc="how the sender works out its credit from a flow; spec is right [2.6.7]",
-            ),
-            INITIAL_DELIVERY_COUNT,
-            Parameter(
-                name="overrun",
-                kind=Kind.TEXT,
-                default="take",
-                choices=tuple(OVERRUN),
-                doc="what the receiver does with a message beyond its credit",
-            ),
-            MESSAGE_BYTES,
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way at least, each direction",
-            ),
-        ),
-        actions=ACTS,
-        build=build,
-    )
-)
+    The receiver sends its grants, the sender its messages; who lands first is up to you.
+    """
+    world.broker.declare(QUEUE)
+    plans_of(grants)
+    world.credit_rule = _rule(world)
+
+    def attached() -> None:
+        if first_credit:
+            client.consumer(LINK).grant(first_credit)
+        if other_credit:
+            client.consumer(OTHER).grant(other_credit)
+        # Both ends have the credit when the flows have arrived.
+        world.clock.call_later(latency_us + 1, close_gates)
+
+    def close_gates() -> None:
+        # With rows of their own, so that the first act comes after them.
+        wire = world.wires["c1"]
+        for direction in Direction:
+            wire.hold_direction(direction)
+            world.record_wire("hold", wire, direction=direction)
+        world.mark_start()
+
+    addresses = {LINK: QUEUE}
+    if other_credit:
+        addresses[OTHER] = OTHER
+        world.broker.declare(OTHER)
+    terms = {"credit_overrun": OVERRUN[overrun]}
+    links = [Consumer(name, address, terms=terms) for name, address in addresses.items()]
+    client = world.peers["consumer"] = client_of(world, *links, on_attached=attached)
+    world.connect(client, "c1", (latency_us, latency_us))

@@ -1,22 +1,12 @@
-"""The scenarios there are, by name."""
+"""The scenarios there are, by name: those that a module of this package declares."""
 
 from __future__ import annotations
 
-from .declare import Scenario
+import importlib
+import pkgutil
+from functools import cache
 
-_SCENARIOS: dict[str, Scenario] = {}
-
-
-def register(scenario: Scenario) -> Scenario:
-    """Make a scenario known under its name.
-
-    Raises:
-        ValueError: if another one has that name.
-    """
-    if _SCENARIOS.get(scenario.name, scenario) is not scenario:
-        raise ValueError(f"there is a scenario {scenario.name!r} already")
-    _SCENARIOS[scenario.name] = scenario
-    return scenario
+from .declare import DECLARED, Scenario
 
 
 def get(name: str) -> Scenario:
@@ -25,13 +15,22 @@ def get(name: str) -> Scenario:
     Raises:
         ValueError: if there is none; the text lists the names.
     """
+    _discover()
     try:
-        return _SCENARIOS[name]
+        return DECLARED[name]
     except KeyError:
-        listed = ", ".join(_SCENARIOS) or "none"
-        raise ValueError(f"no scenario {name!r}; there are: {listed}") from None
+        raise ValueError(f"no scenario {name!r}; there are: {', '.join(names())}") from None
 
 
 def names() -> tuple[str, ...]:
-    """Names of all scenarios, in order of registration."""
-    return tuple(_SCENARIOS)
+    """Names of all scenarios, in order."""
+    _discover()
+    return tuple(sorted(DECLARED))
+
+
+@cache
+def _discover() -> None:
+    """Import what may declare one: a new scenario is one new file, and nothing else."""
+    assert __package__ is not None
+    for found in pkgutil.iter_modules(importlib.import_module(__package__).__path__):
+        importlib.import_module(f"{__package__}.{found.name}")

@@ -9,7 +9,7 @@ Acts: grant, stop, publish, acknowledge (each of a queue), set_policy, hold, rel
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
 from workbench.peers import Client, Consumer
@@ -17,16 +17,17 @@ from workbench.presets import UINT_MAX
 
 from .action import ActionError
 from .acts import WIRE_ACTS
-from .credit import MAX_MESSAGES, connection_settings, session_settings
-from .declare import ActionSpec, Kind, Parameter, Scenario
-from .parameters import LATENCY_US
-from .registry import register
+from .credit import connection_settings, session_settings
+from .declare import PRESET, OneOf, Whole, act, scenario
+from .parameters import Count, Credit, Latency, Ready, SmallMessageBytes
 from .world import World
 
 FIRST, SECOND = "urgent", "bulk"
 QUEUES = (FIRST, SECOND)
 BY_HAND, EQUAL, PREFER = "by-hand", "equal", "prefer"
 POLICIES = (BY_HAND, EQUAL, PREFER)
+
+QueueName = Annotated[str, OneOf(*QUEUES), "which queue"]
 
 
 class Preferring(Client):
@@ -102,32 +103,6 @@ class Preferring(Client):
             link.grant(link_credit)
 
 
-def build(world: World) -> None:
-    """Two queues with messages, and one receiver with a link to each."""
-    size, latency = world.number("message_bytes"), world.number("latency_us")
-    for name, parameter in ((FIRST, "messages_urgent"), (SECOND, "messages_bulk")):
-        queue = world.broker.declare(name)
-        ready = world.messages(size, world.number(parameter))
-        world.clock.call_soon(queue.fill, ready)
-
-    def attached() -> None:
-        world.mark_start()
-        world.clock.call_soon(consumer.begin)
-
-    consumer = Preferring(
-        world.clock,
-        [Consumer(name, name) for name in QUEUES],
-        name="receiver",
-        policy=world.text("policy"),
-        n=world.number("n"),
-        settings=connection_settings(world.preset),
-        session_settings=session_settings(world.preset),
-        on_attached=attached,
-    )
-    world.peers["consumer"] = consumer
-    world.connect(consumer, "c1", (latency, latency))
-
-
 # -- acts -----------------------------------------------------------------------------------
 
 
@@ -137,135 +112,86 @@ def _not_attached(world: World) -> str | None:
     return "the links are not attached yet; legal now: publish, hold, release, set_latency"
 
 
-def publish(world: World, *, queue: str, count: int) -> None:
-    """Messages come into a queue."""
+@act(_not_attached)
+def grant(world: World, link_credit: Credit, queue: QueueName = FIRST) -> None:
+    """Set the credit of one link; the other link's stays as it is."""
+    world.peers["consumer"].consumer(queue).grant(link_credit)
+
+
+@act(_not_attached)
+def stop(world: World, queue: QueueName = FIRST) -> None:
+    """Set the credit of one link to 0 and ask for an echo."""
+    world.peers["consumer"].consumer(queue).stop()
+
+
+@act()
+def publish(
+    world: World,
+    queue: QueueName = FIRST,
+    count: Annotated[Count, Whole(1, 10_000, "messages")] = 1,
+) -> None:
+    """Put messages into one of the queues."""
     for _ in range(count):
         world.put_message(queue)
 
 
-def acknowledge(world: World, *, queue: str) -> None:
-    """Settle everything that came over one link; no credit comes of it."""
+@act(_not_attached)
+def acknowledge(world: World, queue: QueueName = FIRST) -> None:
+    """Settle everything that came from one queue; no credit comes of it."""
     consumer = world.peers["consumer"].consumer(queue)
     if not consumer.unsettled:
         raise ActionError(f"nothing of {queue} is unsettled; legal now: grant, publish")
     consumer.acknowledge()
 
 
-_QUEUE = Parameter(name="queue", kind=Kind.TEXT, default=FIRST, choices=QUEUES, doc="which queue")
+@act(_not_attached)
+def set_policy(
+    world: World, policy: Annotated[str, OneOf(*POLICIES), "which rule"] = PREFER
+) -> None:
+    """Let another rule grant from now on."""
+    world.peers["consumer"].set_policy(policy)
 
-ACTS = (
-    ActionSpec(
-        name="grant",
-        doc="set the credit of one link; the other link's stays as it is",
-        parameters=(
-            Parameter(
-                name="link_credit",
-                required=True,
-                minimum=0,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="how many more may come over it",
-            ),
-            _QUEUE,
-        ),
-        legal=_not_attached,
-        apply=lambda world, *, link_credit, queue: (
-            world.peers["consumer"].consumer(queue).grant(link_credit)
-        ),
-    ),
-    ActionSpec(
-        name="stop",
-        doc="set the credit of one link to 0 and ask for an echo",
-        parameters=(_QUEUE,),
-        legal=_not_attached,
-        apply=lambda world, *, queue: world.peers["consumer"].consumer(queue).stop(),
-    ),
-    ActionSpec(
-        name="publish",
-        doc="put messages into one of the queues",
-        parameters=(
-            _QUEUE,
-            Parameter(
-                name="count",
-                default=1,
-                minimum=1,
-                maximum=10_000,
-                unit="messages",
-                doc="how many messages",
-            ),
-        ),
-        apply=publish,
-    ),
-    ActionSpec(
-        name="acknowledge",
-        doc="settle everything that came from one queue; no credit comes of it",
-        parameters=(_QUEUE,),
-        legal=_not_attached,
-        apply=acknowledge,
-    ),
-    ActionSpec(
-        name="set_policy",
-        doc="let another rule grant from now on",
-        parameters=(
-            Parameter(
-                name="policy", kind=Kind.TEXT, default=PREFER, choices=POLICIES, doc="which rule"
-            ),
-        ),
-        legal=_not_attached,
-        apply=lambda world, *, policy: world.peers["consumer"].set_policy(policy),
-    ),
-    *WIRE_ACTS,
+
+@scenario(
+    "One of two queues first, by credit alone",
+    acts=(grant, stop, publish, acknowledge, set_policy, *WIRE_ACTS),
 )
+def two_queues(
+    world: World,
+    messages_urgent: Annotated[Ready, "ready in the first queue"] = 10,
+    messages_bulk: Annotated[Ready, "ready in the second queue"] = 10,
+    policy: Annotated[
+        str,
+        OneOf(*POLICIES),
+        "who grants: a person, the same for both, or the first before the second",
+    ] = BY_HAND,
+    n: Annotated[
+        int, Whole(1, UINT_MAX, "messages"), "credit that a rule keeps up, renewed at half"
+    ] = PRESET.batch_credit,
+    message_bytes: SmallMessageBytes = PRESET,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A receiver with links to two queues on one session.
 
-_READY = {"minimum": 0, "maximum": MAX_MESSAGES, "unit": "messages"}
+    Which queue is served, and how fast, is decided by the credit of each link.
+    """
+    for name, ready in ((FIRST, messages_urgent), (SECOND, messages_bulk)):
+        queue = world.broker.declare(name)
+        world.clock.call_soon(queue.fill, world.messages(message_bytes, ready))
 
-TWO_QUEUES = register(
-    Scenario(
-        name="two_queues",
-        title="One of two queues first, by credit alone",
-        doc=(
-            "A receiver with links to two queues on one session. Which queue is served, and how"
-            " fast, is decided by the credit of each link."
-        ),
-        parameters=(
-            Parameter(
-                name="messages_urgent",
-                default=10,
-                doc="ready in the first queue",
-                **_READY,  # type: ignore[arg-type]
-            ),
-            Parameter(
-                name="messages_bulk",
-                default=10,
-                doc="ready in the second queue",
-                **_READY,  # type: ignore[arg-type]
-            ),
-            Parameter(
-                name="policy",
-                kind=Kind.TEXT,
-                default=BY_HAND,
-                choices=POLICIES,
-                doc="who grants: a person, the same for both, or the first before the second",
-            ),
-            Parameter(
-                name="n",
-                preset_field="batch_credit",
-                minimum=1,
-                maximum=UINT_MAX,
-                unit="messages",
-                doc="credit that a rule keeps up, renewed at half",
-            ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=65_536,
-                unit="octets",
-                doc="size of each message's body",
-            ),
-            LATENCY_US,
-        ),
-        actions=ACTS,
-        build=build,
+    def attached() -> None:
+        world.mark_start()
+        world.clock.call_soon(consumer.begin)
+
+    consumer = Preferring(
+        world.clock,
+        [Consumer(name, name) for name in QUEUES],
+        name="receiver",
+        policy=policy,
+        n=n,
+        settings=connection_settings(world.preset),
+        session_settings=session_settings(world.preset),
+        on_attached=attached,
     )
-)
+    world.peers["consumer"] = consumer
+    world.connect(consumer, "c1", (latency_us, latency_us))

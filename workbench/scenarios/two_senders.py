@@ -9,21 +9,21 @@ senders). This is a run to be counted: what is due at one instant happens in one
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
 from workbench.peers import AtOnce, Publisher
 from workbench.queues import QueueArguments
 
-from .acts import MAX_LATENCY_US
 from .credit import client_of
-from .declare import Parameter, ParameterError, Scenario
+from .declare import PRESET, ParameterError, Whole, scenario
+from .parameters import Latency, SmallMessageBytes
 from .publishers import address
-from .quorum import MAX_FSYNC_US
-from .registry import register
+from .quorum import Fsync
 from .world import World
 
-PRESET = "blog2024"
+MEANT_FOR = "blog2024"
 AMQP_1_0 = "amqp-10"
 CLASSIC, QUORUM = "classic", "quorum"
 KINDS = (CLASSIC, QUORUM)
@@ -90,20 +90,6 @@ def told(world: World) -> list[str]:
     ]
 
 
-def build(world: World) -> None:
-    """The two queues, and the client with a link to each."""
-    if not (world.preset.session_us or world.preset.session_ns or world.number("latency_us")):
-        raise ParameterError(
-            f"under preset {world.preset.name} a session needs no time for a transfer, and"
-            " latency_us is 0: a client as fast as it may be would send without end at one instant;"
-            f" legal: latency_us from 1, or a preset with session_us or session_ns, as {PRESET}"
-        )
-    world.broker.make_cluster(1, fsync=SyncTime.constant(world.number("fsync_us")))
-    world.broker.declare(queue_name(CLASSIC))
-    world.broker.declare(queue_name(QUORUM), QueueArguments(queue_type=QUORUM), replicas=1)
-    _amqp_10(world)
-
-
 def _amqp_10(world: World) -> None:
     """The AMQP 1.0 half: one connection, one session, a link to each queue."""
 
@@ -122,53 +108,33 @@ def _amqp_10(world: World) -> None:
     world.connect(client, "c1", (latency, latency))
 
 
-TWO_SENDERS = register(
-    Scenario(
-        name="two_senders",
-        title="The article's benchmark: two senders on one session, as fast as they may",
-        doc=(
-            "A client publishes to a classic and to a quorum queue over one AMQP 1.0 session, as"
-            " fast as credit and the session let it, for ten seconds of virtual time. With preset"
-            f" {PRESET} more than a million messages: write it to a file."
-        ),
-        parameters=(
-            Parameter(
-                name="run_ms",
-                default=10_000,
-                minimum=1,
-                maximum=LONGEST_MS,
-                unit="ms",
-                doc="how long the client publishes, in virtual time",
-            ),
-            Parameter(
-                name="fsync_us",
-                preset_field="fsync_us",
-                minimum=0,
-                maximum=MAX_FSYNC_US,
-                unit="us",
-                doc="how long an fsync takes",
-            ),
-            Parameter(
-                name="message_bytes",
-                preset_field="message_bytes",
-                minimum=0,
-                maximum=65_536,
-                unit="octets",
-                doc="size of each message's body",
-            ),
-            Parameter(
-                name="latency_us",
-                preset_field="wire_latency_us",
-                minimum=0,
-                maximum=MAX_LATENCY_US,
-                unit="us",
-                doc="how long a frame is under way, each direction",
-            ),
-        ),
-        actions=(),
-        build=build,
-        preset=PRESET,
-        long=True,
-        told=told,
-    )
+@scenario(
+    "The article's benchmark: two senders on one session, as fast as they may",
+    preset=MEANT_FOR,
+    long=True,
+    told=told,
 )
+def two_senders(
+    world: World,
+    run_ms: Annotated[
+        int, Whole(1, LONGEST_MS, "ms"), "how long the client publishes, in virtual time"
+    ] = 10_000,
+    fsync_us: Fsync = PRESET,
+    message_bytes: SmallMessageBytes = PRESET,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A client publishes to a classic and to a quorum queue over one AMQP 1.0 session.
+
+    It is as fast as credit and the session let it, for ten seconds of virtual time. With preset
+    blog2024 more than a million messages: write it to a file.
+    """
+    if not (world.preset.session_us or world.preset.session_ns or latency_us):
+        raise ParameterError(
+            f"under preset {world.preset.name} a session needs no time for a transfer, and"
+            " latency_us is 0: a client as fast as it may be would send without end at one instant;"
+            f" legal: latency_us from 1, or a preset with session_us or session_ns, as {MEANT_FOR}"
+        )
+    world.broker.make_cluster(1, fsync=SyncTime.constant(fsync_us))
+    world.broker.declare(queue_name(CLASSIC))
+    world.broker.declare(queue_name(QUORUM), QueueArguments(queue_type=QUORUM), replicas=1)
+    _amqp_10(world)

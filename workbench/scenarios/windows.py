@@ -10,7 +10,7 @@ release, set_latency.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
 from workbench.amqp10.settings import SessionSettings
 from workbench.peers import ClientLink, Consumer, OneByOne, Publisher
@@ -20,9 +20,8 @@ from .action import ActionError
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import MAX_OCTETS, client_of, session_settings
-from .declare import ActionSpec, Kind, Parameter, ParameterError, Scenario
-from .parameters import LATENCY_US, MESSAGE_BYTES, SOCKET_OCTETS
-from .registry import register
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .parameters import Credit, Latency, MessageBytes, SocketOctets
 from .world import World
 
 QUEUE, TARGET, EXPRESS = "q", "t", "express"
@@ -33,6 +32,15 @@ MAX_CONSUMERS = len(RECEIVERS)
 MAX_SESSIONS = 2
 MAX_MESSAGES = 20_000
 MAX_SERVICE_US = 1_000_000
+
+Receiver = Annotated[
+    str, OneOf(*RECEIVERS, EXPRESS), "which receiving link; express is that of the second session"
+]
+Ready = Annotated[int, Whole(0, MAX_MESSAGES, "messages"), "ready in the queue"]
+Frames = Annotated[int, Whole(0, UINT_MAX, "frames")]
+FrameSize = Annotated[int, Whole(512, UINT_MAX, "octets")]
+FirstId = Annotated[int, Whole(0, UINT_MAX, "transfer-number")]
+Service = Annotated[int, Whole(0, MAX_SERVICE_US, "us")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +70,6 @@ def windows_of(world: World) -> SessionSettings:
         incoming_window=window,
         regrant_at=window // 2 if world.parameters["reopens"] else None,
     )
-
-
-def build(world: World) -> None:
-    """A queue with messages, and a client with one session."""
-    count, size = world.number("messages"), world.number("message_bytes")
-    if (count + world.number("express")) * size > MAX_OCTETS:
-        raise ParameterError(
-            f"{count} messages of {size} octets are too much for one run; legal together: up to"
-            f" {MAX_OCTETS} octets"
-        )
-    consumers, publishes = world.number("consumers"), bool(world.parameters["publisher"])
-    if not consumers and not publishes:
-        raise ParameterError("consumers is 0 and publisher is False: there is no link; legal: one")
-    queue, express = world.broker.declare(QUEUE), world.broker.declare(EXPRESS)
-    world.clock.call_soon(queue.fill, world.messages(size, count))
-    waiting = world.messages(size, world.number("express"))
-    world.clock.call_soon(express.fill, waiting)
-
-    def attached() -> None:
-        if world.start_seq is None:
-            world.mark_start()
-
-    rule = Once(world.number("link_credit"))
-    links: list[ClientLink] = [Consumer(name, QUEUE, policy=rule) for name in RECEIVERS[:consumers]]
-    if publishes:
-        links.append(Publisher(OUT, TARGET))
-    client = world.peers["client"] = client_of(
-        world,
-        *links,
-        name="app",
-        sending=OneByOne(world.number("publish_us")),
-        session_settings=windows_of(world),
-        on_attached=attached,
-    )
-    _follow_window(world)
-    latency = world.number("latency_us")
-    capacity = world.number("socket_octets") or None
-    world.connect(client, "c1", (latency, latency), capacity)
 
 
 def _follow_window(world: World) -> None:
@@ -138,8 +108,35 @@ def _two_sessions(world: World) -> str | None:
     return _not_attached(world)
 
 
-def publish(world: World, *, count: int, link: str) -> None:
-    """Hand messages to a sending link."""
+@act(_not_attached)
+def grant(
+    world: World,
+    link_credit: Annotated[Credit, "how many more messages may come"],
+    link: Receiver = RECEIVERS[0],
+) -> None:
+    """Set the credit of a receiving link; the flow tells the window as well."""
+    world.peers["client"].consumer(link).grant(link_credit)
+
+
+@act(_not_attached)
+def open_window(
+    world: World,
+    frames: Annotated[Frames, "how many more transfer frames may come"],
+    session: Annotated[int, Whole(1, MAX_SESSIONS), "which session"] = 1,
+) -> None:
+    """Set how many transfer frames the client takes on a session, and tell the broker."""
+    world.peers["client"].open_window(session, frames)
+
+
+@act(_no_publisher)
+def publish(
+    world: World,
+    count: Annotated[int, Whole(1, MAX_MESSAGES, "messages"), "how many messages"] = 1,
+    link: Annotated[
+        str, OneOf(*SENDERS), "over which link; out2 is that of the second session"
+    ] = OUT,
+) -> None:
+    """Let the client publish; each message waits for credit and window."""
     client, size = world.peers["client"], world.number("message_bytes")
     if count * size > MAX_OCTETS:
         raise ActionError(
@@ -150,15 +147,25 @@ def publish(world: World, *, count: int, link: str) -> None:
     publisher.publish([world.message(size) for _ in range(count)])
 
 
-def begin_session(world: World, *, link_credit: int) -> None:
-    """A second session on the same connection, with a link from a queue of its own."""
+@act(_ignores)
+def ignore_window(world: World) -> None:
+    """Let the client send whatever the broker's window is, against the specification."""
+    world.peers["client"].ignore_window()
+
+
+@act(_two_sessions)
+def begin_session(
+    world: World, link_credit: Annotated[Credit, "that it grants at once; 0: by hand"] = 10
+) -> None:
+    """Begin a second session on the same connection, with a link from the queue express."""
     links: list[ClientLink] = [Consumer(EXPRESS, EXPRESS, policy=Once(link_credit))]
     if world.parameters["publisher"]:
         links.append(Publisher(OUT_EXPRESS, TARGET))
     world.peers["client"].begin_session(links)
 
 
-def acknowledge(world: World, *, link: str) -> None:
+@act(_not_attached)
+def acknowledge(world: World, link: Receiver = RECEIVERS[0]) -> None:
     """Accept everything that came over a link; neither window nor credit comes of it."""
     consumer = world.peers["client"].consumer(link)
     if not consumer.unsettled:
@@ -166,198 +173,85 @@ def acknowledge(world: World, *, link: str) -> None:
     consumer.acknowledge()
 
 
-def _number(name: str, doc: str, unit: str, most: int = UINT_MAX, **more: Any) -> Parameter:
-    more.setdefault("minimum", 0)
-    return Parameter(name=name, doc=doc, unit=unit, maximum=most, **more)
-
-
-_RECEIVER = Parameter(
-    name="link",
-    kind=Kind.TEXT,
-    default=RECEIVERS[0],
-    choices=(*RECEIVERS, EXPRESS),
-    doc="which receiving link; express is that of the second session",
-)
-ACTS = (
-    ActionSpec(
-        name="grant",
-        doc="set the credit of a receiving link; the flow tells the window as well",
-        parameters=(
-            _number("link_credit", "how many more messages may come", "messages", required=True),
-            _RECEIVER,
-        ),
-        legal=_not_attached,
-        apply=lambda world, *, link_credit, link: (
-            world.peers["client"].consumer(link).grant(link_credit)
-        ),
+@scenario(
+    "The windows of sessions",
+    acts=(
+        grant, open_window, publish, ignore_window, *ALARM_ACTS, begin_session, acknowledge,
+        *WIRE_ACTS,
     ),
-    ActionSpec(
-        name="open_window",
-        doc="set how many transfer frames the client takes on a session, and tell the broker",
-        parameters=(
-            _number("frames", "how many more transfer frames may come", "frames", required=True),
-            _number("session", "which session", "", MAX_SESSIONS, minimum=1, default=1),
-        ),
-        legal=_not_attached,
-        apply=lambda world, *, frames, session: world.peers["client"].open_window(session, frames),
-    ),
-    ActionSpec(
-        name="publish",
-        doc="let the client publish; each message waits for credit and window",
-        parameters=(
-            _number("count", "how many messages", "messages", MAX_MESSAGES, minimum=1, default=1),
-            Parameter(
-                name="link",
-                kind=Kind.TEXT,
-                default=OUT,
-                choices=SENDERS,
-                doc="over which link; out2 is that of the second session",
-            ),
-        ),
-        legal=_no_publisher,
-        apply=publish,
-    ),
-    ActionSpec(
-        name="ignore_window",
-        doc="let the client send whatever the broker's window is, against the specification",
-        legal=_ignores,
-        apply=lambda world: world.peers["client"].ignore_window(),
-    ),
-    *ALARM_ACTS,
-    ActionSpec(
-        name="begin_session",
-        doc="begin a second session on the same connection, with a link from the queue express",
-        parameters=(
-            _number("link_credit", "that it grants at once; 0: by hand", "messages", default=10),
-        ),
-        legal=_two_sessions,
-        apply=begin_session,
-    ),
-    ActionSpec(
-        name="acknowledge",
-        doc="accept everything that came over a link; neither window nor credit comes of it",
-        parameters=(_RECEIVER,),
-        legal=_not_attached,
-        apply=acknowledge,
-    ),
-    *WIRE_ACTS,
-)
+)  # fmt: skip
+def windows(
+    world: World,
+    messages: Ready = 5,
+    message_bytes: MessageBytes = PRESET,
+    consumers: Annotated[
+        int,
+        Whole(0, MAX_CONSUMERS, "links"),
+        "receiving links of the first session, all from one queue",
+    ] = 1,
+    link_credit: Annotated[Credit, "that each of them grants at once; 0: by hand"] = 0,
+    publisher: Annotated[bool, "the client has a sending link on each session too"] = False,
+    publish_us: Annotated[Service, "what the client needs for each message that it publishes"] = 0,
+    express: Annotated[Ready, "ready in the queue of the second session"] = 3,
+    client_window: Annotated[
+        Frames, "transfer frames that the client takes on a session before it says more"
+    ] = PRESET.client_incoming_window,
+    reopens: Annotated[
+        bool, "the client opens its window again by itself when half of it is used"
+    ] = False,
+    broker_window: Annotated[
+        Frames, "transfer frames that the broker takes on a session before it says more"
+    ] = PRESET.incoming_window,
+    max_frame_size: Annotated[
+        FrameSize, "largest frame that the client accepts"
+    ] = PRESET.client_max_frame_size,
+    broker_frame_size: Annotated[
+        FrameSize, "largest frame that the broker accepts"
+    ] = PRESET.max_frame_size,
+    client_first_id: Annotated[
+        FirstId, "number of the first transfer frame that the client sends on a session"
+    ] = PRESET.client_initial_next_outgoing_id,
+    broker_first_id: Annotated[
+        FirstId, "number of the first transfer frame that the broker sends on a session"
+    ] = PRESET.initial_next_outgoing_id,
+    reader_us: Annotated[Service, "what the broker's reader needs for a frame"] = PRESET,
+    session_us: Annotated[
+        Service, "what a session of the broker needs for a frame, or for a queue's message"
+    ] = PRESET,
+    writer_us: Annotated[Service, "what the broker's writer needs for a frame"] = PRESET,
+    socket_octets: SocketOctets = 0,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A client that receives, and perhaps publishes, on one session or two.
 
+    Windows count transfer frames, credit counts messages; a person opens and closes both.
+    """
+    if (messages + express) * message_bytes > MAX_OCTETS:
+        raise ParameterError(
+            f"{messages} messages of {message_bytes} octets are too much for one run; legal"
+            f" together: up to {MAX_OCTETS} octets"
+        )
+    if not consumers and not publisher:
+        raise ParameterError("consumers is 0 and publisher is False: there is no link; legal: one")
+    for name, ready in ((QUEUE, messages), (EXPRESS, express)):
+        queue = world.broker.declare(name)
+        world.clock.call_soon(queue.fill, world.messages(message_bytes, ready))
 
-def _of_preset(name: str, field: str, doc: str, unit: str, **more: Any) -> Parameter:
-    return _number(name, doc, unit, **{"most": UINT_MAX, **more}, preset_field=field)
+    def attached() -> None:
+        if world.start_seq is None:
+            world.mark_start()
 
-
-WINDOWS = register(
-    Scenario(
-        name="windows",
-        title="The windows of sessions",
-        doc=(
-            "A client that receives, and perhaps publishes, on one session or two. Windows count"
-            " transfer frames, credit counts messages; a person opens and closes both."
-        ),
-        parameters=(
-            _number("messages", "ready in the queue", "messages", MAX_MESSAGES, default=5),
-            MESSAGE_BYTES,
-            _number(
-                "consumers",
-                "receiving links of the first session, all from one queue",
-                "links",
-                MAX_CONSUMERS,
-                default=1,
-            ),
-            _number(
-                "link_credit", "that each of them grants at once; 0: by hand", "messages", default=0
-            ),
-            Parameter(
-                name="publisher",
-                kind=Kind.YES_NO,
-                default=False,
-                doc="the client has a sending link on each session too",
-            ),
-            _number(
-                "publish_us",
-                "what the client needs for each message that it publishes",
-                "us",
-                MAX_SERVICE_US,
-                default=0,
-            ),
-            _number(
-                "express",
-                "ready in the queue of the second session",
-                "messages",
-                MAX_MESSAGES,
-                default=3,
-            ),
-            _of_preset(
-                "client_window",
-                "client_incoming_window",
-                "transfer frames that the client takes on a session before it says more",
-                "frames",
-            ),
-            Parameter(
-                name="reopens",
-                kind=Kind.YES_NO,
-                default=False,
-                doc="the client opens its window again by itself when half of it is used",
-            ),
-            _of_preset(
-                "broker_window",
-                "incoming_window",
-                "transfer frames that the broker takes on a session before it says more",
-                "frames",
-            ),
-            _of_preset(
-                "max_frame_size",
-                "client_max_frame_size",
-                "largest frame that the client accepts",
-                "octets",
-                minimum=512,
-            ),
-            _of_preset(
-                "broker_frame_size",
-                "max_frame_size",
-                "largest frame that the broker accepts",
-                "octets",
-                minimum=512,
-            ),
-            _of_preset(
-                "client_first_id",
-                "client_initial_next_outgoing_id",
-                "number of the first transfer frame that the client sends on a session",
-                "transfer-number",
-            ),
-            _of_preset(
-                "broker_first_id",
-                "initial_next_outgoing_id",
-                "number of the first transfer frame that the broker sends on a session",
-                "transfer-number",
-            ),
-            _of_preset(
-                "reader_us",
-                "reader_us",
-                "what the broker's reader needs for a frame",
-                "us",
-                most=MAX_SERVICE_US,
-            ),
-            _of_preset(
-                "session_us",
-                "session_us",
-                "what a session of the broker needs for a frame, or for a queue's message",
-                "us",
-                most=MAX_SERVICE_US,
-            ),
-            _of_preset(
-                "writer_us",
-                "writer_us",
-                "what the broker's writer needs for a frame",
-                "us",
-                most=MAX_SERVICE_US,
-            ),
-            SOCKET_OCTETS,
-            LATENCY_US,
-        ),
-        actions=ACTS,
-        build=build,
+    rule = Once(link_credit)
+    links: list[ClientLink] = [Consumer(name, QUEUE, policy=rule) for name in RECEIVERS[:consumers]]
+    if publisher:
+        links.append(Publisher(OUT, TARGET))
+    client = world.peers["client"] = client_of(
+        world,
+        *links,
+        name="app",
+        sending=OneByOne(publish_us),
+        session_settings=windows_of(world),
+        on_attached=attached,
     )
-)
+    _follow_window(world)
+    world.connect(client, "c1", (latency_us, latency_us), socket_octets or None)

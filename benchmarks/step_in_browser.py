@@ -1,11 +1,12 @@
-"""How long a step takes in the browser with 5,000 rows loaded, and how soon a stepper is there.
+"""How long a step takes in the browser with 5,000 rows loaded, and how soon a stage is there.
 
     python benchmarks/step_in_browser.py [--rows 5000] [--no-lab]
 
-A step is timed from the key to the end of the layout it causes, in Chromium on this machine, over
-400 steps: on, back, and jumps across the whole run; the quietest of three rounds counts. The bar is
-16 ms at the 95th percentile, one frame of a screen. The second figure is a kernel's start to the
-first stepper on the screen of a JupyterLab that is already open.
+A step is timed in Chromium on this machine over 400 steps: on, back, and jumps across the whole
+run, with every tab closed, and with the sequence diagram, the log and all counters open; the
+quietest of three rounds counts. The bar is 16 ms of script for each step, one frame of a screen;
+what a step takes with the layout that it causes is told beside it. The last figure is a kernel's
+start to the first stage on the screen of a JupyterLab that is already open.
 """
 
 from __future__ import annotations
@@ -26,26 +27,27 @@ from workbench.amqp10.frame import Frame, encode_item  # noqa: E402
 from workbench.amqp10.messaging import Data, encode_message  # noqa: E402
 from workbench.amqp10.performatives import Flow, Transfer  # noqa: E402
 from workbench.trace import Row  # noqa: E402
-from workbench.views.static_html import page  # noqa: E402
-from workbench.views.stepper_doc import build  # noqa: E402
+from workbench.views.stage_page import export  # noqa: E402
 
 BAR_MS = 16.0
+TABS = {"tabs closed": "", "sequence diagram": "1", "log": "3", "all counters": "4"}
 
 MEASURE = """(moves) => {
-    const root = document.querySelector('.wbs'), took = [];
+    const root = document.querySelector('.wst'), took = [];
     root.focus();
-    for (const [key, slide] of moves) {
-        const slider = root.querySelector('input[type=range]');
+    for (const [key, part] of moves) {
+        const line = root.querySelector('[data-time]'), box = line.getBoundingClientRect();
         const begin = performance.now();
-        if (slide >= 0) {
-            slider.value = slide;
-            slider.dispatchEvent(new Event('input'));
+        if (part >= 0) {
+            const at = { clientX: box.left + box.width * part, pointerId: 1, bubbles: true };
+            line.dispatchEvent(new PointerEvent('pointerdown', at));
         } else {
             root.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
         }
+        const scripted = performance.now() - begin;
         root.getBoundingClientRect();
-        root.querySelector('.wbs-lines').getBoundingClientRect();
-        took.push(performance.now() - begin);
+        took.push([scripted, performance.now() - begin]);
+        root.dispatchEvent(new PointerEvent('pointerup', { pointerId: 1 }));
     }
     return took;
 }"""
@@ -114,10 +116,10 @@ def _transfer(number: int) -> Transfer:
     return Transfer(handle=0, delivery_id=number, delivery_tag=tag, message_format=0, settled=False)
 
 
-def moves(count: int) -> list[list]:
+def moves() -> list[list]:
     """200 steps on, 100 back, 100 jumps over the whole run."""
-    jumps = [["", (at * 7919) % count] for at in range(100)]
-    middle = [["", count // 2]]
+    jumps = [["", (at * 0.7919) % 1] for at in range(100)]
+    middle = [["", 0.5]]
     return middle + [["ArrowRight", -1]] * 200 + [["ArrowLeft", -1]] * 100 + jumps
 
 
@@ -126,37 +128,47 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
-def step_times(browser, rows: int) -> dict[str, float]:
-    """Milliseconds per step."""
+def step_times(browser, rows: int, tab: str) -> dict[str, float]:
+    """Milliseconds of script per step, and with the layout that it causes.
+
+    Args:
+        browser: Chromium.
+        rows: of the run.
+        tab: the key that opens a tab first; none if empty.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.html"
-        path.write_text(page(build(long_run(rows), title="bench")), "utf-8")
-        tab = browser.new_page(viewport={"width": 1280, "height": 1200})
-        tab.goto(path.as_uri())
-        tab.wait_for_selector(".wbs")
-        tab.evaluate(MEASURE, moves(rows)[:50])  # warm
+        path = export(long_run(rows), Path(folder) / "run.html", title="bench")
+        view = browser.new_page(viewport={"width": 1280, "height": 1200})
+        view.goto(path.as_uri())
+        view.wait_for_selector(".wst")
+        view.locator(".wst").focus()
+        if tab:
+            view.keyboard.press(tab)
+        view.evaluate(MEASURE, moves()[:50])  # warm
         # Other work on the machine only ever adds to a time: the quietest of three rounds counts.
-        rounds = [tab.evaluate(MEASURE, moves(rows)) for _ in range(3)]
-        took = min(rounds, key=lambda times: percentile(times, 0.95))
-        tab.close()
+        rounds = [view.evaluate(MEASURE, moves()) for _ in range(3)]
+        took = min(rounds, key=lambda times: percentile([both for _, both in times], 0.95))
+        view.close()
+    script, both = ([pair[n] for pair in took] for n in (0, 1))
     return {
-        "median": statistics.median(took),
-        "p95": percentile(took, 0.95),
-        "worst": max(took),
+        "script": max(script),
+        "median": statistics.median(both),
+        "p95": percentile(both, 0.95),
+        "worst": max(both),
     }
 
 
 CELL = (
     "from workbench.trace import Row\n"
-    "from workbench.views import stepper\n"
+    "from workbench import stage\n"
     "row = Row(run='r', seq=0, t_us=0, vantage='broker', event='note',"
     " protocol='internal', kind='hello')\n"
-    "stepper([row])"
+    "stage([row])"
 )
 
 
-def first_stepper(browser, root: Path) -> float:
-    """Seconds from a kernel's start to the first stepper on the screen."""
+def first_stage(browser, root: Path) -> float:
+    """Seconds from a kernel's start to the first stage on the screen."""
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None, "outputs": []}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}
@@ -177,7 +189,7 @@ def first_stepper(browser, root: Path) -> float:
                 await session.startKernel();
                 app.commands.execute('notebook:run-all-cells');
                 const wait = () => new Promise((go) => setTimeout(go, 10));
-                while (!document.querySelector('.wbs')) await wait();
+                while (!document.querySelector('.wst')) await wait();
                 return performance.now() - begin;
             }"""
         )
@@ -198,20 +210,22 @@ def main() -> int:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
-        times = step_times(browser, options.rows)
-        verdict = "reached" if times["p95"] <= BAR_MS else "MISSED"
-        print(
-            f"step, {options.rows} rows: median {times['median']:.1f} ms,"
-            f" p95 {times['p95']:.1f} ms, worst {times['worst']:.1f} ms"
-            f" (bar {BAR_MS:.0f} ms: {verdict})"
-        )
+        missed = False
+        for name, key in TABS.items():
+            times = step_times(browser, options.rows, key)
+            missed |= times["script"] > BAR_MS
+            verdict = "reached" if times["script"] <= BAR_MS else "MISSED"
+            print(
+                f"step, {options.rows} rows, {name}: script at most {times['script']:.1f} ms"
+                f" (bar {BAR_MS:.0f} ms: {verdict}); with layout median {times['median']:.1f} ms,"
+                f" p95 {times['p95']:.1f} ms, worst {times['worst']:.1f} ms"
+            )
         if not options.no_lab:
             with tempfile.TemporaryDirectory() as folder:
-                print(
-                    f"kernel start to first stepper: {first_stepper(browser, Path(folder)):.1f} s"
-                )
+                took = first_stage(browser, Path(folder))
+                print(f"kernel start to first stage: {took:.1f} s")
         browser.close()
-    return 0 if times["p95"] <= BAR_MS else 1
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ _HOME = {
     "capture_desk": "workbench.exercises.capture_desk:capture_desk",
     "credit_chart": "workbench.views.charts:credit_chart",
     "curve_chart": "workbench.views.curve_chart:curve_chart",
-    "export_html": "workbench.views.static_html:export_html",
+    "export": "workbench.views.stage_page:export",
     "follow": "workbench.cli.following:follow",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
     "import_capture": "workbench.capture.importer:import_capture",

@@ -1,7 +1,10 @@
 """Every command with good input and with bad: what it prints, what it writes, how it ends."""
 
+import base64
+import gzip
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -386,7 +389,10 @@ def test_a_slice_begins_with_the_right_counters(capsys, folder, made):
     lines(capsys, "export", str(made / "rabbit.parquet"), *argv)
     page = Path("t.html").read_text(encoding="utf-8")
     assert "<title>the middle</title>" in page
-    assert '"first_seq":40' in page
+    stored = re.search(r'id="scene">([^<]*)<', page)[1]
+    doc = json.loads(gzip.decompress(base64.b64decode(stored)))
+    assert (doc["first"], len(doc["branches"][0]["steps"])) == (41, 11)
+    assert "rows 40 to 50 of 56; what came before is in the counters" in doc["idea"]
 
 
 @pytest.mark.parametrize(
@@ -423,7 +429,7 @@ def test_rows_without_frames_are_no_capture(capsys, folder, made):
 
 def test_a_page_has_a_bound_and_says_how_to_choose(capsys, folder, made, monkeypatch):
     """A trace that no browser would like to hold is cut by the person, not by chance."""
-    monkeypatch.setattr("workbench.cli.exporting.MOST_ROWS", 10)
+    monkeypatch.setattr("workbench.views.scene.MOST_ROWS", 10)
     argv = ["export", str(made / "rabbit.parquet"), "-o", "t.html"]
     refused(capsys, *argv, code=2, telling="56 rows are too many for a page (at most 10)")
 

@@ -1,5 +1,7 @@
 """`workbench look`: one page about a capture, as text, as a file and in a notebook."""
 
+import base64
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -12,7 +14,14 @@ from workbench.cli import main
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
 from workbench.trace.cut import cut
-from workbench.views.stepper_doc import build
+from workbench.views.opening import scene_of
+
+
+def scene_in(page):
+    """The scene that a page holds."""
+    stored = re.search(r'id="scene">([^<]*)<', page)[1]
+    return json.loads(gzip.decompress(base64.b64decode(stored)))
+
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 
@@ -46,24 +55,24 @@ def test_the_page_opens_at_the_worst_frame(capture, tmp_path, capsys):
     assert main(["look", str(capture), "-o", str(page)]) == 0
     assert "The longest stall: 802 ms" in capsys.readouterr().err
     text = page.read_text("utf-8")
-    doc = json.loads(re.search(r'id="doc">(.*?)</script>', text, re.DOTALL)[1])
-    assert len(doc["rows"]) == 56
-    assert 'get("step")) || 24 });' in text
+    doc = scene_in(text)
+    assert len(doc["branches"][0]["steps"]) == 56
+    assert "wanted || 23 });" in text
     assert "The broker waited for credit, 4 times" in text
     assert text.count("<script") == 2
     assert "style=" not in text.split("<body>")[1].split('<script type="module"')[0]
 
 
-def test_the_stepper_shows_what_a_row_of_the_same_trace_opens_with(repo, tmp_path):
-    """Links and counters of before the slice stand in it, and say that they were observed."""
+def test_the_page_shows_what_a_row_of_the_same_trace_opens_with(repo, tmp_path):
+    """Links and counters of before the slice stand in it."""
     capture = repo / "data" / "captures" / "rmq43_a_publisher_grants.pcapng"
     looked = workbench.look(capture)
     files.write(tmp_path / "t.parquet", looked.rows)
-    doc, step = looked.document()
     opened = cut(tmp_path / "t.parquet", looked.opened().seq)
-    same = build(opened.rows, start=opened.start, earlier=opened.earlier)
     assert opened.rows[0].seq > 0
-    assert (doc["slots"], doc["links"], step) == (same["slots"], same["links"], opened.place + 1)
+    doc, place = scene_of(opened, title=looked.name)
+    assert place == opened.place
+    assert scene_in(looked.page()) == doc
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
@@ -121,7 +130,7 @@ def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, capsys):
 
 
 def test_a_file_that_is_handed_over_is_looked_at(capture):
-    """The report, and the stepper at the worst frame; the next file takes its place."""
+    """The report, and the stage at the worst frame; the next file takes its place."""
     desk = CaptureDesk()
     assert "Choose a capture" in repr(desk)
     data = capture.read_bytes()
@@ -134,8 +143,8 @@ def test_a_file_that_is_handed_over_is_looked_at(capture):
     assert "mine.pcapng was read." in desk.line.value
     assert "The longest stall: 802 ms" in desk.report.value
     assert "The broker waited for credit" in desk.report.value
-    (stepper,) = desk.steps.children
-    assert stepper.cursor == 24
+    (stage,) = desk.steps.children
+    assert stage.cursor == 23
     assert "The worst frame" in repr(desk)
     desk.upload.value = ({**file, "size": 10**12},)
     assert "name its path instead" in desk.line.value

@@ -18,11 +18,13 @@ from workbench.scenarios.run import run
 from workbench.trace import Fold, files, fold, pieces
 from workbench.trace import cut as cutting
 from workbench.trace.before import Before
-from workbench.trace.cut import cut
+from workbench.trace.braking import Held
+from workbench.trace.cut import cut, cut_rows
+from workbench.trace.fold import link_scope
 from workbench.trace.schema import Row
 from workbench.trace.story import Story
-from workbench.views.reader import UNSET, Reader
-from workbench.views.stepper_doc import build
+from workbench.views.scene import Strip
+from workbench.views.scene_walk import Walk
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 MOST = 1_000  # rows of one scenario that are replayed again and again
@@ -56,32 +58,55 @@ def written(folder: Path, rows: Any, group_rows: int = 40) -> Path:
     return path
 
 
-def picture(reader: Reader, step: int, *, of_row: bool) -> dict[str, Any]:
-    """All that the stepper shows at a step, by name and not by the document's numbers."""
-    reader.go(step)
-    doc = reader.doc
-    shown: dict[str, Any] = {"counters": {}, "flying": {}}
-    for title, _group, source, base, *names in doc["slots"]:
-        cells = reader.cells[base : base + len(names)]
-        told = {name: cell for name, cell in zip(names, cells, strict=True) if cell is not UNSET}
-        for name, cell in told.items():
-            shown["counters"].setdefault((title, source), {})[name] = cell
-    for frame, held in reader.flights.items():
-        words = reader.frame_words(frame), reader.octets(frame), tuple(reader.fields(frame))
-        shown["flying"].setdefault(words, []).append(held)
-    if of_row:
-        shown["t_us"] = reader.t_us
-        row = reader.row(step)
-        event, vantage, kind, connection, link, clause, lane, *_more = doc["heads"][row[0]]
-        shown["row"] = (
-            event, vantage, kind, connection,
-            doc["links"][link]["label"] if link >= 0 else "",
-            doc["clauses"][clause] if clause >= 0 else "",
-            doc["lanes"][lane] if lane >= 0 else "",
-            reader.sentence(step), [reader.text(part) for part in row[5]],
-            reader.text(row[6]) if row[6] else "",
-        )  # fmt: skip
-    return shown
+def shown(run: Any, link: Any = None) -> dict[int, Any]:
+    """What the stage shows at each row, by `seq`: words, counters, lines, brakes, frames held."""
+    strip = Strip(run, link=link, octets=False)
+    walk, found = Walk(strip.walk.rows, strip.walk.cut), {}
+    for row, step, state in zip(walk, strip.steps, strip.states, strict=True):
+        found[row.seq] = {
+            "step": {key: step.get(key) for key in ("sentence", "frame")},
+            "clause": walk.explanation.clause,
+            "formula": walk.explanation.formula,
+            "counters": {
+                name: cells
+                for name, cells in state["counters"].items()
+                if link is not None or name.startswith("link")  # it is the first link's session
+            },
+            "ends": {
+                line: {who: [n % 2**32 for n in end] for who, end in drawn["ends"].items()}
+                for line, drawn in state["lines"].items()
+            },
+            "brakes": {link: told(walk.holding(link)) for link in walk.links},
+            "held": {number for number, held in walk.gates.flying.items() if held},
+            "flying": {
+                flight.row.frame_id: (flight.row.kind, flight.ended and walk.rows[flight.ended].seq)
+                for flight in walk.flights
+                if flight.row.frame_id in walk.folding.in_flight
+            },
+        }
+    return found
+
+
+def told(held: Held) -> Any:
+    """What blocks a sender, and the counters from which that follows."""
+    return held.brake, held.link_credit, held.available, held.window, held.unconfirmed, held.known
+
+
+def alike(part: dict[int, Any], whole: dict[int, Any], last: int) -> None:
+    """A part shows of each of its rows what the whole shows; it may know of fewer links."""
+    for seq, of_part in part.items():
+        of_whole = whole[seq]
+        for key in ("step", "clause", "formula", "held"):
+            assert of_part[key] == of_whole[key], (key, seq)
+        for key in ("counters", "ends", "brakes"):
+            both = of_part[key].keys() & of_whole[key].keys()
+            assert {one: of_part[key][one] for one in both} == {
+                one: of_whole[key][one] for one in both
+            }, (key, seq)
+        assert of_part["flying"].keys() == of_whole["flying"].keys()
+        for number, (kind, ended) in of_part["flying"].items():
+            theirs, came = of_whole["flying"][number]
+            assert (kind, ended) == (theirs, came if came is not None and came <= last else None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,25 +126,24 @@ def test_the_state_at_a_cut_is_that_of_a_full_replay(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_stepper_shows_of_a_cut_is_what_it_shows_of_the_whole(
+def test_what_is_shown_of_a_cut_is_what_is_shown_of_the_whole(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ledgers, frames in flight and held, words, formulas and clauses, at each row of the slice."""
+    """Counters, lines, frames in flight and held, words, formulas and clauses, at each row."""
     monkeypatch.setattr(cutting, "WARM_ROWS", 30)
     rows = [row for row in rows_of(name) if row.run == rows_of(name)[0].run][:900]
     path = written(tmp_path, rows)
-    whole = Reader(build(files.read(path), spans=False))
+    whole: dict[Any, Any] = {}
     for seq in cuts_of(len(rows), 5):
         found = cut(path, seq, around=9)
-        doc = build(
-            found.rows, start=found.start, earlier=found.earlier,
-            explanations=found.explanations, spans=False,
-        )  # fmt: skip
-        reader = Reader(doc)
-        begin = found.rows[0].seq
-        for step in range(len(found.rows) + 1):
-            shown = picture(reader, step, of_row=step > 0)
-            assert shown == picture(whole, begin + step, of_row=step > 0), (name, begin + step)
+        at_hand = cut_rows(rows, seq, first=max(0, seq - 9), end=seq + 10)
+        assert (at_hand.start, at_hand.rows) == (found.start, found.rows)
+        assert at_hand.explanations == found.explanations
+        link = link_scope(found.row) if found.row.link_sender else None
+        if link not in whole:
+            whole[link] = shown(rows, link)
+        for one in (found, at_hand):
+            alike(shown(one, link), whole[link], one.rows[-1].seq)
 
 
 def test_a_frame_that_a_hand_holds_is_held_in_the_cut(tmp_path: Path) -> None:
@@ -137,20 +161,13 @@ def test_a_frame_that_a_hand_holds_is_held_in_the_cut(tmp_path: Path) -> None:
     ):
         played = played.act(len(played.rows) - 1, act, **arguments)
     path = written(tmp_path, played.rows, 11)
-    whole = Reader(build(files.read(path), spans=False))
-    held = 0
+    whole, held = shown(played.rows), 0
     for seq in range(0, len(played.rows), 2):
-        found = cut(path, seq, around=0)
-        doc = build(
-            found.rows, start=found.start, earlier=found.earlier,
-            explanations=found.explanations, spans=False,
-        )  # fmt: skip
-        reader = Reader(doc)
-        held += any(reader.flights.values())
-        for step in (0, 1):
-            shown = picture(reader, step, of_row=step > 0)
-            assert shown == picture(whole, seq + step, of_row=step > 0), (seq, step)
-    assert held > 5
+        for found in (cut(path, seq, around=0), cut_rows(played.rows, seq, first=seq, end=seq + 1)):
+            part = shown(found)
+            held += bool(part[seq]["held"])
+            alike(part, whole, seq)
+    assert held > 10
 
 
 COUNTERS = ("delivery_count", "link_credit", "drain", "incoming_window", "queue_ready")

@@ -1,8 +1,10 @@
-"""Any row of any answer opens in the stepper, at the row that it means."""
+"""Any row of any answer opens on the stage, at the row that it means."""
 
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +16,8 @@ from workbench.trace import files, fold
 from workbench.trace.files import TraceFileError
 from workbench.trace.naming import cut_row, plain
 from workbench.views.opening import open_row
-from workbench.views.reader import Reader
+from workbench.views.scene import resolved
+from workbench.views.scene_link import line_id
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,12 @@ def trace(rows: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("trace") / "both.parquet"
     files.write(path, rows)
     return path
+
+
+def scene_of(widget: Any) -> dict[str, Any]:
+    """The scene that a stage has been sent."""
+    found: dict[str, Any] = json.loads(gzip.decompress(widget.scene))
+    return found
 
 
 QUESTIONS = ("windows", "grants", "latency", "throughput", "violations")
@@ -131,15 +140,17 @@ def test_a_row_of_compare_opens_on_either_side(two_sides: Any) -> None:
     assert opened >= 10
 
 
-def test_the_stepper_of_a_row_of_compare_tells_its_side_and_the_other(two_sides: Any) -> None:
+def test_the_stage_of_a_row_of_compare_tells_its_side_and_the_other(two_sides: Any) -> None:
     """In a notebook both are one word apart."""
     paths, answer = two_sides
     row = next(row for row in answer if row["measure"] == "gap_us")
     widget = open_row(row, list(paths), around=3)
-    assert widget.doc["note"].startswith('gap_us in the left trace, side="right" opens the other; ')
+    told = scene_of(widget)["idea"]
+    assert told.startswith('Gap_us in the left trace, side="right" opens the other; ')
     other = open_row(row, list(paths), around=3, side="right")
     assert other.seq == row["right_seq"]
-    assert other.doc["note"].startswith('gap_us in the right trace, side="left" opens the other; ')
+    told = scene_of(other)["idea"]
+    assert told.startswith('Gap_us in the right trace, side="left" opens the other; ')
 
 
 def test_where_one_side_has_nothing_to_show_the_other_one_opens(two_sides: Any) -> None:
@@ -149,7 +160,7 @@ def test_where_one_side_has_nothing_to_show_the_other_one_opens(two_sides: Any) 
     row = row | {"left": 0.0, "right": 0.0, "left_run": None, "left_seq": None}
     widget = open_row(row, paths)
     assert widget.seq == row["right_seq"]
-    assert "opens the other" not in widget.doc["note"]
+    assert "opens the other" not in scene_of(widget)["idea"]
     with pytest.raises(TraceFileError, match="the left trace has nothing to show for messages"):
         open_row(row, paths, side="left")
     with pytest.raises(TraceFileError, match="neither trace has anything to show for messages"):
@@ -184,15 +195,16 @@ def test_a_row_of_compare_needs_its_own_two_traces(two_sides: Any, trace: Path) 
     assert "only a row of compare has sides" in refused(alone, paths[0], side="left")
 
 
-def test_the_stepper_stands_at_the_row_with_what_came_before(rows: list[Any], trace: Path) -> None:
+def test_the_stage_stands_at_the_row_with_what_came_before(rows: list[Any], trace: Path) -> None:
     """Cursor, note and counters."""
     target = next(row for row in reversed(rows) if row.kind == "flow" and row.link)
     widget = open_row({"run": target.run, "seq": target.seq}, trace, around=2)
     assert widget.seq == target.seq
-    assert "what came before is in the counters" in widget.doc["note"]
-    assert len(widget.doc["rows"]) <= 5
-    assert len(Reader(widget.doc).doc["start"]["cells"]) > 10
-    assert str(target.link) in widget.still()
+    doc = scene_of(widget)
+    assert "what came before is in the counters" in doc["idea"]
+    assert len(doc["branches"][0]["steps"]) <= 5
+    assert any(None not in cells for cells in next(resolved(doc))["counters"].values())
+    assert str(target.link) in str(doc["counters"]["rows"][0]["group"])
 
 
 class Named(NamedTuple):
@@ -228,15 +240,15 @@ def test_of_very_many_links_only_those_of_the_slice_are_shown(tmp_path: Path) ->
     files.write(path, rows)
     at = rows[-9].seq
     widget = open_row({"run": "many", "seq": at}, path, around=20)
-    assert len(widget.doc["links"]) <= 2
-    assert "links of which no row is here left out" in widget.doc["note"]
+    doc = scene_of(widget)
+    assert len(doc["links"]) <= 2
+    assert "links of which no row is here left out" in doc["idea"]
     state = fold(rows[: at + 1])
     link = next(scope for _vantage, scope in state.ledgers if scope.connection == "c69"
                 and scope.group == "link")  # fmt: skip
-    shown = Reader(widget.doc).go(widget.cursor)
-    place = next(n for n, one in enumerate(widget.doc["links"]) if one["connection"] == "c69")
-    credit = next(row for row in widget.doc["links"][place]["rows"] if row[0] == "link-credit")
-    assert shown.cells[credit[1]] == state.ledger("broker", link)["link_credit"]
+    shown = list(resolved(doc))[widget.cursor]
+    credit = shown["counters"][f"{line_id(link)} link_credit"]
+    assert credit[0] == state.ledger("broker", link)["link_credit"]
 
 
 def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:

@@ -10,8 +10,10 @@ import re
 import pytest
 
 from workbench.scenarios import run
+from workbench.views import static_html
 from workbench.views.scene import scene
-from workbench.views.stage_page import export_stage, stage_page, telling_step
+from workbench.views.stage_page import export, stage_page, telling_step
+from workbench.views.static_html import asset
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +23,40 @@ def granted():
 
 def test_the_page_holds_its_scene_and_is_called_by_what_it_is(granted, tmp_path):
     """The scene is there gzipped, and the title is the scenario's."""
-    text = export_stage(granted, tmp_path / "run.html").read_text("utf-8")
+    text = export(granted, tmp_path / "run.html").read_text("utf-8")
     assert f"<title>{granted.scenario.title}</title>" in text
     stored = re.search(r'id="scene">([^<]*)<', text)[1]
     assert json.loads(gzip.decompress(base64.b64decode(stored))) == scene(granted)
-    assert "http-equiv" in text
     assert "src=" not in text.partition("<script")[0]
+    assert set(re.findall(r'https?://[^"\s)]+', text)) <= {"http://www.w3.org/2000/svg"}
+    assert "import " not in re.sub(r"//.*|/\*.*?\*/", "", asset("stage.js"))
+
+
+def test_a_page_runs_only_the_script_it_came_with(granted):
+    """The policy names the digests of our script and style, and allows nothing else."""
+    text = stage_page(scene(granted))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "</script" not in asset("stage.js")
+    assert "<!--" not in asset("stage.js")
+    assert "</style" not in asset("stage.css")
+    assert "innerHTML" not in asset("stage.js")
+
+
+def test_a_failed_export_leaves_what_was_there(granted, tmp_path, monkeypatch):
+    """The file appears whole or not at all, and no other file is left behind."""
+    path = tmp_path / "run.html"
+    path.write_text("earlier")
+
+    def fail(*_names):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(static_html.os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        export(granted, path)
+    assert path.read_text() == "earlier"
+    assert [item.name for item in tmp_path.iterdir()] == ["run.html"]
 
 
 def test_it_opens_where_most_messages_are_on_the_way(granted):

@@ -14,18 +14,16 @@ HELP = "write a trace as a self-contained page or as a capture"
 TEXT = """\
 Write a trace in a form for others; the ending of the name says which.
 
-  .html     a page that steps through the trace by itself: open it from disk, no network needed
+  .html     a page that plays the trace by itself: open it from disk, no network needed
   .pcapng   a capture that Wireshark reads, frame by frame
 
   workbench export credit.parquet -o credit.html
   workbench export long.parquet --from 40000 --to 41000 -o there.html
   workbench export credit.parquet -o credit.pcapng
 
-A page holds at most 20,000 rows; choose them with --from and --to. The state before the first of
+A page holds at most 5,000 rows; choose them with --from and --to. The state before the first of
 them is worked out, so that a slice from the middle shows the right counters at once.
 """
-
-MOST_ROWS = 20_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,18 +42,16 @@ def command(arguments: argparse.Namespace) -> int:
     """Read, choose, write."""
     target = output_file(arguments.output, (".html", ".pcapng"))
     rows = one_run(arguments.trace, arguments.run)
-    before, chosen = chosen_rows(rows, arguments.first, arguments.last)
+    first, end = chosen_rows(rows, arguments.first, arguments.last)
     if target.suffix.lower() == ".html":
-        _page(target, before, chosen, arguments.title)
+        _page(target, rows, first, end, arguments.title)
     else:
-        _capture(target, chosen)
+        _capture(target, rows[first:end])
     return 0
 
 
-def chosen_rows(
-    rows: list[Any], first: int | None, last: int | None
-) -> tuple[list[Any], list[Any]]:
-    """The rows before the slice, and the slice.
+def chosen_rows(rows: list[Any], first: int | None, last: int | None) -> tuple[int, int]:
+    """Place of the slice's first row, and the place after its last.
 
     Raises:
         CommandError: if the slice is empty or outside the trace.
@@ -67,22 +63,25 @@ def chosen_rows(
         raise CommandError(
             f"steps {first} to {last}: legal: {low} to {high}, the first first", WRONG_USAGE
         )
-    return rows[: first - low], rows[first - low : last - low + 1]
+    return first - low, last - low + 1
 
 
-def _page(target: Path, before: list[Any], rows: list[Any], title: str) -> None:
-    from workbench.trace.fold import fold
-    from workbench.views.static_html import export_html
+def _page(target: Path, rows: list[Any], first: int, end: int, title: str) -> None:
+    from workbench.trace.cut import cut_rows
+    from workbench.views import scene
+    from workbench.views.opening import told
+    from workbench.views.stage_page import export
 
-    if len(rows) > MOST_ROWS:
+    if end - first > scene.MOST_ROWS:
         raise CommandError(
-            f"{len(rows):,} rows are too many for a page (at most {MOST_ROWS:,}):"
-            f" choose some with --from and --to, from {rows[0].seq} to {rows[-1].seq}",
+            f"{end - first:,} rows are too many for a page (at most {scene.MOST_ROWS:,}):"
+            f" choose some with --from and --to, from {rows[first].seq} to {rows[end - 1].seq}",
             WRONG_USAGE,
         )
     with Progress("making the page"):
-        export_html(rows, target, title=title, start=fold(before) if before else None)
-    say(f"{target}: {len(rows):,} rows, {target.stat().st_size:,} octets")
+        part, note = told(cut_rows(rows, rows[first].seq, first=first, end=end))
+        export(part, target, title=title, note=note)
+    say(f"{target}: {end - first:,} rows, {target.stat().st_size:,} octets")
 
 
 def _capture(target: Path, rows: list[Any]) -> None:

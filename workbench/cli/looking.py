@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .asking import PLAIN_ROWS
 from .console import CommandError, Progress, one_line, say, table_lines
@@ -72,47 +72,21 @@ class Look:
 
         return [f"{one.place}: {one.unknown}: {one.why}" for one in unknowns(self.rows)]
 
-    def opened(self) -> Cut:
-        """The rows round the worst one, for a stepper; round the first if there is none."""
-        return self._round_worst(AROUND)
-
-    def _round_worst(self, around: int) -> Cut:
-        from workbench.trace.before import Before
-        from workbench.trace.cut import Cut, Earlier
-        from workbench.trace.explain import explain
-        from workbench.trace.fold import fold
+    def opened(self, around: int = AROUND) -> Cut:
+        """The rows round the worst one, for the stage; round the first if there is none."""
+        from workbench.trace.cut import cut_rows
 
         seq = self.rows[0].seq if self.story.worst is None else self.story.worst[1].seq
         at = seq - self.rows[0].seq
         first, end = max(0, at - around), at + around + 1
-        start, before = fold(self.rows[:first]), Before()
-        for row in self.rows[:first]:
-            before.note(row)
-        earlier = Earlier(ends=before.ends, links=tuple(before.links), sources=before.sources)
-        rows = list(self.rows[first:end])
-        return Cut(
-            path=self.name, run=self.story.run, seq=seq, rows=rows, start=start, earlier=earlier,
-            explanations=list(explain(rows, start)), first_seq=self.rows[0].seq,
-            last_seq=self.rows[-1].seq,
-        )  # fmt: skip
-
-    def document(self) -> tuple[dict[str, Any], int]:
-        """What the stepper shows, and the step of the worst row."""
-        from workbench.views.stepper_doc import build
-
-        cut = self.opened()
-        note = f"rows {cut.rows[0].seq} to {cut.rows[-1].seq} of {len(self.rows):,}"
-        doc = build(
-            cut.rows, start=cut.start, earlier=cut.earlier, explanations=cut.explanations,
-            title=self.name, note=note,
-        )  # fmt: skip
-        return doc, cut.place + 1
+        return cut_rows(self.rows, seq, first=first, end=end, name=self.name)
 
     def page(self) -> str:
         """All of it as HTML in one file."""
+        from workbench.views.opening import scene_of
         from workbench.views.story_page import story_page
 
-        doc, step = self.document()
+        doc, step = scene_of(self.opened(), title=self.name)
         return story_page(self.story, [self.name, *self.about], self.unknown, doc, step=step)
 
     def text(self) -> Iterator[str]:
@@ -133,7 +107,7 @@ class Look:
         yield from ("", "Stalls by brake", *_brakes(story))
         if story.worst is not None:
             yield from ("", "The worst frame")
-            yield from (f"  {line}" for line in step(self._round_worst(NEAR)))
+            yield from (f"  {line}" for line in step(self.opened(NEAR)))
         if self.unknown:
             yield from ("", "What it cannot tell", *_told("  ", *self.unknown))
         yield from ("", "What was read", *_told("  ", *self.about))

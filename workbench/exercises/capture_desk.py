@@ -11,7 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.views.opening import stepper_of
+from workbench.views.opening import stage_of
 from workbench.views.stills import Still
 
 LARGEST_MB = 100
@@ -20,7 +20,7 @@ _ASK = "Choose a capture with the button, or name a file on the machine where th
 
 
 class CaptureDesk(Still, widgets.VBox):
-    """A button that takes a capture, and below it what `look` says of it, with the stepper.
+    """A button that takes a capture, and below it what `look` says of it, with the stage.
 
     Attributes:
         look: of the latest file; None before the first.
@@ -83,7 +83,7 @@ class CaptureDesk(Still, widgets.VBox):
         found = look(place)
         self.look = found
         self.report.value = found._repr_html_()
-        self.steps.children = (stepper_of(found.opened(), title=found.name),)
+        self.steps.children = (stage_of(found.opened(), title=found.name),)
         self.line.value = _line(f"{found.name} was read.")
 
     def __repr__(self) -> str:

@@ -61,8 +61,8 @@ def panel(*arguments: Any, **more: Any) -> panel_widget.Panel:
 
 @functools.wraps(opened_view.open_code)
 def open_code(*arguments: Any, **more: Any) -> opened_view.OpenedView:
-    """A desk that keeps its branches, from a share code."""
+    """A stage that keeps its branches, from a share code."""
     opened = opened_view.open_code(*arguments, **more)
-    if opened.panel is not None:
-        keep(opened.panel.model)
+    if opened.stage is not None:
+        keep(StageDesk(opened.stage))
     return opened

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from . import brakes
-from .fold import Scope, link_scope, observed_end
-from .schema import BROKER, CLIENT, OBSERVED, Row
+from .fold import Scope, State, link_scope, observed_end
+from .schema import BROKER, CLIENT, OBSERVED, SESSION, WIRE_VANTAGE, Row
 
 Intervals = list[tuple[int, int, str]]
 
@@ -59,14 +60,15 @@ class Braking:
 
     Args:
         link: which link.
+        start: the state just before the first row, for a slice.
 
     Attributes:
         now: as it is after the last row.
     """
 
-    def __init__(self, link: Scope) -> None:
+    def __init__(self, link: Scope, start: State | None = None) -> None:
         self.link = link
-        self.now = Held()
+        self.now = Held() if start is None else self._begun(start)
 
     def apply(self, row: Row) -> Held:
         """Take in one row."""
@@ -79,6 +81,30 @@ class Braking:
             now = replace(self.now, **changed)  # type: ignore[arg-type]
             self.now = replace(now, brakes=self._decide(now))
         return self.now
+
+    def _begun(self, start: State) -> Held:
+        """As it is before a slice; of brakes without a counter the one that bound is known."""
+        found: dict[str, Any] = {}
+        for (vantage, scope), counters in start.ledgers.items():
+            if scope == self.link and counters.get("unconfirmed") is not None:
+                found["unconfirmed"] = counters["unconfirmed"]
+            peer = self.link.link_sender if vantage == WIRE_VANTAGE else peer_of(vantage)
+            if peer != self.link.link_sender:
+                continue
+            if scope == self.link:
+                found |= {"known": True} | {
+                    name: counters.get(name) for name in ("link_credit", "available")
+                }
+                bound = start.brakes.get((vantage, scope))
+                found["withheld"] = bound == brakes.UNCONFIRMED
+                found["alarms"] = ("alarm",) if bound == brakes.ALARM else ()
+                found["full"] = bound == brakes.TCP
+            elif scope._replace(link_sender=None) == Scope(
+                SESSION, self.link.connection, self.link.session
+            ) and scope.link_sender in (None, self.link.link_sender):
+                found["window"] = counters.get("remote_incoming_window")
+        now = Held(**found)
+        return replace(now, brakes=self._decide(now))
 
     def _decide(self, now: Held) -> tuple[str, ...]:
         if not now.known:

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 from .explain import Explainer, Explanation
 from .files import TraceFileError, trace_files
 from .fold import Scope, State
-from .gates import Gates
-from .schema import Row, few
+from .gates import GATE_EVENTS, Gates
+from .schema import SENT, Row, few
 
 if TYPE_CHECKING:
     from .before import Before
     from .pieces import Pieces
 
-__all__ = ["ABOUT", "AROUND", "Cut", "Earlier", "StepError", "cut", "place_of", "run_of"]
+__all__ = [
+    "ABOUT", "AROUND", "Cut", "Earlier", "StepError", "cut", "cut_rows", "place_of", "run_of",
+]  # fmt: skip
 
 AROUND = 200
 """Rows before and after the one that is opened."""
@@ -75,7 +77,7 @@ class Cut:
         seq: the row they surround.
         rows: in order; that row is among them.
         start: the state just before the first of them, as a replay from the beginning gives it.
-        earlier: what else the stepper shows of the rows before.
+        earlier: what else is shown of the rows before.
         explanations: one for each row, as a replay gives them.
         first_seq: of the run's first row.
         last_seq: of the run's last row.
@@ -154,6 +156,51 @@ def cut(
         path=os.fspath(path), run=name, seq=seq, rows=shown, start=start, earlier=earlier,
         explanations=[explainer.explain(row) for row in shown],
         first_seq=first_seq, last_seq=last_seq,
+    )  # fmt: skip
+
+
+def cut_rows(
+    rows: Sequence[Row], seq: int, *, first: int = 0, end: int | None = None, name: str = ""
+) -> Cut:
+    """Some of the rows of a run that is at hand, with what came before them.
+
+    Args:
+        rows: of one run, in order of `seq`.
+        seq: the row that they are shown for.
+        first: place of the first of them.
+        end: place after the last of them; all that follow if None.
+        name: what holds the run; its own name if empty.
+
+    Raises:
+        StepError: that row is not among them.
+    """
+    from .before import Before
+
+    shown = list(rows[first:end])
+    if all(row.seq != seq for row in shown):
+        there = f"{shown[0].seq} to {shown[-1].seq}" if shown else "none"
+        raise StepError(f"step {seq} is not among these rows; legal: {there}")
+    explainer, before = Explainer(), Before()
+    gates: Gates | None = None
+    sent: dict[int | None, Row] = {}
+    for row in rows[:first]:
+        explainer.explain(row)
+        before.note(row)
+        if row.event == SENT:
+            sent[row.frame_id] = row
+        if gates is None and row.event in GATE_EVENTS:
+            gates = Gates(explainer.state().in_flight.values())
+        if gates is not None:
+            gates.apply(row)
+    start = explainer.state()
+    earlier = Earlier(
+        ends=before.ends, links=tuple(before.links), sources=before.sources, gates=gates,
+        flying=[sent[number] for number in start.in_flight],
+    )  # fmt: skip
+    return Cut(
+        path=name, run=rows[0].run, seq=seq, rows=shown, start=start, earlier=earlier,
+        explanations=[explainer.explain(row) for row in shown],
+        first_seq=rows[0].seq, last_seq=rows[-1].seq,
     )  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def encode(shared: Shared) -> str:
         raise ShareCodeError(
             f"with {len(acts)} acts the share code of this run has {len(code):,} characters, more"
             f" than {LONGEST_CODE:,}. Share an earlier branch, or the run itself: as a page"
-            " (export_html) or as a trace file (workbench run ... -o)"
+            " (export) or as a trace file (workbench run ... -o)"
         )
     return code
 

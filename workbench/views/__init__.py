@@ -1,4 +1,4 @@
-"""Views: the stepper and its homes, charts, and the learner's panel.
+"""Views: the stage and its homes, and charts.
 
 The names are looked up when they are first used: whoever wants a static page does not load Bokeh,
 and whoever wants a chart does not load widgets.
@@ -13,7 +13,7 @@ _HOME = {
     "StepperWidget": "stepper_widget",
     "build": "stepper_doc",
     "credit_chart": "charts",
-    "export_html": "static_html",
+    "export": "stage_page",
     "figure_at": "charts",
     "frozen_wire": "frozen_wire",
     "notebook_output": "charts",

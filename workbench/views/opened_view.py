@@ -1,4 +1,4 @@
-"""A desk from a share code, in a notebook."""
+"""A stage from a share code, in a notebook."""
 
 from __future__ import annotations
 
@@ -9,54 +9,58 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.scenarios.branches import grown
+from workbench.scenarios.run import Run
 from workbench.scenarios.share import Restored
 from workbench.scenarios.share import open_code as restore
 
-from .panel_widget import Panel
+from .stage_widget import StageWidget
 from .stills import Still
 
 
 class OpenedView(Still, widgets.VBox):
-    """What came of a share code: what it is, what is not as it was, and the desk with the run.
+    """What came of a share code: what it is, what is not as it was, and the stage with the run.
 
     Attributes:
         restored: run, cursor and problems.
-        panel: the learner's desk; None where nothing could be restored.
+        stage: the picture; None where nothing could be restored.
     """
 
     def __init__(self, restored: Restored) -> None:
         self.restored = restored
-        self.panel = (
-            None if restored.run is None else Panel(grown(restored.run), cursor=restored.cursor)
-        )
+        self.stage: StageWidget | None = None
+        if restored.run is not None:
+            # The code counts rows that have passed; the picture shows the last of them.
+            at = restored.run.rows[max(0, restored.cursor - 1)].seq
+            self.stage = StageWidget(grown(restored.run), at=at)
         lines = "".join(f"<li>{html.escape(problem)}</li>" for problem in restored.problems)
         told = widgets.HTML(
             f'<div role="status" style="line-height:1.5;max-width:62em">'
             f"{html.escape(restored.summary)}<ul style='margin-top:0'>{lines}</ul></div>"
         )
-        super().__init__(children=[told, *([self.panel.view] if self.panel else [])])
+        super().__init__(children=[told, *([self.stage] if self.stage else [])])
 
     @property
-    def model(self) -> Any:
-        """The desk's model, so that a check takes this as it takes a panel.
+    def run(self) -> Run:
+        """The run that is shown, so that a check takes this as it takes a stage.
 
         Raises:
             ValueError: if nothing could be restored.
         """
-        if self.panel is None:
+        if self.stage is None:
             raise ValueError("there is no run: nothing of this code could be restored")
-        return self.panel.model
+        run: Run = self.stage.run
+        return run
 
     def still(self) -> str:
         """What is shown now, as text."""
-        return "\n".join([str(self.restored), *([self.panel.still()] if self.panel else [])])
+        return "\n".join([str(self.restored), *([self.stage.still()] if self.stage else [])])
 
     def __repr__(self) -> str:
         return self.still()
 
 
 def open_code(text: str, *, code: Mapping[str, Callable[..., Any]] | None = None) -> OpenedView:
-    """A desk with the run of a share code, at the step that was shared.
+    """A stage with the run of a share code, at the step that was shared.
 
     What is altered, unknown or not legal any more is said; the rest is restored.
 

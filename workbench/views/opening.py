@@ -1,4 +1,4 @@
-"""From a row of an answer to the stepper: the rows round it, with the state they begin with."""
+"""From a row of an answer to the stage: the rows round it, with the state they begin with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from workbench.trace.files import TraceFileError
 from workbench.trace.fold import Scope, link_scope
 from workbench.trace.naming import SIDES, cut_row, plain, side_of
 
-from .stepper_doc import build
-from .stepper_widget import StepperWidget, link_of
+from .scene import scene
+from .stage_widget import StageWidget
 
-__all__ = ["open_row", "stepper_of"]
+__all__ = ["open_row", "scene_of", "stage_of"]
+
+Doc = dict[str, Any]
 
 MANY_LINKS = 60
 """Of more links than these, only those are shown of which there is a row in the slice."""
@@ -23,8 +25,8 @@ MANY_LINKS = 60
 
 def open_row(
     row: Any, trace: Any, *, side: str | None = None, around: int = AROUND, title: str = ""
-) -> StepperWidget:
-    """Open a row of an answer in the stepper, one line in a notebook: `open_row(worst, trace)`.
+) -> StageWidget:
+    """Open a row of an answer on the stage, one line in a notebook: `open_row(worst, trace)`.
 
     A row of `compare` is opened with both traces: `open_row(row, (left, right))`.
 
@@ -42,7 +44,7 @@ def open_row(
     both = isinstance(trace, tuple | list)
     path = [path_of(one) for one in trace] if both else path_of(trace)
     cut = cut_row(row, path, around=around, side=side)
-    return stepper_of(cut, title=title, note=_other_side(row, side))
+    return stage_of(cut, title=title, note=_other_side(row, side))
 
 
 def _other_side(row: Any, side: str | None) -> str:
@@ -56,14 +58,21 @@ def _other_side(row: Any, side: str | None) -> str:
     return note if values[f"{other}_seq"] is None else f'{note}, side="{other}" opens the other'
 
 
-def stepper_of(cut: Cut, *, title: str = "", note: str = "") -> StepperWidget:
-    """The stepper over a cut, at the row that the cut surrounds.
+def stage_of(cut: Cut, *, title: str = "", note: str = "") -> StageWidget:
+    """The stage over a cut, at the row that the cut surrounds.
 
     Args:
         cut: the rows and what came before them.
         title: what to call it; the run's name if empty.
         note: what to say of it beside where it is from.
     """
+    cut, words = told(cut, note)
+    link = link_scope(cut.row) if cut.row.link_sender else None
+    return StageWidget(cut, title=title or cut.run, note=words, link=link)
+
+
+def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
+    """The cut as it is shown, and a sentence on what it is a part of."""
     cut, left_out = _near(cut)
     notes = [note]
     if not cut.whole:
@@ -73,15 +82,15 @@ def stepper_of(cut: Cut, *, title: str = "", note: str = "") -> StepperWidget:
             notes += ["what came before is in the counters"]
     if left_out:
         notes += [f"{left_out:,} links of which no row is here left out"]
-    doc = build(
-        cut.rows,
-        start=cut.start,
-        earlier=cut.earlier,
-        explanations=cut.explanations,
-        title=title or cut.run,
-        note="; ".join(filter(None, notes)),
-    )
-    return StepperWidget(doc, cursor=cut.place + 1, link=link_of(doc, cut.row))
+    words = "; ".join(filter(None, notes))
+    return cut, f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def scene_of(cut: Cut, *, title: str = "") -> tuple[Doc, int]:
+    """The scene of a cut, and the place of the row that the cut surrounds; see `stage_of`."""
+    cut, words = told(cut)
+    link = link_scope(cut.row) if cut.row.link_sender else None
+    return scene(cut, title=title or cut.run, note=words, link=link), cut.place
 
 
 def _near(cut: Cut) -> tuple[Cut, int]:
@@ -108,7 +117,8 @@ def _near(cut: Cut) -> tuple[Cut, int]:
         },
     )
     links = tuple(link for link in cut.earlier.links if link in here)
-    earlier = replace(cut.earlier, links=links)
+    ends = {end: name for end, name in cut.earlier.ends.items() if end[0] in connections}
+    earlier = replace(cut.earlier, links=links, ends=ends)
     left_out = len(cut.earlier.links) - len(links)
     return replace(cut, start=start, earlier=earlier), left_out
 
@@ -130,6 +140,6 @@ def path_of(trace: Any) -> str | os.PathLike[str]:
     elsewhere = [file.geturl() for file in files if file.scheme not in ("", "file")]
     if elsewhere or not files:
         where = f"lies in {elsewhere[0]}" if elsewhere else "has no file"
-        raise TraceFileError(f"the trace {where}, and the stepper reads files of this machine")
+        raise TraceFileError(f"the trace {where}, and only files of this machine can be opened")
     paths = [unquote(file.path) for file in files]
     return paths[0] if len(paths) == 1 else os.path.commonpath(paths)

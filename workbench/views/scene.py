@@ -18,6 +18,7 @@ from workbench import serial
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.branches import Branches
 from workbench.trace.braking import links_of
+from workbench.trace.cut import Cut
 from workbench.trace.explain import AGREE, DISAGREE, Explanation
 from workbench.trace.fold import Scope
 from workbench.trace.formulas import Formula
@@ -110,11 +111,10 @@ def picture_of(run: Any, link: Scope | str | None = None) -> LinkPicture:
     """The picture of a run at its beginning.
 
     Args:
-        run: a run, or rows in order of `seq`.
+        run: a run, a part of one, or rows in order of `seq`.
         link: the link whose number line comes first, or its name; the busiest if None.
     """
-    rows = _rows(run)
-    walk = Walk(rows)
+    walk = Walk(_rows(run), run if isinstance(run, Cut) else None)
     scenario = getattr(getattr(run, "scenario", None), "name", "")
     layout = LAYOUTS.get(scenario, PLAIN)
     links = _chosen(walk, link)
@@ -135,7 +135,7 @@ def _rows(run: Any) -> Sequence[Row]:
 
 def _chosen(walk: Walk, wanted: Scope | str | None) -> list[Scope]:
     """Links in the order in which their lines are shown."""
-    links = links_of(walk.rows)
+    links = list(dict.fromkeys([*links_of(walk.rows), *walk.links]))
     if wanted is None:
         return links
     first = [one for one in links if wanted in (one, one.link)]
@@ -149,7 +149,7 @@ class Strip:
     """The steps and frames of one run: every branch of a scene is made from one.
 
     Args:
-        run: a run, or rows in order of `seq`.
+        run: a run, a part of one, or rows in order of `seq`.
         link: the link whose number line comes first.
         octets: whether frames carry their octets.
         acts: names of the acts that are offered; all if None.
@@ -176,14 +176,14 @@ class Strip:
         for flight in walk.flights:
             by_begin.setdefault(flight.begun, []).append(flight)
         self._on: set[tuple[str, str]] = set()
+        for flight in by_begin.get(-1, ()):
+            self._fly(flight, octets=octets)
         before: Doc = {}
         for row in walk:
             picture.take(row)
             self._switch(row)
             for flight in by_begin.get(walk.place, ()):
-                place = picture.of_frame(flight)
-                if place is not None:
-                    self.frames.append((walk.place, _frame(flight, place, octets=octets)))
+                self._fly(flight, octets=octets)
             state = picture.state()
             if self.deeds is not None:
                 self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
@@ -195,6 +195,12 @@ class Strip:
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
         assert len(self.steps) == len(rows)
+
+    def _fly(self, flight: Flight, *, octets: bool) -> None:
+        """Draw a frame, if its wire is shown."""
+        place = self.picture.of_frame(flight)
+        if place is not None:
+            self.frames.append((flight.begun, _frame(flight, place, octets=octets)))
 
     def _acts(self, state: Doc, legal: Mapping[str, str | None]) -> None:
         assert self.deeds is not None
@@ -390,10 +396,11 @@ class SceneMaker:
     """Makes the scene of a tree of runs, and of each branch once.
 
     Args:
-        branches: the runs; a run, or rows, alone are a tree of one.
+        branches: the runs; a run, a part of one, or rows, alone are a tree of one.
         link: the link whose number line comes first.
         octets: whether frames carry their octets.
         acts: names of the acts that are offered; all if None.
+        note: what is to be said of the rows instead of the one idea.
     """
 
     def __init__(
@@ -403,7 +410,9 @@ class SceneMaker:
         link: Scope | str | None = None,
         octets: bool = True,
         acts: Collection[str] | None = None,
+        note: str = "",
     ) -> None:
+        self.note = note
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
         self._link, self._octets, self._acts = link, octets, acts
         self._strips: dict[int, Strip] = {}
@@ -415,6 +424,12 @@ class SceneMaker:
             self._strips[number] = Strip(run, link=self._link, octets=self._octets, acts=self._acts)
         return self._strips[number]
 
+    @property
+    def begin(self) -> int:
+        """Place of the step at which the lesson begins: after the set-up."""
+        start = getattr(self.branches.runs[0], "start_seq", 0)
+        return max(0, min(int(start), len(self.strip(0).steps) - 1))
+
     def scene(self, title: str = "") -> Doc:
         """Everything, with all branches made so far."""
         branches = [self.branch(number) for number in range(len(self.branches.runs))]
@@ -425,23 +440,25 @@ class SceneMaker:
         root = self.strip(0)
         run = self.branches.runs[0]
         scenario = getattr(run, "scenario", None)
-        begin = min(getattr(run, "start_seq", 0), max(0, len(root.steps) - 1))
+        begin = self.begin
         ends = root.ends
         played = ends - (root.walk.times[begin] if root.steps else 0.0)
-        idea = LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea
-        there = len(getattr(run, "rows", run))
-        if there > MOST_ROWS:
-            idea += f" Drawn are the first {MOST_ROWS:,} of {there:,} steps."
+        idea = self.note or LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea
+        rows = getattr(run, "rows", run)
+        if len(rows) > MOST_ROWS:
+            idea += f" Drawn are the first {MOST_ROWS:,} of {len(rows):,} steps."
+        name, seq = (visible(rows[0].run, 200), rows[0].seq) if len(rows) else ("", 0)
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,
-            "title": title or getattr(scenario, "title", "") or "A trace",
+            "title": title or getattr(scenario, "title", "") or name or "A trace",
             "idea": idea,
             **root.picture.head(),
             "ends": ends,
+            "first": seq + 1,
         }
         if root.deeds is not None:
-            found["acts"] = root.deeds.documents()
+            found |= {"acts": root.deeds.documents(), "shares": True}
         if begin:
             sent = sum(1 for place, _ in root.frames if place <= begin)
             found |= {"begin": begin, "set_up": f"set up: {count(sent, 'frame')}"}
@@ -490,17 +507,23 @@ def act_words(row: Row) -> str:
 
 
 def scene(
-    run: Any, *, title: str = "", link: Scope | str | None = None, octets: bool = True
+    run: Any,
+    *,
+    title: str = "",
+    link: Scope | str | None = None,
+    octets: bool = True,
+    note: str = "",
 ) -> Doc:
-    """The scene of a run, of a tree of runs, or of rows.
+    """The scene of a run, of a part of one, of a tree of runs, or of rows.
 
     Args:
-        run: a run, `Branches`, or rows in order of `seq`.
-        title: what the picture is called; the scenario's title if empty.
+        run: a run, a `Cut`, `Branches`, or rows in order of `seq`.
+        title: what the picture is called; the scenario's title or the run's name if empty.
         link: the link whose number line comes first, or its name.
         octets: whether frames carry their octets.
+        note: what is to be said of the rows instead of the one idea.
     """
-    return SceneMaker(run, link=link, octets=octets).scene(title)
+    return SceneMaker(run, link=link, octets=octets, note=note).scene(title)
 
 
 def packed(doc: Mapping[str, Any]) -> bytes:

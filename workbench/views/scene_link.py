@@ -126,6 +126,8 @@ class LinkLine:
         if any(frames > 1 for frames in self._frames_of.values()):
             self.style = "units"
         self._left = -1
+        for who in self.vantages:
+            self._count(who)
 
     def _sends(self, row: Row) -> bool:
         sent = row.event in (SENT, OBSERVED) and row.kind == "transfer"
@@ -141,14 +143,15 @@ class LinkLine:
         sender = self.walk.vantages(self.link)[0]
         who = self.walk.told_by(row)
         if link_scope(row) == self.link and who in self.vantages and who is not None:
-            self._counted(row, who)
+            self._count(who, row)
         if self._sends(row):
             self._sent(row)
         credit = self.walk.number(sender, self.link, "link_credit")
         for one in self.believed:
             one.take(self.walk, self.link, row, credit)
 
-    def _counted(self, row: Row, who: str) -> None:
+    def _count(self, who: str, row: Row | None = None) -> None:
+        """Put an end where its counters are, after a row or before the first."""
         values = self.walk.counters(who, self.link)
         at, credit = values.get("delivery_count"), values.get("link_credit")
         if at is None or credit is None:
@@ -157,8 +160,8 @@ class LinkLine:
         limit = place + int(credit)
         before = self._ends.get(who)
         sender = self.walk.vantages(self.link)[0]
-        given_up = before is not None and place > before[0] and row.kind != "transfer"
-        if who == sender and before is not None and given_up:
+        moved = row is not None and row.kind != "transfer"
+        if who == sender and before is not None and moved and place > before[0]:
             self._voids.append([before[0], place])
         self._ends[who] = [place, limit]
         self._range.take(place, *([limit] if limit - place <= FAR else []))
@@ -216,7 +219,8 @@ class LinkLine:
         sender, receiver = self.walk.vantages(self.link)
         if row.kind == "transfer":
             end = self._ends.get(sender or "")
-            return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
+            counted = end is not None and flight.begun >= 0
+            return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
         stated, credit = frame.get("delivery_count"), frame.get("link_credit")
         if row.kind != "flow" or stated is None or credit is None:
             return {}
@@ -243,15 +247,24 @@ class WindowLine:
     _ends: dict[str, list[int]] = field(default_factory=dict)
     _base: dict[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for who in self.walk.vantages(self.link):
+            if who is not None:
+                self._count(who)
+
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
         session = session_of(self.link)
         if (row.connection, row.session) != (session.connection, session.session):
             return
-        sender, receiver = self.walk.vantages(self.link)
         who = self.walk.told_by(row)
-        if who is None or who not in (sender, receiver):
-            return
+        if who is not None and who in self.walk.vantages(self.link):
+            self._count(who, row)
+
+    def _count(self, who: str, row: Row | None = None) -> None:
+        """Put an end's window where its counters are, after a row or before the first."""
+        session = session_of(self.link)
+        sender, receiver = self.walk.vantages(self.link)
         names = (
             ("next_outgoing_id", "remote_incoming_window")
             if who == sender
@@ -262,7 +275,8 @@ class WindowLine:
             return
         place = self._numbers.at(following)
         # What its receiver says moves a window: where it is said, and where it is heard.
-        if row.kind in ("begin", "flow") and self.walk.author(row) == receiver:
+        speaks = row is not None and row.kind in ("begin", "flow")
+        if row is not None and speaks and self.walk.author(row) == receiver:
             stated = (row.frame or {}).get("next_incoming_id")
             self._base[who] = place if stated is None else self._numbers.at(int(stated))
         begin = self._base.setdefault(who, place)
@@ -301,7 +315,8 @@ class WindowLine:
         author = self.walk.author(row)
         if row.kind == "transfer" and author == sender:
             end = self._ends.get(sender or "")
-            return {"cell": {"line": self.id, "at": end[0] - 1}} if end else {}
+            counted = end is not None and flight.begun >= 0
+            return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
         stated, window = frame.get("next_incoming_id"), frame.get("incoming_window")
         if row.kind != "flow" or author != receiver or stated is None or window is None:
             return {}
@@ -347,11 +362,11 @@ class LinkPicture:
             line.believed = [Believed(belief) for belief in self.beliefs]
         self._received: dict[Scope, int] = {}
         # Queues that a client sees; a replica's own counters are another picture.
-        self._queues = dict.fromkeys(
-            row.vantage.partition(":")[2]
-            for row in walk.rows
-            if "queue_ready" in (row.ledger or {}) and "@" not in row.vantage
-        )
+        told = [
+            vantage for (vantage, _), one in walk.folding.ledgers.items() if "queue_ready" in one
+        ]
+        told += [row.vantage for row in walk.rows if "queue_ready" in (row.ledger or {})]
+        self._queues = dict.fromkeys(name.partition(":")[2] for name in told if "@" not in name)
         self._latency: dict[str, float] = {}
         for flight in walk.flights:
             if flight.ended is not None and flight.row.connection:
@@ -574,7 +589,7 @@ class LinkPicture:
             if name != BROKER and number is not None:
                 facts.append(f"{number} to send" + (f" ({link.link})" if len(sends) > 1 else ""))
         got = sum(self._received.get(link, 0) for link in takes)
-        if takes:
+        if takes and self.walk.cut is None:  # a part of a run does not tell of those before it
             facts.append(f"{got} received")
         open_ = sum(self.walk.number(name, link, "unsettled") or 0 for link in takes)
         if takes and name != BROKER:
@@ -583,10 +598,14 @@ class LinkPicture:
 
     def _counters(self) -> Doc:
         found: Doc = {}
+        sessions: set[Scope] = set()  # of two links of a session the first names its ends
         for link in self.links:
             ends = [self.walk.counters(name, link) for name in self.walk.vantages(link)]
             for name in (*MAIN, *(one for one, _ in MORE)):
                 found[f"{line_id(link)} {name}"] = [shown(end, name) for end in ends]
+            if session_of(link) in sessions:
+                continue
+            sessions.add(session_of(link))
             sides = [
                 self.walk.counters(name, session_of(link)) for name in self.walk.vantages(link)
             ]
@@ -631,8 +650,8 @@ class LinkPicture:
 
 def under_way_us(walk: Walk, flight: Flight) -> int:
     """How long a frame was under way."""
-    ended = flight.begun if flight.ended is None else flight.ended
-    return walk.rows[ended].t_us - walk.rows[flight.begun].t_us
+    ended = max(0, flight.begun) if flight.ended is None else flight.ended
+    return walk.rows[ended].t_us - flight.row.t_us
 
 
 def shown(values: dict[str, Value], name: str) -> str | int | None:

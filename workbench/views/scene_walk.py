@@ -6,14 +6,17 @@ row that sent them to the row that received them, what holds a sender is told by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 
 from workbench.trace.braking import Braking, Held, links_of, peer_of
+from workbench.trace.cut import Cut, Earlier
 from workbench.trace.explain import Explanation, explain
-from workbench.trace.fold import Fold, Scope, Value, observed_end
+from workbench.trace.fold import Fold, InFlight, Scope, State, Value, observed_end
 from workbench.trace.gates import Gates
 from workbench.trace.schema import (
+    AMQP_1_0,
     BROKER,
     CLIENT,
     LINK,
@@ -53,7 +56,8 @@ class Flight:
     Attributes:
         row: the first that tells of it.
         path: time in ms and part of the way, in order.
-        begun, ended: places of the rows; `ended` is None for one that has not arrived.
+        begun, ended: places of the rows; `begun` is -1 for one that was in flight before the first
+            row, `ended` is None for one that has not arrived.
         lost: its connection ended before it arrived.
     """
 
@@ -64,10 +68,18 @@ class Flight:
     lost: bool = False
 
 
-def flights(rows: Sequence[Row], times: Sequence[float]) -> list[Flight]:
-    """Every frame that is sent among these rows, in order of sending."""
-    found: dict[int, Flight] = {}
-    gates = Gates()
+def flights(
+    rows: Sequence[Row], times: Sequence[float], before: Mapping[int, Flight], gates: Gates
+) -> list[Flight]:
+    """Every frame that is in flight at some time among these rows, in order of sending.
+
+    Args:
+        rows: in order of `seq`.
+        times: when each is drawn, ms.
+        before: frames that were in flight before the first row, by frame_id.
+        gates: what a hand holds before the first row.
+    """
+    found = dict(before)
     usual: dict[tuple[str | None, str | None], float] = {}
     for place, (row, t) in enumerate(zip(rows, times, strict=True)):
         number = row.frame_id
@@ -98,6 +110,34 @@ def flights(rows: Sequence[Row], times: Sequence[float]) -> list[Flight]:
             if end > last[0]:
                 flight.path.append((end, part))
     return list(found.values())
+
+
+def flying_before(
+    rows: Sequence[Row], start: State, earlier: Earlier, gates: Gates
+) -> dict[int, Flight]:
+    """Frames that were in flight before the first row; of some only their kind is known."""
+    known = {row.frame_id: row for row in rows if row.event == RECEIVED}
+    known |= {row.frame_id: row for row in earlier.flying}
+    found: dict[int, Flight] = {}
+    for frame in start.in_flight.values():
+        row = replace(known.get(frame.frame_id) or _bare(frame), t_us=frame.t_us)
+        t = frame.t_us / 1000
+        path = [(t, 0.0)]
+        if gates.flying.get(frame.frame_id):
+            path.append((t + _INSIDE_MS / 2, WAITS_AT))
+        found[frame.frame_id] = Flight(row=row, path=path, begun=-1)
+    return found
+
+
+def _bare(frame: InFlight) -> Row:
+    """A frame of which only its kind and its way are known."""
+    link = frame.link or Scope(LINK)
+    return Row(
+        run="", seq=frame.seq, t_us=frame.t_us, vantage="", event=SENT, protocol=AMQP_1_0,
+        frame_id=frame.frame_id, from_peer=frame.from_peer, connection=frame.connection,
+        session=link.session, link=link.link, link_sender=link.link_sender,
+        attach_no=link.attach_no, kind=frame.kind,
+    )  # fmt: skip
 
 
 def _way(row: Row) -> tuple[str | None, str | None]:
@@ -134,10 +174,11 @@ def _lose(found: dict[int, Flight], connection: str | None, t: float) -> None:
 
 @dataclass(slots=True)
 class Walk:
-    """A run, row after row.
+    """A run, or a part of one, row after row.
 
     Attributes:
         rows: all of them.
+        cut: where they are from, with what came before; None if they begin the run.
         times: when each is drawn, ms.
         flights: its frames.
         links: links of the run, in order of appearance.
@@ -149,35 +190,52 @@ class Walk:
     """
 
     rows: Sequence[Row]
+    cut: Cut | None = None
     times: list[float] = field(init=False)
     flights: list[Flight] = field(init=False)
     links: list[Scope] = field(init=False)
     ends: dict[tuple[str | None, str], str] = field(init=False)
     place: int = -1
-    folding: Fold = field(default_factory=Fold)
-    gates: Gates = field(default_factory=Gates)
+    folding: Fold = field(init=False)
+    gates: Gates = field(init=False)
     explanation: Explanation | None = None
     _braking: dict[Scope, Braking] = field(init=False)
     _captured: bool = False
 
     def __post_init__(self) -> None:
+        earlier = self.cut.earlier if self.cut is not None else Earlier()
+        start = self.cut.start if self.cut is not None else State()
+        flying = start.in_flight.values()
+        self.gates = deepcopy(earlier.gates) if earlier.gates is not None else Gates(flying)
+        self.folding = Fold(start)
         self.times = times_ms(self.rows)
-        self.flights = flights(self.rows, self.times)
-        self.links = links_of(self.rows)
-        self.ends = {}
+        before = flying_before(self.rows, start, earlier, self.gates)
+        self.flights = flights(self.rows, self.times, before, deepcopy(self.gates))
+        told = [link for link in earlier.links if link.link_sender in (CLIENT, BROKER)]
+        self.links = list(dict.fromkeys([*told, *links_of(self.rows)]))
+        self.ends = dict(earlier.ends)
+        self._captured = any(vantage == WIRE_VANTAGE for vantage, _ in start.ledgers)
+        if self._captured:
+            for link in told:
+                self._see(link.connection)
         for row in self.rows:
             peer = peer_of(row.vantage)
             if row.event in (SENT, RECEIVED) and peer is not None:
                 self.ends.setdefault((row.connection, peer), row.vantage)
             elif row.event == OBSERVED:
-                self.ends.setdefault((row.connection, CLIENT), f"client:{row.connection}")
-                self.ends.setdefault((row.connection, BROKER), BROKER)
+                self._see(row.connection)
                 self._captured = True
-        self._braking = {link: Braking(link) for link in self.links}
+        self._braking = {link: Braking(link, start) for link in self.links}
+
+    def _see(self, connection: str | None) -> None:
+        """Name the ends of a captured connection, which log nothing themselves."""
+        self.ends.setdefault((connection, CLIENT), f"client:{connection}")
+        self.ends.setdefault((connection, BROKER), BROKER)
 
     def __iter__(self) -> Iterator[Row]:
         """Takes row after row; what this object says is so after the row that it gave last."""
-        for place, (row, told) in enumerate(zip(self.rows, explain(self.rows), strict=True)):
+        words = explain(self.rows) if self.cut is None else self.cut.explanations
+        for place, (row, told) in enumerate(zip(self.rows, words, strict=True)):
             self.place, self.explanation = place, told
             self.folding.apply(row)
             self.gates.apply(row)

@@ -53,6 +53,7 @@ def share_code(desk: Any, cursor: int | None = None) -> str:
         ShareCodeError: if the run has too many acts for a short code.
         TypeError: if it is none of these.
     """
+    desk = getattr(desk, "stage", desk)
     if isinstance(desk, StageWidget):
         return code_of(desk.run, desk.cursor + 1 if cursor is None else cursor)
     model = getattr(desk, "model", None)

@@ -1153,6 +1153,16 @@ function actList(view, why) {
   }
   return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, "There is nothing to act on in this picture.");
 }
+function shared({ text, own, said }) {
+  return h(
+    "div",
+    { class: "wst-code", key: "code", role: "dialog", "aria-label": "share code" },
+    h("p", {}, "Whoever gets this code runs ", h("code", {}, 'open_code("…")'), " with it, and sees this run at this step."),
+    h("textarea", { readonly: "", rows: 4, spellcheck: "false", "aria-label": "share code" }, text),
+    own.length > 0 && h("p", {}, `Your own code (${own.join(", ")}) is not in it: send it along.`),
+    h("div", {}, h("button", { type: "button", class: "wst-btn go", "data-ui": "copy" }, "Copy"), h("button", { type: "button", class: "wst-btn", "data-ui": "share" }, "Close"), h("span", { role: "status" }, said))
+  );
+}
 function help(view) {
   const list = (rows2, keys) => h("dl", {}, rows2.map(([name, text]) => [h("dt", { key: name }, keys ? name.split(" ").map((key) => h("kbd", {}, key)) : name), h("dd", { key: `${name} is` }, text)]));
   const marks = [["message", C(0, 0, 11, "f-snd")], ["permission", P("M0 -13L13 0L0 13L-13 0z", "f-flow")], ["acknowledgement", P("M-11 -11L13 0L-11 11z", "f-alt")], ["write", R(-8, -8, 16, 16, "f-snd", { rx: 3 })], ["held", [C(0, 0, 8, "f-snd"), C(0, 0, 13, "ring")]], ["in flight", C(0, 0, 8, "f-panel k-snd w3")], ["received", C(0, 0, 8, "f-snd")], ["given up", P("M-6 -6l12 12m0 -12l-12 12", "thin")]];
@@ -1190,7 +1200,7 @@ function transport(time) {
     control("mark", "mark", "to the next interesting step (n)"),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : `step ${time.place + 1}`))
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : `step ${time.number}`))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1283,6 +1293,7 @@ var Stage = class {
   note = null;
   tried = null;
   awaited = 0;
+  code = null;
   told = "";
   uid = `wst${++made}-`;
   ends = [];
@@ -1346,6 +1357,7 @@ var Stage = class {
     this.moved();
   }
   moved(quiet = false) {
+    this.code = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -1487,6 +1499,12 @@ var Stage = class {
     clearTimeout(this.awaited);
     if (reply.type === "illegal") {
       this.say(reply.why, this.tried);
+      return;
+    }
+    if (reply.type === "code") {
+      this.code = { text: reply.text, own: reply.own, said: "" };
+      this.draw();
+      this.el.querySelector(".wst-code textarea")?.focus({ preventScroll: true });
       return;
     }
     const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
@@ -1640,11 +1658,33 @@ var Stage = class {
       },
       rule: () => {
         this.rule = arg || null;
+      },
+      share: () => {
+        this.playing = false;
+        this.tried = this.el.querySelector('[data-ui="share"]');
+        if (this.code) this.code = null;
+        else this.send("share", null);
+      },
+      copy: () => {
+        void this.copy();
       }
     };
     acts[what]?.();
     this.draw();
     if (what === "help") (this.helps ? this.el.querySelector(".wst-help") : this.el)?.focus({ preventScroll: true });
+  }
+  async copy() {
+    const field = this.el.querySelector(".wst-code textarea");
+    if (!field || !this.code) return;
+    field.select();
+    let said = "Copied.";
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      if (!document.execCommand("copy")) said = "It is selected: Ctrl+C copies it.";
+    }
+    if (this.code) this.code = { ...this.code, said };
+    this.draw();
   }
   press(event) {
     const target = event.target, knob2 = target.closest("[data-knob]"), time = target.closest("[data-time]");
@@ -1690,6 +1730,10 @@ var Stage = class {
       event.preventDefault();
       event.stopPropagation();
     };
+    if (target.tagName === "TEXTAREA" && key !== "Escape") {
+      event.stopPropagation();
+      return;
+    }
     if (target.tagName === "INPUT") {
       event.stopPropagation();
       if (key === "Enter") {
@@ -1737,7 +1781,9 @@ var Stage = class {
         this.helps = false;
         this.tab = null;
         this.note = null;
+        this.code = null;
         this.draw();
+        if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true });
       },
       1: () => this.ui("tab", "0"),
       2: () => this.ui("tab", "1"),
@@ -1754,7 +1800,7 @@ var Stage = class {
   }
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, place: i, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
@@ -1784,12 +1830,14 @@ var Stage = class {
         { key: "tabs", class: "wst-tabs" },
         TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)),
         h("span", { class: "space" }),
+        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: "a short code with which somebody else gets this run, at this step", "aria-expanded": String(this.code !== null) }, "Share"),
         h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"),
         h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")
       )
     ];
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
+    if (this.code) tree.push(shared(this.code));
     if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));

@@ -11,35 +11,44 @@ from typing import Any
 from .scene import packed, scene
 from .static_html import asset, standing_alone, write_page
 
-_BODY = """<main id="stage">
+_BODY = """{above}<main id="stage">
 <p>{title}: this page draws it, and needs JavaScript for that.</p>
 </main>
 <script type="text/plain" id="scene">{scene}</script>"""
 
 _PAGE_STYLE = """
-body { margin: 0; padding: 12px; }
+body { margin: 0; padding: 12px; background: #e9edf2; }
+@media (prefers-color-scheme: dark) { body { background: #0b0e12; } }
 #stage { max-width: 1050px; margin: 0 auto; }
 """
 
 _MOUNT = """
 const place = document.getElementById("stage");
 place.textContent = "";
-mount(place, document.getElementById("scene").textContent.trim(), { step: %(step)d });
+const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("step"));
+const scene = document.getElementById("scene").textContent.trim();
+const stage = await mount(place, scene, { step: wanted || %(step)d });
+stage.el.focus({ preventScroll: true });
 """
 
 
-def stage_page(doc: dict[str, Any], step: int | None = None) -> str:
+def stage_page(
+    doc: dict[str, Any], step: int | None = None, *, above: str = "", style: str = ""
+) -> str:
     """The HTML of a scene.
 
     Args:
         doc: the scene.
-        step: place of the step that is shown first; one that shows something if None.
+        step: place of the step that is shown first, where the address names none; one that shows
+            something if None.
+        above: HTML that stands above the stage; it may hold no script and no style.
+        style: the style of that.
     """
     place = telling_step(doc) if step is None else step
     module = asset("stage.js") + _MOUNT % {"step": place}
-    style = asset("stage.css") + _PAGE_STYLE
+    style = asset("stage.css") + _PAGE_STYLE + style
     packed_scene = base64.b64encode(packed(doc)).decode("ascii")
-    body = _BODY.format(title=html.escape(str(doc["title"])), scene=packed_scene)
+    body = _BODY.format(above=above, title=html.escape(str(doc["title"])), scene=packed_scene)
     return standing_alone(str(doc["title"]), body=body, module=module, style=style)
 
 
@@ -58,15 +67,16 @@ def telling_step(doc: dict[str, Any]) -> int:
     return begin + flying.index(max(flying)) if flying else begin
 
 
-def export_stage(run: Any, path: str | os.PathLike[str], *, title: str = "") -> Path:
+def export(run: Any, path: str | os.PathLike[str], *, title: str = "", note: str = "") -> Path:
     """Write a self-contained page that shows a run on the stage; it opens from `file://`.
 
     Args:
-        run: a run, a tree of runs, or rows in order of `seq`.
+        run: a run, a part of one, a tree of runs, or rows in order of `seq`.
         path: where to write; an existing file is replaced, whole or not at all.
         title: the page's title; the scenario's if empty.
+        note: what is to be said of the rows instead of the one idea.
 
     Returns:
         The path written.
     """
-    return write_page(stage_page(scene(run, title=title)), path)
+    return write_page(stage_page(scene(run, title=title, note=note)), path)

@@ -12,10 +12,13 @@ import traitlets
 from workbench.scenarios.action import ActionError
 from workbench.scenarios.branches import Branches
 from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.share import ShareCodeError
+from workbench.scenarios.share import share_code as code_of
+from workbench.trace.cut import Cut, cut_rows
 from workbench.trace.fold import Scope
 
 from .looked import looked
-from .scene import SceneMaker, packed
+from .scene import MOST_ROWS, SceneMaker, packed
 from .static_html import asset
 from .stills import Still, scene_still
 
@@ -26,11 +29,13 @@ class StageWidget(Still, anywidget.AnyWidget):
     """The picture of a run. What is done on it makes branches, here in the kernel.
 
     Args:
-        run: a run, a tree of runs, or rows in order of `seq`.
-        at: `seq` of the row to begin at; a run begins where its set-up ends.
+        run: a run, a part of one, a tree of runs, or rows in order of `seq`.
+        at: `seq` of the row to begin at; a run begins where its set-up ends, a part of one at the
+            row that it was cut for.
         acts: names of the acts that are offered; all of the scenario's if None.
         title: what the picture is called.
         link: the link whose number line comes first, or its name.
+        note: what is to be said of the rows instead of the one idea.
 
     Attributes:
         scene: the scene as gzipped JSON; see `scene.schema.json`.
@@ -55,14 +60,12 @@ class StageWidget(Still, anywidget.AnyWidget):
         title: str = "",
         acts: Collection[str] | None = None,
         link: Scope | str | None = None,
+        note: str = "",
     ) -> None:
-        self._maker = SceneMaker(run, link=link, acts=acts)
-        self._title = title
-        doc = self._maker.scene(title)
-        self._fixed = self._fixed_now()
+        self._link, self._acts = link, acts
+        cursor = self._load(run, at, title, note)
         branch = self.branches.current
-        cursor = doc.get("begin", 0) if at is None else self._place(at)
-        super().__init__(scene=packed(doc), cursor=cursor, branch=branch)
+        super().__init__(scene=packed(self._maker.scene(title)), cursor=cursor, branch=branch)
         self.on_msg(lambda _widget, message, _buffers: self._answer(message))
         self.observe(self._moved, names="cursor")
         self.observe(lambda change: self.branches.select(change["new"]), names="branch")
@@ -76,6 +79,27 @@ class StageWidget(Still, anywidget.AnyWidget):
     def run(self) -> Any:
         """The run that is shown."""
         return self.branches.runs[self.branch]
+
+    @property
+    def seq(self) -> int:
+        """`seq` of the row that is shown."""
+        return self._maker.strip(self.branch).walk.rows[self.cursor].seq
+
+    def show_run(self, run: Any, *, at: int | None = None, title: str = "", note: str = "") -> None:
+        """Show another run, or the same as it is by now; arguments as of the class."""
+        cursor = self._load(run, at, title, note)
+        self.show(self.branches.current, cursor)
+
+    def _load(self, run: Any, at: int | None, title: str, note: str) -> int:
+        """Make the scene's parts; gives the place of the step to begin at."""
+        if isinstance(run, Cut):
+            at = run.seq if at is None else at
+        elif at is not None:
+            run, note = _reaching(run, at, note)
+        self._maker = SceneMaker(run, link=self._link, acts=self._acts, note=note)
+        self._title = title
+        self._fixed = self._fixed_now()
+        return self._maker.begin if at is None else self._place(at)
 
     def show(self, branch: int, cursor: int) -> None:
         """Draw the tree anew, and show a step of a branch."""
@@ -94,11 +118,14 @@ class StageWidget(Still, anywidget.AnyWidget):
 
         Returns:
             `{"type": "branch", "branch": ...}`; `{"type": "illegal", "act": ..., "why": ...}` with
-            what would be legal; or `{"type": "verdict", ...}` where nothing is asked.
+            what would be legal; `{"type": "code", "text": ..., "own": [...]}`, a share code; or
+            `{"type": "verdict", ...}` where nothing is asked.
         """
         name, value = str(message.get("act")), message.get("value")
         if name in ("commit", "skip"):
             return {"type": "verdict", "verdict": None}
+        if name == "share":
+            return self._share(int(message["branch"]), int(message["step"]))
         here = self.branches.current
         try:
             number = self._do(name, value, int(message["branch"]), int(message["step"]))
@@ -106,6 +133,15 @@ class StageWidget(Still, anywidget.AnyWidget):
             self.branches.select(here)
             return {"type": "illegal", "act": name, "why": " ".join(str(error).split())}
         return {"type": "branch", "branch": self._maker.branch(number)}
+
+    def _share(self, branch: int, step: int) -> Doc:
+        """The share code of a branch at a step, or why there is none."""
+        run = self.branches.runs[branch]
+        try:
+            text = code_of(run, step + 1)
+        except ShareCodeError as error:
+            return {"type": "illegal", "act": "share", "why": f"{error}."}
+        return {"type": "code", "text": text, "own": sorted(run.code)}
 
     def _do(self, name: str, value: Any, branch: int, step: int) -> int:
         """Act after a step of a branch; gives the number of the branch that comes of it."""
@@ -167,3 +203,14 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return self.still()
+
+
+def _reaching(run: Any, at: int, note: str) -> tuple[Any, str]:
+    """A run, or the part of a long one that is round a row, and what to say of it."""
+    rows = getattr(run.run if isinstance(run, Branches) else run, "rows", run)
+    if len(rows) <= MOST_ROWS or not rows[MOST_ROWS].seq <= at <= rows[-1].seq:
+        return run, note
+    first = min(at - rows[0].seq - MOST_ROWS // 2, len(rows) - MOST_ROWS)
+    part = cut_rows(rows, at, first=first, end=first + MOST_ROWS)
+    told = f"Rows {part.rows[0].seq:,} to {part.rows[-1].seq:,} of {len(rows):,}."
+    return part, f"{note} {told}".strip()

@@ -84,7 +84,8 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     now: dict[str, Any] = {}
     for one in steps[: place + 1]:
         now = merged(now, one)
-    lines += [f"step {place + 1} of {len(steps)} · t = {now['t']:g} ms"]
+    named = scene.get("first", 1)
+    lines += [f"step {named + place} of {named + len(steps) - 1} · t = {now['t']:g} ms"]
     lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
     if steps[place].get("formula"):
         formula = steps[place]["formula"]
@@ -97,7 +98,7 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     first, last = max(0, place - _AROUND), min(len(steps) - 1, place + _AROUND)
     for number in range(first, last + 1):
         mark = ">" if number == place else " "
-        lines.append(f"{mark} {number + 1:>4}  {steps[number].get('sentence', '')}")
+        lines.append(f"{mark} {named + number:>4}  {steps[number].get('sentence', '')}")
     return "\n".join(lines)
 
 

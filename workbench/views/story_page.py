@@ -9,7 +9,8 @@ from typing import Any
 from workbench.trace.words import count, duration, visible
 
 from . import theme
-from .static_html import asset, page
+from .stage_page import stage_page
+from .static_html import asset
 
 __all__ = ["report_html", "story_page"]
 
@@ -32,18 +33,18 @@ def story_page(
         story: of `folds.story`.
         about: the file's name, and what was read, a line each.
         unknown: what the capture cannot tell, a line each.
-        doc: a StepperDoc round the worst row.
-        step: the step that shows it.
+        doc: the scene round the worst row.
+        step: place of the step that shows it.
     """
     opened = (
         f'<h2 id="worst">{"The worst frame, opened" if story.worst else "The first frames"}</h2>'
     )
     above = f'<div class="story">{report_html(story, about, unknown)}{opened}</div>'
-    return page(doc, step=step, above=above, style=asset("story.css"))
+    return stage_page(doc, step, above=above, style=asset("story.css"))
 
 
 def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str:
-    """What stands above the stepper; `story.css` draws it in an element of class `story`."""
+    """What stands above the stage; `story.css` draws it in an element of class `story`."""
     shown = story.links[:SHOWN_LINKS]
     first, *others = about[1:]
     parts = [

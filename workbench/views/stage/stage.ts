@@ -7,7 +7,7 @@ import { FRAME_GAP, picture } from "./layouts";
 import { patterns, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { actList, counters, help, log, logLines, octets, rowOf, sequence, TABS } from "./tabs";
+import { actList, counters, help, log, logLines, octets, rowOf, sequence, shared, TABS, type Code } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
 
@@ -63,6 +63,7 @@ export class Stage {
   private note: { text: string; x: number; y: number } | null = null;
   private tried: Element | null = null;
   private awaited = 0;
+  private code: Code | null = null;
   private told = "";
   private uid = `wst${++made}-`;
   private ends: (() => void)[] = [];
@@ -137,6 +138,7 @@ export class Stage {
   }
 
   private moved(quiet = false): void {
+    this.code = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -274,6 +276,12 @@ export class Stage {
   reply(reply: Reply): void {
     clearTimeout(this.awaited);
     if (reply.type === "illegal") { this.say(reply.why, this.tried); return; }
+    if (reply.type === "code") {
+      this.code = { text: reply.text, own: reply.own, said: "" };
+      this.draw();
+      this.el.querySelector<HTMLTextAreaElement>(".wst-code textarea")?.focus({ preventScroll: true });
+      return;
+    }
     const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
     for (const branch of branches) {
       const place = this.scene.branches.findIndex((one) => one.id === branch.id);
@@ -374,10 +382,25 @@ export class Stage {
       pick: () => { this.picked = question?.options.find((one) => String(one) === arg) ?? arg; }, commit: () => this.commit(), skip: () => this.commit(true),
       again: () => { this.answer = null; this.picked = null; this.verdict = null; this.skipped = false; this.passed = false; this.rule = null; this.playing = false; if (this.i > this.lastSeen) this.set(this.lastSeen); },
       rule: () => { this.rule = arg || null; },
+      share: () => { this.playing = false; this.tried = this.el.querySelector('[data-ui="share"]'); if (this.code) this.code = null; else this.send("share", null); },
+      copy: () => { void this.copy(); },
     };
     acts[what]?.();
     this.draw();
     if (what === "help") (this.helps ? this.el.querySelector<HTMLElement>(".wst-help") : this.el)?.focus({ preventScroll: true });
+  }
+
+  private async copy(): Promise<void> {
+    const field = this.el.querySelector<HTMLTextAreaElement>(".wst-code textarea");
+    if (!field || !this.code) return;
+    field.select();
+    let said = "Copied.";
+    try { await navigator.clipboard.writeText(field.value); } catch {
+      // Pages of another machine without TLS have no clipboard of their own.
+      if (!document.execCommand("copy")) said = "It is selected: Ctrl+C copies it.";
+    }
+    if (this.code) this.code = { ...this.code, said };
+    this.draw();
   }
 
   private press(event: PointerEvent): void {
@@ -419,6 +442,7 @@ export class Stage {
   private key(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement, { key } = event, take = () => { event.preventDefault(); event.stopPropagation(); };
+    if (target.tagName === "TEXTAREA" && key !== "Escape") { event.stopPropagation(); return; }
     if (target.tagName === "INPUT") {
       event.stopPropagation();
       if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, Number((target as HTMLInputElement).value), target); else this.commit(); }
@@ -438,7 +462,7 @@ export class Stage {
     const ids = [...this.runs.keys()], acts: Record<string, () => void> = {
       ArrowRight: () => this.next(1), ArrowLeft: () => this.next(-1), " ": () => this.play(), n: () => this.nextMark(), Home: () => { this.playing = false; this.set(this.first); }, End: () => { this.playing = false; this.set(this.lastSeen); },
       "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
-      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.draw(); },
+      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true }); },
       1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
     };
     if (!acts[key]) return;
@@ -452,7 +476,7 @@ export class Stage {
 
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, place: i, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
   }
 
   private view(): View {
@@ -478,10 +502,12 @@ export class Stage {
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),
       h("div", { key: "tabs", class: "wst-tabs" }, TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)), h("span", { class: "space" }),
+        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: "a short code with which somebody else gets this run, at this step", "aria-expanded": String(this.code !== null) }, "Share"),
         h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"), h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")),
     ];
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
+    if (this.code) tree.push(shared(this.code));
     if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));

@@ -117,6 +117,17 @@ export function actList(view: View, why: string | null): Kid {
   return rows.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows) : h("p", {}, "There is nothing to act on in this picture.");
 }
 
+/** `own`: functions of the learner's own that are not in it; `said`: what came of copying it. */
+export interface Code { text: string; own: string[]; said: string }
+
+export function shared({ text, own, said }: Code): VNode {
+  return h("div", { class: "wst-code", key: "code", role: "dialog", "aria-label": "share code" },
+    h("p", {}, "Whoever gets this code runs ", h("code", {}, 'open_code("…")'), " with it, and sees this run at this step."),
+    h("textarea", { readonly: "", rows: 4, spellcheck: "false", "aria-label": "share code" }, text),
+    own.length > 0 && h("p", {}, `Your own code (${own.join(", ")}) is not in it: send it along.`),
+    h("div", {}, h("button", { type: "button", class: "wst-btn go", "data-ui": "copy" }, "Copy"), h("button", { type: "button", class: "wst-btn", "data-ui": "share" }, "Close"), h("span", { role: "status" }, said)));
+}
+
 export function help(view: View): VNode {
   const list = (rows: [string, string][], keys: boolean) => h("dl", {}, rows.map(([name, text]) => [h("dt", { key: name }, keys ? name.split(" ").map((key) => h("kbd", {}, key)) : name), h("dd", { key: `${name} is` }, text)]));
   const marks: [string, Kid][] = [["message", C(0, 0, 11, "f-snd")], ["permission", P("M0 -13L13 0L0 13L-13 0z", "f-flow")], ["acknowledgement", P("M-11 -11L13 0L-11 11z", "f-alt")], ["write", R(-8, -8, 16, 16, "f-snd", { rx: 3 })], ["held", [C(0, 0, 8, "f-snd"), C(0, 0, 13, "ring")]], ["in flight", C(0, 0, 8, "f-panel k-snd w3")], ["received", C(0, 0, 8, "f-snd")], ["given up", P("M-6 -6l12 12m0 -12l-12 12", "thin")]];

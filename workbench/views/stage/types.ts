@@ -50,8 +50,12 @@ export interface Scene {
   ends: number;
   /** place of the step at which the lesson begins; what comes before is folded into a chip. 0 if absent */
   begin?: number;
+  /** the number of the first step; 1 if absent */
+  first?: number;
   /** the chip's words: "set up: 9 frames" */
   set_up?: string;
+  /** the run has a share code: the kernel answers the act `share` with it */
+  shares?: boolean;
   /** how much virtual time passes in 1 ms while playing; 1/120 if absent */
   pace?: number;
 }
@@ -350,7 +354,7 @@ export interface Verdict {
     value: the amount of a knob or handle, the id of a frame, whether a toggle shall be on; for
     `commit` the answer; otherwise null. */
 export interface Message {
-  act: string | "commit" | "skip";
+  act: string | "commit" | "skip" | "share";
   value: number | string | boolean | null;
   t: number;
   branch: number;
@@ -359,8 +363,11 @@ export interface Message {
 
 /** branch: `branch` is new, or takes the place of the one with its id, and is shown.
     verdict: on `commit` and `skip`; `branches` take the place of those with their ids.
+    code: on `share`; the code of the branch at the step, and the names of functions of the learner's
+      own that are not in it.
     illegal: nothing has changed; why, and what would be legal. It is shown where it was tried. */
 export type Reply =
   | { type: "branch"; branch: Branch }
   | { type: "verdict"; verdict: Verdict | null; branches?: Branch[] }
+  | { type: "code"; text: string; own: string[] }
   | { type: "illegal"; act: string; why: string };

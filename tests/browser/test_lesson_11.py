@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.browser.test_lesson_03 import stepper
+from tests.browser.test_lesson_01 import picture, where
+from tests.browser.test_lesson_01 import said as told
 from tests.patience import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -166,9 +167,9 @@ def test_a_client_on_the_frozen_wire_by_keyboard(lab_page, pictures):
     # Free run: the job ends, and the check finds the race.
     root = wire(lesson)
     press(root, "g")
-    lesson.show_cell("job")
-    run_upto(lesson, "job")
-    assert "client has ended" in lesson.show_cell("job").inner_text()
+    lesson.show_cell("stop-step")
+    run_upto(lesson, "again")
+    assert "client has ended" in lesson.show_cell("again").inner_text()
     lesson.show_cell("check-crossed")
     run_upto(lesson, "check-crossed")
     assert "by your own client" in lesson.show_cell("check-crossed").inner_text()
@@ -208,8 +209,18 @@ def test_all_cells_run_and_a_breakpoint_stops_a_client(lab_page, pictures):
     # The proxy's trace: one row for a frame, observed on the wire.
     commit(lesson, "rows-per-frame", "rows", "2")
     assert "both ends report" in compare(lesson, "rows-per-frame")
-    steps = stepper(lesson, "proxy-trace")
+    root = picture(lesson, "proxy-trace")
     lesson.page.keyboard.press("End")
-    lesson.page.wait_for_timeout(200)
-    steps.screenshot(path=pictures / "proxy.png")
+    assert "Sender: delivery-count 10" in told(root)
+    assert where(root) > 20
+    root.screenshot(path=pictures / "proxy.png")
+
+    # The broker's trace, run again now that clients have been there: their counters are inferred.
+    lesson.show_cell("trace")
+    run_upto(lesson, "trace")
+    root = picture(lesson, "trace")
+    root.get_by_text("counters inferred").first.wait_for()
+    lesson.page.keyboard.press("End")
+    assert "are inferred from its frames" in told(root)
+    root.screenshot(path=pictures / "trace.png")
     lesson.assert_quiet()

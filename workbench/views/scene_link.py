@@ -12,7 +12,7 @@ from workbench.scenarios.race import FlowPlan
 from workbench.trace import brakes
 from workbench.trace.braking import Held
 from workbench.trace.fold import Scope, Value, link_scope
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, SHADOW, Row
 from workbench.trace.words import count, spec_name, value_text, visible
 
 from .ledgers import MAIN, MORE, WINDOWS
@@ -367,6 +367,8 @@ class LinkPicture:
         ]
         told += [row.vantage for row in walk.rows if "queue_ready" in (row.ledger or {})]
         self._queues = dict.fromkeys(name.partition(":")[2] for name in told if "@" not in name)
+        # Ends that show no counters: an endpoint that is fed the same frames computes them.
+        self.inferred = {row.vantage for row in walk.rows if row.ledger_source == SHADOW}
         self._latency: dict[str, float] = {}
         for flight in walk.flights:
             if flight.ended is not None and flight.row.connection:
@@ -420,6 +422,8 @@ class LinkPicture:
         sends = {
             self.walk.vantages(link)[0] for link in self.walk.links if link.link_sender == CLIENT
         }
+        if not self.walk.links:
+            return [BROKER, *self.clients][:4]
         left = [name for name in self.clients if name in sends]
         right = [name for name in self.clients if name not in sends]
         if not left and len(right) > 1:
@@ -456,7 +460,7 @@ class LinkPicture:
                 for wire, (left, right) in self.wires.items()
             ],
             "lines": [line.head() for line in self.lines],
-            "counters": {"columns": ["sender", "receiver"], "rows": self._counter_rows()},
+            "counters": {"columns": self._columns(), "rows": self._counter_rows()},
         }
         if self.beliefs:
             head["rules"] = [{"id": one.name, "name": one.says} for one in self.beliefs]
@@ -468,12 +472,10 @@ class LinkPicture:
         queues = self._addresses() if name == BROKER else []
         if len(queues) == 1:
             sub = f"queue “{visible(queues[0])}”"
-        return {
-            "id": name,
-            "role": self.role(name),
-            "name": "Broker" if name == BROKER else "Client",
-            "sub": visible(sub),
-        }
+        title = "Broker" if name == BROKER else "Client"
+        if name in self.inferred:
+            title, sub = visible(f"{title} {sub}".rstrip()), "counters inferred"
+        return {"id": name, "role": self.role(name), "name": title, "sub": visible(sub)}
 
     def _addresses(self) -> list[str]:
         """What links come from or go to at the broker, as their attach frames say."""
@@ -498,6 +500,14 @@ class LinkPicture:
             return ["flows", "transfers"]
         ends = ["from the broker", "from the client"]
         return ends if left == BROKER else ends[::-1]
+
+    def _columns(self) -> list[str]:
+        """Heads of the table of counters; they say where the first link's are inferred."""
+        ends = self.walk.vantages(self.links[0]) if self.links else (None, None)
+        return [
+            f"{role}, inferred" if name in self.inferred else role
+            for role, name in zip(("sender", "receiver"), ends, strict=True)
+        ]
 
     def _counter_rows(self) -> list[Doc]:
         rows: list[Doc] = []
@@ -643,6 +653,9 @@ class LinkPicture:
             held = self.walk.holding(link)
             if held.known:
                 parts.append(f"What blocks the sender{where}: {brakes.WORDS[held.brake]}.")
+        for name in self.nodes:
+            if name in self.inferred:
+                parts.append(f"Counters of {name} are inferred from its frames.")
         flying = len(self.walk.folding.in_flight)
         parts.append(f"On the wire: {count(flying, 'frame')}.")
         return " ".join(parts)

@@ -79,27 +79,33 @@ function corner(view: View, y: number): Kid[] {
   });
 }
 
+/** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others. */
+function sides(nodes: Node[]): Node[][] {
+  const by = (["sender", "", "receiver"] as const).map((role) => nodes.filter((node) => node.role === role)).filter((list) => list.length);
+  return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
+}
+
 function link(view: View): Kid[] {
-  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), left = scene.nodes.filter((node) => node.role !== "receiver"), right = scene.nodes.filter((node) => node.role === "receiver");
-  const most = Math.max(left.length, right.length), w = view.small ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
+  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes), last = columns.length - 1;
+  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
   const place = (list: Node[], node: Node, x: number): Box => {
     const tall = (high - (list.length - 1) * 8) / list.length;
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
   };
-  const boxes = new Map<string, Box>([...left.map((node) => [node.id, place(left, node, EDGE)] as const), ...right.map((node) => [node.id, place(right, node, W - EDGE - w)] as const)]);
+  const column = (node: Node) => columns.findIndex((list) => list.includes(node)), boxes = new Map<string, Box>(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))] as const));
   const kids: Kid[] = [], flown: Kid[] = [], links = scene.links ?? [];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
   // Pills stand under the boxes where there is one box a side, else on their lower edge.
   const pills = scene.nodes.map((node) => {
-    const box = boxes.get(node.id)!, onRight = right.includes(node), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
+    const box = boxes.get(node.id)!, state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
     const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
-    return pill(view, `pill ${node.id}`, onRight ? W - EDGE - wide : EDGE, box.y + box.h - 13, state, W / 2 - 30);
+    return pill(view, `pill ${node.id}`, last && column(node) === last ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
-    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, tight = links.length > 1;
-    const middle = tight ? ((left.length > right.length ? l : r).y + (left.length > right.length ? l : r).h / 2) : l.y + l.h * 0.45;
+    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, low = l.h < r.h ? l : r, tight = most > 1;
+    const middle = tight ? low.y + low.h / 2 : l.y + l.h * 0.45;
     const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
     kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
     flown.push(frames(view, one, wire, forward));

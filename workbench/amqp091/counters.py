@@ -1,0 +1,319 @@
+"""What a channel counts: consumers, prefetch, deliveries that wait, messages to be confirmed.
+
+Both ends count the same from the same methods, so one book serves client, server and a watcher;
+they differ only in when a method comes by.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from workbench.amqp091.methods import (
+    BasicAck,
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicConsumeOk,
+    BasicDeliver,
+    BasicGet,
+    BasicGetEmpty,
+    BasicGetOk,
+    BasicNack,
+    BasicPublish,
+    BasicQos,
+    BasicRecover,
+    BasicRecoverAsync,
+    BasicReject,
+    ChannelFlow,
+    ConfirmSelect,
+    Method,
+    TxCommit,
+    TxRollback,
+    TxSelect,
+)
+
+__all__ = ["ChannelCounters", "Consumer", "Ledger"]
+
+Ledger: TypeAlias = dict[str, int | bool]
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A consumer on a channel.
+
+    Attributes:
+        tag: its name on the channel.
+        queue: that it consumes from.
+        no_ack: its deliveries need no acknowledgement, and no prefetch holds them.
+        prefetch_count: the limit that qos had set, for consumers started afterwards, when it
+            started; 0: none.
+        unacked: deliveries to it that are not acknowledged.
+    """
+
+    tag: str
+    queue: str
+    no_ack: bool
+    prefetch_count: int
+    unacked: int = 0
+
+
+class ChannelCounters:
+    """The book of one channel.
+
+    Attributes:
+        prefetch_count: of the last qos with global false: for consumers that start from here on,
+            in RabbitMQ's reading. 0: no limit.
+        prefetch_shared: of the last qos with global true: for the channel as a whole.
+        publishing: the client may publish, by the broker's last channel.flow.
+        delivering: the broker may deliver, by the client's last channel.flow.
+        consumers: by tag.
+        delivered: the delivery-tag given last.
+        unacked: consumer's tag by delivery-tag, of deliveries not acknowledged; None: a get.
+        confirming: confirm.select has passed.
+        transactional: tx.select has passed.
+        published: messages published since confirm.select, or without it since the start.
+        confirmed: those that were confirmed, or refused.
+        unconfirmed: numbers of those that were not, in order; of a channel in confirm mode.
+    """
+
+    def __init__(self) -> None:
+        self.prefetch_count = 0
+        self.prefetch_shared = 0
+        self.publishing = True
+        self.delivering = True
+        self.consumers: dict[str, Consumer] = {}
+        self.delivered = 0
+        self.unacked: dict[int, str | None] = {}
+        self.confirming = False
+        self.transactional = False
+        self.published = 0
+        self.confirmed = 0
+        self.unconfirmed: dict[int, None] = {}
+        self._starting: deque[BasicConsume] = deque()  # without consume-ok so far
+        self._getting: deque[BasicGet] = deque()  # without answer so far
+        self._acked: dict[int, str | None] = {}  # in a transaction
+        self._held: dict[str, Consumer] = {}  # gone, with unacknowledged deliveries
+        # Everything up to these numbers is acknowledged, or confirmed.
+        self._acked_to = 0
+        self._confirmed_to = 0
+
+    def see(self, method: Method, from_client: bool) -> tuple[int, ...]:
+        """Counts a method that was sent or received.
+
+        Args:
+            method: any of a channel.
+            from_client: the client sent it.
+
+        Returns:
+            The tags or numbers that it concerns; see `events.MethodReceived.tags`.
+        """
+        handler = _SEEN.get(type(method))
+        return () if handler is None else handler(self, method, from_client) or ()
+
+    def knows(self, method: BasicAck | BasicNack | BasicReject) -> bool:
+        """Whether the client may settle the delivery with this tag."""
+        tag = method.delivery_tag
+        everything = tag == 0 and not isinstance(method, BasicReject) and method.multiple
+        return everything or tag in self.unacked
+
+    def ledger(self, consumer: str | None = None) -> Ledger:
+        """The counters, of one consumer if it is named.
+
+        Returns:
+            `prefetch_count` and `unacknowledged`: the consumer's limit and its deliveries, or the
+            channel's: the shared limit, or the one for the next consumer. `published` and
+            `confirmed` of a channel in confirm mode.
+        """
+        found = self._consumer(consumer)
+        if found is not None:
+            limit, unacked = found.prefetch_count, found.unacked
+        else:
+            limit, unacked = self.prefetch_count, len(self.unacked)
+        ledger: Ledger = {
+            "prefetch_count": self.prefetch_shared or limit,
+            "unacknowledged": len(self.unacked) if self.prefetch_shared else unacked,
+        }
+        if self.confirming:
+            ledger["published"] = self.published
+            ledger["confirmed"] = self.confirmed
+        return ledger
+
+    def consumer_of(self, method: Method) -> str | None:
+        """The consumer that a method concerns; of an ack only before it is counted."""
+        if isinstance(method, BasicAck | BasicNack | BasicReject):
+            return self.unacked.get(method.delivery_tag)
+        return getattr(method, "consumer_tag", None) or None
+
+    def _consumer(self, tag: str | None) -> Consumer | None:
+        if tag is None:
+            return None
+        return self.consumers.get(tag) or self._held.get(tag)
+
+    # -- by method ------------------------------------------------------------------------------
+
+    def _qos(self, method: BasicQos, from_client: bool) -> None:
+        if method.global_:
+            self.prefetch_shared = method.prefetch_count
+        else:
+            self.prefetch_count = method.prefetch_count
+
+    def _consume(self, method: BasicConsume, from_client: bool) -> None:
+        if method.nowait:
+            self._started(method, method.consumer_tag)
+        else:
+            self._starting.append(method)
+
+    def _consume_ok(self, method: BasicConsumeOk, from_client: bool) -> None:
+        if self._starting:
+            self._started(self._starting.popleft(), method.consumer_tag)
+
+    def _started(self, method: BasicConsume, tag: str) -> None:
+        self.consumers[tag] = Consumer(tag, method.queue, method.no_ack, self.prefetch_count)
+
+    def _cancel(self, method: BasicCancel, from_client: bool) -> None:
+        if method.nowait or not from_client:
+            self._stopped(method.consumer_tag)
+
+    def _cancel_ok(self, method: BasicCancelOk, from_client: bool) -> None:
+        self._stopped(method.consumer_tag)
+
+    def _stopped(self, tag: str) -> None:
+        consumer = self.consumers.pop(tag, None)
+        if consumer is not None and consumer.unacked:
+            self._held[tag] = consumer
+
+    def _deliver(self, method: BasicDeliver, from_client: bool) -> None:
+        self.delivered = method.delivery_tag
+        consumer = self.consumers.get(method.consumer_tag)
+        if consumer is not None and consumer.no_ack:
+            return
+        self.unacked[method.delivery_tag] = method.consumer_tag
+        if consumer is not None:
+            consumer.unacked += 1
+
+    def _get(self, method: BasicGet, from_client: bool) -> None:
+        self._getting.append(method)
+
+    def _get_ok(self, method: BasicGetOk, from_client: bool) -> None:
+        self.delivered = method.delivery_tag
+        asked = self._getting.popleft() if self._getting else None
+        if asked is None or not asked.no_ack:
+            self.unacked[method.delivery_tag] = None
+
+    def _get_empty(self, method: BasicGetEmpty, from_client: bool) -> None:
+        if self._getting:
+            self._getting.popleft()
+
+    def _ack(self, method: BasicAck | BasicNack, from_client: bool) -> tuple[int, ...]:
+        tag, multiple = method.delivery_tag, method.multiple
+        if from_client:
+            return self._settle(self._up_to(tag) if multiple else (tag,))
+        if not multiple:
+            numbers: tuple[int, ...] = (tag,) if tag in self.unconfirmed else ()
+        elif tag == 0:
+            numbers = tuple(self.unconfirmed)
+        else:
+            last = min(tag, self.published)
+            numbers = tuple(
+                one for one in range(self._confirmed_to + 1, last + 1) if one in self.unconfirmed
+            )
+            self._confirmed_to = max(self._confirmed_to, last)
+        for number in numbers:
+            del self.unconfirmed[number]
+        self.confirmed += len(numbers)
+        return numbers
+
+    def _up_to(self, tag: int) -> tuple[int, ...]:
+        """Unacknowledged deliveries up to a tag; each number is looked at once."""
+        if tag == 0:
+            return tuple(sorted(self.unacked))
+        last = min(tag, self.delivered)
+        found = tuple(one for one in range(self._acked_to + 1, last + 1) if one in self.unacked)
+        self._acked_to = max(self._acked_to, last)
+        return found
+
+    def _reject(self, method: BasicReject, from_client: bool) -> tuple[int, ...]:
+        return self._settle((method.delivery_tag,))
+
+    def _settle(self, tags: tuple[int, ...]) -> tuple[int, ...]:
+        found = []
+        for tag in tags:
+            if tag not in self.unacked:
+                continue
+            name = self.unacked.pop(tag)
+            found.append(tag)
+            if self.transactional:
+                self._acked[tag] = name
+            consumer = self._consumer(name)
+            if consumer is not None:
+                consumer.unacked -= 1
+                if not consumer.unacked:
+                    self._held.pop(consumer.tag, None)
+        return tuple(found)
+
+    def _recover(
+        self, method: BasicRecover | BasicRecoverAsync, from_client: bool
+    ) -> tuple[int, ...]:
+        tags = self._settle(tuple(sorted(self.unacked)))
+        for tag in tags:
+            self._acked.pop(tag, None)
+        return tags
+
+    def _publish(self, method: BasicPublish, from_client: bool) -> None:
+        self.published += 1
+        if self.confirming:
+            self.unconfirmed[self.published] = None
+
+    def _flow(self, method: ChannelFlow, from_client: bool) -> None:
+        if from_client:
+            self.delivering = method.active
+        else:
+            self.publishing = method.active
+
+    def _confirm_select(self, method: ConfirmSelect, from_client: bool) -> None:
+        if not self.confirming:
+            self.confirming = True
+            self.published = 0
+
+    def _tx_select(self, method: TxSelect, from_client: bool) -> None:
+        self.transactional = True
+
+    def _commit(self, method: TxCommit, from_client: bool) -> None:
+        self._acked.clear()
+
+    def _rollback(self, method: TxRollback, from_client: bool) -> tuple[int, ...]:
+        tags = tuple(sorted(self._acked))
+        for tag in tags:
+            name = self.unacked[tag] = self._acked[tag]
+            consumer = self._consumer(name)
+            if consumer is not None:
+                consumer.unacked += 1
+        self._acked.clear()
+        self._acked_to = min(self._acked_to, tags[0] - 1) if tags else self._acked_to
+        return tags
+
+
+_SEEN: dict[type[Method], Callable[..., tuple[int, ...] | None]] = {
+    BasicQos: ChannelCounters._qos,
+    BasicConsume: ChannelCounters._consume,
+    BasicConsumeOk: ChannelCounters._consume_ok,
+    BasicCancel: ChannelCounters._cancel,
+    BasicCancelOk: ChannelCounters._cancel_ok,
+    BasicDeliver: ChannelCounters._deliver,
+    BasicGet: ChannelCounters._get,
+    BasicGetOk: ChannelCounters._get_ok,
+    BasicGetEmpty: ChannelCounters._get_empty,
+    BasicAck: ChannelCounters._ack,
+    BasicNack: ChannelCounters._ack,
+    BasicReject: ChannelCounters._reject,
+    BasicRecover: ChannelCounters._recover,
+    BasicRecoverAsync: ChannelCounters._recover,
+    BasicPublish: ChannelCounters._publish,
+    ChannelFlow: ChannelCounters._flow,
+    ConfirmSelect: ChannelCounters._confirm_select,
+    TxSelect: ChannelCounters._tx_select,
+    TxCommit: ChannelCounters._commit,
+    TxRollback: ChannelCounters._rollback,
+}
+"""What is counted at a method; at those that are not listed, nothing."""

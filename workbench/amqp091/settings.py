@@ -1,0 +1,71 @@
+"""What the owner of an endpoint may choose."""
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from workbench.amqp091.errors import LocalProtocolError
+from workbench.amqp091.frame import FRAME_MIN_SIZE
+from workbench.amqp091.methods import Table
+
+__all__ = ["BLOCKED_CAPABILITY", "CLIENT_CAPABILITIES", "ConnectionSettings"]
+
+BLOCKED_CAPABILITY: Final = "connection.blocked"
+
+CLIENT_CAPABILITIES: Final[Table] = MappingProxyType(
+    {
+        "authentication_failure_close": True,
+        "basic.nack": True,
+        "connection.blocked": True,
+        "consumer_cancel_notify": True,
+        "exchange_exchange_bindings": True,
+        "publisher_confirms": True,
+    }
+)
+"""What a client says it understands, in its properties' `capabilities`; pika's list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    """Of one end of a connection.
+
+    Attributes:
+        channel_max: most channels; a server proposes it, a client lowers it. 0: no limit.
+        frame_max: largest frame, in octets, likewise; 0: no limit.
+        least_frame_max: a server refuses a smaller one; RabbitMQ 4.3 has 8192 here.
+        first_frame_max: the largest frame until both have agreed.
+        heartbeat_s: seconds between heartbeats, likewise; 0: none. A peer is given up after twice
+            as long.
+        max_message_size: a server refuses a longer message with 406, in octets; None: no limit.
+        properties: told in start or start-ok; a client's has its `capabilities`.
+        mechanisms: a server's, offered in start.
+        mechanism: a client's.
+        response: a client's first response: for PLAIN NUL, user, NUL, password.
+        virtual_host: a client's.
+        terse: a method or content header that cannot be read, and an error before the connection
+            is open, end the transport without a connection.close, as RabbitMQ does.
+    """
+
+    channel_max: int = 2047
+    frame_max: int = 131072
+    least_frame_max: int = FRAME_MIN_SIZE
+    first_frame_max: int = 8192
+    heartbeat_s: int = 0
+    max_message_size: int | None = None
+    properties: Table = field(default_factory=dict)
+    mechanisms: str = "PLAIN AMQPLAIN"
+    mechanism: str = "PLAIN"
+    response: bytes = b"\0guest\0guest"
+    virtual_host: str = "/"
+    terse: bool = False
+
+    def __post_init__(self) -> None:
+        _check("channel-max", self.channel_max, 0, 65535)
+        _check("heartbeat", self.heartbeat_s, 0, 65535)
+        if self.frame_max:
+            _check("frame-max", self.frame_max, FRAME_MIN_SIZE, 4294967295)
+
+
+def _check(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise LocalProtocolError(f"{name} {value!r} is not legal: {least} to {most}")

@@ -132,7 +132,7 @@ def _write_table(table: Mapping[str, Any], depth: int) -> bytes:
 def _write_value(value: Any, depth: int) -> bytes:
     kind = type(value)
     if kind is str:
-        octets = value.encode()
+        octets: bytes = value.encode()
         return b"S" + _pack_uint(len(octets)) + octets
     try:
         if kind is int and value not in _SMALL:
@@ -148,8 +148,7 @@ def _write_value(value: Any, depth: int) -> bytes:
     if value is None:
         return b"V"
     if isinstance(value, bytes | bytearray):
-        letter = b"S" if kind is LongString else b"x"
-        return letter + _pack_uint(len(value)) + bytes(value)
+        return (b"S" if kind is LongString else b"x") + _pack_uint(len(value)) + bytes(value)
     if isinstance(value, Mapping):
         return b"F" + _write_table(value, depth + 1)
     if isinstance(value, list | tuple):

@@ -349,9 +349,8 @@ class Channel:
         self._missing = 0
 
     def _forget(self) -> None:
-        """A channel that both ends have left is over; its number is free."""
         if self.state is ChannelState.CLOSED:
-            self.connection.channels.pop(self.number, None)
+            self.connection.forget(self)
 
     # -- what is wrong --------------------------------------------------------------------------
 

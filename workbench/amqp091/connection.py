@@ -139,6 +139,7 @@ class Connection:
         self.frames_out = 0
         self._proposed: ConnectionTune | None = None
         self._ordinal = 0
+        self._lowest = 1  # no lower number is free
         self._last_in: tuple[WireItem | None, Channel | None, str | None] = (None, None, None)
         self._last_out: tuple[WireItem | None, Channel | None, str | None] = (None, None, None)
 
@@ -198,7 +199,8 @@ class Connection:
         if len(self.channels) >= most:
             raise LocalProtocolError(f"{most} channels are open, and channel-max is {most}")
         if number is None:
-            number = next(one for one in range(1, 65536) if one not in self.channels)
+            number = next(one for one in range(self._lowest, 65536) if one not in self.channels)
+            self._lowest = number
         if number in self.channels or not 1 <= number <= 65535:
             raise LocalProtocolError(f"channel {number} is not free: 1 to 65535 are legal")
         channel = Channel(self, number, self._ordinal + 1)
@@ -277,7 +279,7 @@ class Connection:
         """What it means that a `FrameReader` cannot go on; the transport has to be dropped soon."""
         if self.state in (ConnectionState.START, ConnectionState.HEADER_SENT):
             self.state = ConnectionState.END
-            return [HeaderRefused(header=None, wanted=ProtocolHeader())]
+            return [HeaderRefused(header=None, wanted=self.settings.offered)]
         if self.state in (ConnectionState.CLOSE_SENT, ConnectionState.END):
             return []
         return [ProtocolViolation(code=error.code, text=error.reason)]
@@ -350,10 +352,9 @@ class Connection:
 
     def _take_header(self, header: ProtocolHeader) -> Event:
         state = next_state(CONNECTION_TABLE, self.state, HEADER, sent=False)
-        wanted = ProtocolHeader()
-        if self.is_client or header != wanted or state is None:
+        if self.is_client or header != ProtocolHeader() or state is None:
             self.state = ConnectionState.END
-            return HeaderRefused(header=header, wanted=wanted)
+            return HeaderRefused(header=header, wanted=self.settings.offered)
         self.state = state
         return HeaderReceived(header=header)
 
@@ -584,6 +585,11 @@ class Connection:
             return []
         text = f"nothing was heard for {silence // 1000} ms; the heartbeat is {self.heartbeat_s} s"
         return [PeerSilent(text)]
+
+    def forget(self, channel: Channel) -> None:
+        """A channel that both ends have left is over; its number is free."""
+        if self.channels.pop(channel.number, None) is not None:
+            self._lowest = min(self._lowest, channel.number)
 
     # -- what is wrong --------------------------------------------------------------------------
 

@@ -32,11 +32,11 @@ class HeaderReceived(Struct, frozen=True, gc=False):
 class HeaderRefused(Struct, frozen=True, gc=False):
     """The peer speaks another protocol; the connection is over.
 
-    Answer: a server sends the header that would be right; then drop the transport [4.2.2].
+    Answer: a server sends a header that it knows; then drop the transport [4.2.2].
 
     Attributes:
         header: the peer's; None if what came is no protocol header.
-        wanted: what would be right.
+        wanted: what a server answers.
     """
 
     header: ProtocolHeader | None

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from workbench.amqp091.errors import LocalProtocolError
-from workbench.amqp091.frame import FRAME_MIN_SIZE
+from workbench.amqp091.frame import FRAME_MIN_SIZE, ProtocolHeader
 from workbench.amqp091.methods import Table
 
 __all__ = ["BLOCKED_CAPABILITY", "CLIENT_CAPABILITIES", "ConnectionSettings"]
@@ -42,6 +42,8 @@ class ConnectionSettings:
         mechanism: a client's.
         response: a client's first response: for PLAIN NUL, user, NUL, password.
         virtual_host: a client's.
+        offered: what a server answers a header with that it does not know; RabbitMQ 4 offers AMQP
+            1.0 with SASL.
         terse: a method or content header that cannot be read, and an error before the connection
             is open, end the transport without a connection.close, as RabbitMQ does.
     """
@@ -57,6 +59,7 @@ class ConnectionSettings:
     mechanism: str = "PLAIN"
     response: bytes = b"\0guest\0guest"
     virtual_host: str = "/"
+    offered: ProtocolHeader = field(default=ProtocolHeader())
     terse: bool = False
 
     def __post_init__(self) -> None:

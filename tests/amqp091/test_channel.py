@@ -1,0 +1,143 @@
+"""What a channel counts, the same at both ends, written line by line."""
+
+import pytest
+
+from tests.amqp091.talk import Talk
+
+SCRIPTS = {
+    "a limit of qos holds for consumers that start afterwards": """
+        qos 3; consume a; qos 5; consume b -> held a=0/3 b=0/5
+        qos 1                              -> held a=0/3 b=0/5
+    """,
+    "a consumer without a name gets the broker's": """
+        consume -> held amq.1=0/0
+    """,
+    "what is delivered waits for its acknowledgement": """
+        qos 3; consume a            ->
+        server: deliver a 3         -> unacked 1@a 2@a 3@a | held a=3/3 | ledger 3 3
+        client: ack 2               -> unacked 1@a 3@a | tags 2 | held a=2/3
+    """,
+    "multiple acknowledges what lies before, and 0 everything": """
+        consume a                   ->
+        server: deliver a 6         ->
+        client: ack 2; ack 4 True   -> tags 1 3 4 | unacked 5@a 6@a
+        ack 0 True                  -> tags 5 6 | unacked -
+        ack 0 True                  -> tags - | state OPENED
+    """,
+    "nack and reject settle, too": """
+        consume a                   ->
+        server: deliver a 4         ->
+        client: reject 2            -> tags 2
+        nack 3 True                 -> tags 1 3 | unacked 4@a
+    """,
+    "a tag that comes twice closes the channel": """
+        consume a                   ->
+        server: deliver a 2         ->
+        client: ack 1; ack 1        -> error 406 channel unknown delivery tag 1 | state CLOSED
+    """,
+    "a get waits for its acknowledgement, unless it said otherwise": """
+        get; server: got            -> unacked 1
+        client: get True; server: got -> unacked 1 | ledger 0 1
+        client: get; server: empty  -> unacked 1
+    """,
+    "deliveries without acknowledgement are not counted": """
+        consume a True              ->
+        server: deliver a 5         -> unacked - | held a=0/0
+    """,
+    "a consumer that is cancelled keeps what it holds": """
+        consume a                   ->
+        server: deliver a 2         ->
+        client: cancel a            -> held - | unacked 1@a 2@a
+        ack 2 True                  -> unacked - | tags 1 2
+    """,
+    "the broker's cancel ends a consumer at once": """
+        consume a                   ->
+        server: cancel a            -> held -
+    """,
+    "a shared limit counts the channel's deliveries": """
+        consume a; consume b; qos 4 True ->
+        server: deliver a 1; deliver b 2 -> ledger 4 3
+    """,
+    "recover gives everything back": """
+        consume a                   ->
+        server: deliver a 3         ->
+        client: ack 2; recover      -> tags 1 3 | unacked - | held a=0/0
+    """,
+    "messages are numbered from the confirm.select on": """
+        publish 2; confirm; publish 3 -> unconfirmed 1 2 3 | message 3 1 | ledger 0 0 3 0
+    """,
+    "confirms need not ascend": """
+        confirm; publish 5          ->
+        server: ack 3               -> tags 3 | unconfirmed 1 2 4 5
+        ack 1; ack 2; nack 5 True   -> tags 4 5 | unconfirmed - | ledger 0 0 5 5
+    """,
+    "a confirm of 0 with multiple is for everything": """
+        confirm; publish 3          ->
+        server: ack 0 True          -> tags 1 2 3
+    """,
+    "a confirm of what was confirmed does nothing": """
+        confirm; publish 2          ->
+        server: ack 2 True; ack 1   -> tags - | ledger 0 0 2 2
+    """,
+    "a rollback undoes acknowledgements": """
+        tx select; consume a        ->
+        server: deliver a 4         ->
+        client: ack 1; tx commit    -> unacked 2@a 3@a 4@a
+        ack 3 True                  -> tags 2 3 | unacked 4@a
+        tx rollback                 -> tags 2 3 | unacked 2@a 3@a 4@a | held a=3/0
+        ack 4 True                  -> tags 2 3 4
+    """,
+    "tx and confirm exclude each other": """
+        tx select; confirm -> error 406 channel cannot switch from tx to confirm mode
+    """,
+    "confirm and tx exclude each other": """
+        confirm; tx select -> error 406 channel cannot switch from confirm to tx mode
+    """,
+    "a commit wants a select before it": """
+        tx commit -> error 406 channel channel is not transactional
+    """,
+    "a consumer's tag is used once": """
+        consume a; consume a -> error 530 connection attempt to reuse consumer tag 'a'
+    """,
+    "an empty body has no frame": """
+        publish 1 0 -> message None 0 | frames basic.publish content-header
+    """,
+    "a body is split at frame-max": """
+        publish 1 131064 -> frames basic.publish content-header content-body
+        publish 1 131065 -> frames basic.publish content-header content-body content-body
+    """,
+    "a channel that the broker stopped does not publish": """
+        server: flow False          ->
+        client: publish -> refused channel 1 was stopped by channel.flow; legal now: wait for active
+        server: flow True; client: publish 2 -> message None 1
+    """,
+    "a closed channel's number is free again": """
+        close -> state CLOSED
+    """,
+    "a broker says that it takes no messages, and that it does again": """
+        server: block -> blocked low on memory
+        unblock       -> blocked None
+    """,
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_both_ends_count_alike(script):
+    """Counts after every line; where frames have arrived the two books are equal."""
+    Talk().play(script)
+
+
+def test_who_cannot_hear_of_it_is_not_told_that_messages_wait():
+    """connection.blocked goes to clients with the capability [rabbit_reader.erl]."""
+    talk = Talk(client={"properties": {}})
+    assert not talk.server.connection.block("low on memory")
+    assert not talk.server.flying
+
+
+def test_a_number_that_is_used_again_has_a_new_ordinal():
+    """The trace keeps both channels apart."""
+    talk = Talk()
+    talk.play("close -> state CLOSED")
+    again = talk.client.connection.open_channel()
+    talk.pump()
+    assert (again.number, again.ordinal, talk.server.channel.ordinal) == (1, 2, 2)

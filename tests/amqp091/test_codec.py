@@ -91,10 +91,9 @@ def test_pamqp_pika_and_py_amqp_read_every_method(kind):
     names = theirs.attributes()
     wanted = [getattr(said, name) for name in kind.__struct_fields__]
 
-    if kind is not ConnectionUpdateSecret:  # of which pamqp cannot make one without arguments
-        consumed, channel, method = pamqp.frame.unmarshal(octets)
-        assert (consumed, channel, type(method)) == (len(octets), 3, theirs)
-        assert [plain(getattr(method, name)) for name in names] == plain(wanted)
+    consumed, channel, method = pamqp.frame.unmarshal(octets)
+    assert (consumed, channel, type(method)) == (len(octets), 3, theirs)
+    assert [plain(getattr(method, name)) for name in names] == plain(wanted)
 
     letters = {
         "octet": "o", "short": "B", "long": "l", "longlong": "L", "shortstr": "s", "longstr": "S",
@@ -105,6 +104,8 @@ def test_pamqp_pika_and_py_amqp_read_every_method(kind):
     assert end == len(octets) - 8
     assert plain(values) == plain(wanted)
 
+    if kind is ConnectionUpdateSecret:  # of which pika cannot make one without arguments
+        return
     consumed, frame = pika.frame.decode_frame(octets)
     assert (consumed, frame.channel_number) == (len(octets), 3)
     assert frame.method.NAME.replace(".", "") == kind.__name__

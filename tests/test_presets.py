@@ -93,7 +93,10 @@ def test_a_setting_has_rabbitmq_s_default_under_rabbitmq_s_name() -> None:
             "max_incoming_window": 400,
             "max_queue_credit": 256,
             "credit_flow_default_credit": 400,
+            "msg_store_credit_disc_bound": 4000,
+            "queue_index_embed_msgs_below": 4096,
             "quorum_commands_soft_limit": 32,
+            "channel_max": 2047,
             "frame_max": 131072,
             "max_message_size": 16777216,
             "session_max_per_connection": 64,
@@ -118,7 +121,7 @@ def test_thresholds_follow_their_setting() -> None:
         presets.get("rmq4.3"),
         {"max_link_credit": 11, "max_incoming_window": 9, "credit_flow_default_credit": 9},
     )
-    assert preset.writer_regrant_after == 4
+    assert preset.process_regrant_after == 4
     assert preset.credit_regrant_at == 5
     assert preset.window_regrant_at == 4
     assert preset.alarm_margin == 9
@@ -164,3 +167,29 @@ def test_the_watermark_may_be_named_as_in_rabbitmq_s_configuration_file(kind) ->
     name = f"vm_memory_high_watermark{kind}"
     preset = presets.configured(presets.get("rmq4.3"), {name: 64_000_000})
     assert preset.memory_high_watermark == 64_000_000
+
+
+def test_credit_between_processes_by_release() -> None:
+    """RabbitMQ's pairs, and the soft limit of quorum queues: facts by version."""
+    told = {
+        name: (
+            (preset.process_credit, preset.process_regrant_after),
+            (preset.store_credit, preset.store_regrant_after),
+            preset.quorum_soft_limit,
+        )
+        for name in presets.names()
+        if name.startswith("rmq")
+        for preset in [presets.get(name)]
+    }
+    assert told == {
+        "rmq3.5.5": ((200, 50), (2000, 500), 256),
+        "rmq3.8.3": ((400, 200), (4000, 800), 256),
+        "rmq3.8.4": ((400, 200), (4000, 800), 32),
+        "rmq4.0": ((400, 200), (4000, 800), 32),
+        "rmq4.3": ((400, 200), (4000, 800), 32),
+    }
+    tuned = presets.configured(
+        presets.get("rmq3.5.5"),
+        {"credit_flow_default_credit": 400, "msg_store_credit_disc_bound": 1000},
+    )
+    assert (tuned.process_regrant_after, tuned.store_regrant_after) == (100, 250)

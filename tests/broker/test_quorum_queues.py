@@ -9,6 +9,7 @@ from workbench.amqp10.messaging import Accepted, Data, Header, Source, encode_me
 from workbench.amqp10.performatives import Attach, Detach, Disposition, Role, Transfer
 from workbench.frontends import message_of
 from workbench.queues import QueueArguments, QueueError
+from workbench.sim import Actor
 
 from .rig import RMQ43, SPEC, Rig, data
 from .talk import Talk
@@ -304,37 +305,26 @@ def test_a_detach_is_answered_before_another_link_gets_what_it_held() -> None:
     assert len(client.frames(Detach)) == 2
 
 
-class Channel:
-    """What heeds a slow queue, as a 0-9-1 channel does."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def block(self, queue: str) -> None:
-        self.told.append(f"block {queue}")
-
-    def unblock(self, queue: str) -> None:
-        self.told.append(f"unblock {queue}")
-
-
-def test_the_soft_limit_blocks_those_that_heed_it_and_no_session() -> None:
+def test_the_soft_limit_blocks_a_channel_that_has_passed_it_and_no_session() -> None:
     """The 33rd pending command blocks; with fewer than 32 it unblocks; 1.0 goes on meanwhile."""
     rig = quorum_rig()
-    queue, channel = rig.broker.queues["q"], Channel()
-    queue.heeding.append(channel)
+    queue = rig.broker.queues["q"]
+    channel, other = (
+        Actor(rig.clock, name, service_us=0, handle=print, flow=rig.broker.credit_flow())
+        for name in ("channel:c8/1", "channel:c9/1")
+    )
     _, session = rig.raw()
     link = rig.sender(session)
     queue.stall()
-    for _ in range(32):
+    for _ in range(40):
         link.send(data(b"m"))
     rig.rest()
-    assert channel.told == []
-    link.send(data(b"m"))
-    rig.rest()
-    assert (channel.told, queue.mailbox) == (["block q"], 33)
-    link.send(data(b"m"))
-    rig.rest()
-    assert queue.mailbox == 34
+    queue.publish(message_of(data(b"m")), via=other)
+    for _ in range(32):
+        queue.publish(message_of(data(b"m")), via=channel)
+    assert not channel.blocked
+    queue.publish(message_of(data(b"m")), via=channel)
+    assert (channel.blocked, other.blocked, queue.mailbox) == (True, False, 74)
     queue.resume()
     rig.rest()
-    assert (channel.told, queue.mailbox) == (["block q", "unblock q"], 0)
+    assert (channel.blocked, queue.mailbox, queue.queue.ready) == (False, 0, 74)

@@ -43,7 +43,7 @@ def burst(link: Any, count: int) -> None:
         link.send(data(b"m"), settled=True)
 
 
-@pytest.mark.parametrize("name", presets.names())
+@pytest.mark.parametrize("name", presets.names(presets.AMQP_1_0))
 def test_without_service_times_no_process_has_a_mailbox(name) -> None:
     """With 0, the default but of `blog2024`, no row tells of a process, nor does the overview."""
     rig = Rig(replace(presets.get(name), session_us=0, session_ns=0))

@@ -15,7 +15,7 @@ from workbench.trace.explain import explain
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
 RABBITS = pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
-ALL = pytest.mark.parametrize("preset", presets.names())
+ALL = pytest.mark.parametrize("preset", presets.names(presets.AMQP_1_0))
 LARGE = {"messages": 1, "message_bytes": 4500, "max_frame_size": 512}
 
 

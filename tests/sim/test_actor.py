@@ -148,3 +148,44 @@ def test_processes_that_count_no_credit_just_post() -> None:
     Actor[int](clock, "a", service_us=0, handle=done.append).send(to, 7)
     clock.run_until_rest()
     assert done == [7]
+
+
+def test_a_process_that_is_gone_holds_nobody_up_and_its_grants_mean_nothing() -> None:
+    """`peer_down`: what was kept back for its sake is granted; a successor begins anew."""
+    clock = VirtualClock()
+    reader, channel, queue = chain(clock, owns_socket=True)
+    queue.stall()
+    for number in range(2_000):
+        reader.post(number)
+    clock.run_until_rest()
+    assert reader.blocked and channel.blocked
+    queue.end()
+    assert not channel.blocked
+    assert channel.flow is not None
+    assert channel.flow.credit_from == {}
+    clock.run_until_rest()
+    successor = chain(clock)[2]
+    channel.send(successor, 1)
+    assert channel.flow.credit_from == {"queue": 399}
+
+
+def test_a_receiver_says_how_much_credit_each_sender_has() -> None:
+    """A message store gives its queues more than a queue gives its channels."""
+    clock = VirtualClock()
+    done: list[int] = []
+    sender, roomy, narrow = (
+        Actor[int](
+            clock,
+            name,
+            service_us=1,
+            handle=done.append,
+            flow=CreditFlow(initial=initial, more_after=initial // 2),
+        )
+        for name, initial in (("queue", 400), ("store", 4_000), ("other", 2))
+    )
+    for _ in range(2):
+        sender.send(roomy, 1)
+        sender.send(narrow, 1)
+    assert sender.flow is not None
+    assert sender.flow.credit_from == {"store": 3_998, "other": 0}
+    assert sender.flow.blocked_by == ("other",)

@@ -14,9 +14,9 @@ def test_with_the_last_credit_a_process_is_blocked_and_a_grant_lets_it_go_on():
     """200, 0, 50: figures 3 and 4 of article B, with its numbers."""
     sender, receiver = (CreditFlow(initial=200, more_after=50) for _ in range(2))
     for _ in range(199):
-        sender.send("r")
+        sender.send("r", 200)
     assert not sender.blocked
-    sender.send("r")
+    sender.send("r", 200)
     assert (sender.blocked, sender.credit_from) == (True, {"r": 0})
     grants = [grant for _ in range(50) for grant in receiver.handled("s")]
     assert grants == [Grant("s", 50)]
@@ -39,7 +39,7 @@ def test_sending_is_not_prevented_below_nothing():
     """A process inside the chain goes on; one grant may not be enough then."""
     flow = CreditFlow(initial=2, more_after=2)
     for _ in range(5):
-        flow.send("r")
+        flow.send("r", 2)
     assert (flow.credit_from["r"], flow.granted("r", 2), flow.blocked) == (-3, [], True)
     flow.granted("r", 2)
     assert not flow.blocked
@@ -48,7 +48,7 @@ def test_sending_is_not_prevented_below_nothing():
 def test_a_lost_process_holds_nobody_up():
     """Its counters go, and what was kept back for its sake is granted."""
     flow = CreditFlow(initial=1, more_after=1)
-    flow.send("r")
+    flow.send("r", 1)
     assert flow.handled("s") == []
     assert flow.lost("r") == [Grant("s", 1)]
     assert (flow.blocked, flow.credit_from) == (False, {})
@@ -91,14 +91,14 @@ class AnyChain(RuleBasedStateMachine):
     @precondition(lambda self: not self.flows["a"].blocked)  # it owns the socket
     @rule()
     def a_reads_and_sends(self):
-        self.flows["a"].send("b")
+        self.flows["a"].send("b", self.INITIAL)
         self.boxes["b"] += 1
 
     @precondition(lambda self: self.boxes["b"])
     @rule()
     def b_works(self):
         self.work("b", "a")
-        self.flows["b"].send("c")
+        self.flows["b"].send("c", self.INITIAL)
         self.boxes["c"] += 1
 
     @precondition(lambda self: self.boxes["c"])

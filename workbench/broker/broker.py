@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.presets import Preset
 from workbench.queues import QueueArguments, QueueError, make_queue
-from workbench.queues.arguments import QUORUM
-from workbench.sim import Clock, NoTap, Tap
+from workbench.queues.arguments import CLASSIC, QUORUM
+from workbench.sim import Clock, CreditFlow, NoTap, Tap
 
 from .dead_letters import DeadLetters
+from .message_store import Stores
 from .queue_process import LocalQueueProcess, QueueProcess
 from .virtual_host import VirtualHost
 
@@ -61,6 +62,7 @@ class Broker:
         queues: by name, in order of declaration.
         connections: by name, in order of opening; a front end puts its own here.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
+        stores: the message stores of its classic queues.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
         tap: observer of what happens inside.
         anonymous: whether ANONYMOUS is let in.
@@ -85,6 +87,7 @@ class Broker:
         self._replicas: dict[str, int] = {}  # of quorum queues that are about to be made
         self.clock = clock
         self.tap: Tap = tap if tap is not None else NoTap()
+        self.stores = Stores(clock, preset, self.tap)
         self._dead_letters = DeadLetters(self.vhost, clock, self.tap)
         self._notes = self.tap.bind(clock, vantage="broker")
         self._users = dict(users)
@@ -127,7 +130,12 @@ class Broker:
         """
         return self.vhost.delete(name)
 
-    def _make_queue(self, name: str, arguments: QueueArguments) -> QueueProcess:
+    def credit_flow(self) -> CreditFlow:
+        """Counters of one more process, as the preset has them."""
+        preset = self.preset
+        return CreditFlow(initial=preset.process_credit, more_after=preset.process_regrant_after)
+
+    def _make_queue(self, name: str, arguments: QueueArguments, durable: bool) -> QueueProcess:
         process: QueueProcess
         if arguments.queue_type == QUORUM:
             process = self._quorum(name, arguments)
@@ -138,6 +146,8 @@ class Broker:
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self.tap,
+                flow=self.credit_flow(),
+                stores=self.stores if durable and arguments.queue_type == CLASSIC else None,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.vhost.expired(process)

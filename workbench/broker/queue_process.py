@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from workbench.queues import (
     Activated,
     Checkout,
+    ClassicQueue,
     Command,
     Confirm,
     Count,
@@ -52,10 +53,13 @@ from workbench.queues import (
     Selection,
     Settle,
     Start,
+    Stored,
     Touch,
 )
-from workbench.sim import Actor, Clock, Tap
+from workbench.sim import Actor, Clock, CreditFlow, Tap
 
+from .hops import Hops
+from .message_store import QueueDisk, Stores
 from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
 from .queue_timer import QueueTimer
 from .unconfirmed import CONFIRMED, QueueAnswer, Refused
@@ -109,7 +113,12 @@ class QueueProcess(Protocol):
         """What its messages take of the memory, about."""
 
     def publish(
-        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
+        self,
+        message: Message,
+        answered: QueueAnswer | None = None,
+        *,
+        origin: Origin | None = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Post a message to the queue.
 
@@ -117,6 +126,7 @@ class QueueProcess(Protocol):
             message: to be taken in.
             answered: told, once, whether the queue has taken it.
             origin: how it came here; None: straight to the queue.
+            via: the publisher's process, if it counts credit with queues.
         """
 
     def fill(self, messages: Iterable[Message]) -> None:
@@ -132,6 +142,7 @@ class QueueProcess(Protocol):
         priority: int = 0,
         start: Start | None = None,
         selection: Selection | None = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Attach a consumer.
 
@@ -143,6 +154,7 @@ class QueueProcess(Protocol):
             priority: higher ones are served first.
             start: where to begin in a stream.
             selection: what of a stream it wants.
+            via: the consumer's process, if it counts credit with queues.
         """
 
     def detach(
@@ -168,6 +180,9 @@ class QueueProcess(Protocol):
 
     def request(self, credit: Credit) -> None:
         """Obey credit; the consumer hears of it when all that it brings has been handed out."""
+
+    def left(self, via: Actor[Any]) -> None:
+        """A process that counted credit with the queue is gone."""
 
     def touch(self) -> None:
         """Somebody has declared the queue again."""
@@ -206,6 +221,8 @@ class LocalQueueProcess:
         queue: the state machine.
         enqueue_us, deliver_us: service time of taking one message in, and of handing one out.
         tap: observer of what happens inside.
+        flow: credit of publishers' processes that count any.
+        stores: where its messages are kept; None: it keeps none on disk.
     """
 
     queue: Queue
@@ -218,6 +235,8 @@ class LocalQueueProcess:
         enqueue_us: int,
         deliver_us: int,
         tap: Tap,
+        flow: CreditFlow,
+        stores: Stores | None = None,
     ) -> None:
         self.dead_letter: Callable[[DeadLettered], None] | None = None
         self.gone: Callable[[], None] | None = None
@@ -227,19 +246,27 @@ class LocalQueueProcess:
         self.enqueue_us = enqueue_us
         self.deliver_us = deliver_us
         self._clock = clock
+        vantage = f"queue:{queue.name}"
         self._log = tap.bind(
-            clock, vantage=f"queue:{queue.name}", queue=queue.name, ledger=partial(counters, self)
+            clock, vantage=vantage, queue=queue.name, ledger=partial(counters, self)
         ).note
+        hops = Hops(tap, clock, vantage)
         self._consumers: dict[str, Consumer] = {}
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
         self._owed: dict[str, None] = {}  # consumers whose request has not been answered
         self._actor: Actor[Publish | HandOut] = Actor(
             clock,
-            f"queue:{queue.name}",
+            vantage,
             service_us=self._service_us,
             handle=self._handle,
+            flow=flow,
+            blocking=hops.blocking,
+            watch=hops,
         )
+        self._disk: QueueDisk | None = None
+        if stores is not None:
+            self._disk = QueueDisk(clock, stores, self._actor, self._confirm)
         self._timer = QueueTimer(clock, self._time_is_up)
         self._set_timer()
 
@@ -271,10 +298,19 @@ class LocalQueueProcess:
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
-        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
+        self,
+        message: Message,
+        answered: QueueAnswer | None = None,
+        *,
+        origin: Origin | None = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Post a message to the queue; see `QueueProcess.publish`."""
-        self._actor.post(Publish(message, origin or self._straight, answered))
+        publish = Publish(message, origin or self._straight, answered)
+        if via is None:
+            self._actor.post(publish)
+        else:
+            via.send(self._actor, publish)
 
     def fill(self, messages: Iterable[Message]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -301,6 +337,7 @@ class LocalQueueProcess:
         priority: int = 0,
         start: Start | None = None,
         selection: Selection | None = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Attach a consumer; see `QueueProcess.attach`."""
         # It is known before the queue is told: what comes of the command may concern it.
@@ -334,6 +371,8 @@ class LocalQueueProcess:
     def command(self, command: Command) -> Reply:
         """Obey credit or a settlement, at once."""
         reply = self._command(command)
+        if self._disk is not None and isinstance(command, Settle | Reject):
+            self._disk.gone(command.message_ids)
         if isinstance(reply, Count):
             self._log_count(WORDS.get(type(command), "note"), reply.count)
         return reply
@@ -345,6 +384,9 @@ class LocalQueueProcess:
             return
         self._owed[credit.consumer] = None
         self._command(credit)
+
+    def left(self, via: Actor[Any]) -> None:
+        """A process is gone: it has told so itself, and its messages are taken in all the same."""
 
     def touch(self) -> None:
         """Somebody has declared the queue again."""
@@ -375,12 +417,34 @@ class LocalQueueProcess:
                 if credit.consumer in self._consumers:
                     self.request(credit)
 
+    def page_out(self, count: int) -> int:
+        """Write ready messages to disk, the youngest first, to free memory.
+
+        What is on disk already costs nothing. It stops where a message store takes no more without
+        a grant: 4000 messages, or 2000 up to RabbitMQ 3.6.6.
+
+        Args:
+            count: of messages, at most.
+
+        Returns:
+            How many were written.
+        """
+        paged = 0
+        if self._disk is not None:
+            assert isinstance(self.queue, ClassicQueue)
+            for message in reversed(self.queue.ready_messages()):
+                if paged == count or self._actor.blocked:
+                    break
+                paged += self._disk.pages(message.message_id, message.message)
+        return paged
+
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
         self.dead_letter = self.gone = None
         self._timer.stop()
-        self._actor.withdraw(lambda _: True)
-        self._actor.stall()
+        self._actor.end()
+        if self._disk is not None:
+            self._disk.end()
         self._handing_out = True  # whoever leaves it wakes nobody up
         with suppress(QueueError):  # a stream is not purged, nobody reads it any more
             self.queue.apply(Purge(), self._meta())
@@ -463,10 +527,14 @@ class LocalQueueProcess:
         match effect:
             case Confirm(publish=publish):
                 self._log("enqueue")
-                if isinstance(publish, Publish) and publish.answered is not None:
-                    publish.answered(self, CONFIRMED)
+                if isinstance(publish, Publish):
+                    disk, number = self._disk, self.queue.enqueued - 1
+                    if disk is None or disk.takes(number, publish):
+                        self._confirm(publish)
             case Deliver(consumer=name):
                 self._log("deliver", kind=name)
+                if effect.settled:
+                    self._left(effect.message)
                 self._consumers[name].deliver(effect)
             case Drained(consumer=name):
                 self._consumers[name].drained(effect)
@@ -476,10 +544,12 @@ class LocalQueueProcess:
                     publish.answered(self, Refused(reason, self.name))
             case DeadLettered(reason=reason, exchange=exchange):
                 self._log("drop", kind="dead-letter", extra={"reason": reason, "to": exchange})
+                self._left(effect.message)
                 if self.dead_letter is not None:
                     self.dead_letter(effect)
             case Dropped(reason=reason):
                 self._log("drop", extra={"reason": reason})
+                self._left(effect.message)
             case Requeued(count=count):
                 self._log_count("requeue", count)
             case Gone(reason=reason):
@@ -489,6 +559,16 @@ class LocalQueueProcess:
             case Activated(consumer=name):
                 self._log("activate", kind=name)
                 self._consumers[name].activated()
+
+    def _confirm(self, publish: Publish) -> None:
+        """The queue has taken responsibility for a message: its publisher hears of it."""
+        if publish.answered is not None:
+            publish.answered(self, CONFIRMED)
+
+    def _left(self, message: Stored) -> None:
+        """A message is no longer in the queue, however it went."""
+        if self._disk is not None:
+            self._disk.gone((message.message_id,))
 
     def _unable(self) -> frozenset[str]:
         return frozenset(

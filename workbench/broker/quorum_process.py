@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -49,27 +49,73 @@ from workbench.queues.quorum_fifo import (
     QuorumFifo,
     QuorumReply,
 )
-from workbench.sim import Clock, Tap
+from workbench.sim import Actor, Clock, Tap
 
 from .queue_mail import Consumer
 from .queue_process import MESSAGE_OCTETS, counters
 from .queue_timer import QueueTimer
-from .quorum_client import FifoClient
+from .quorum_client import ClientOwner, FifoClient
 from .raft_group import RaftGroup
-from .unconfirmed import CONFIRMED, QueueAnswer, Refused
+from .unconfirmed import CONFIRMED, UNROUTABLE, QueueAnswer, Refused
 
 
-class Heeding(Protocol):
-    """A publisher's process that grants nothing upstream while one of its queues is slow.
+class _Through:
+    """A client of the queue, and whoever waits for its commands.
 
-    A 0-9-1 channel does so [rabbit_channel.erl]; an AMQP 1.0 session does not.
+    AMQP 1.0 sessions have one together, and are not held by it. Each 0-9-1 channel has its own: it
+    grants nothing upstream while that is slow (`rabbit_channel.erl`).
+
+    Args:
+        process: the queue's.
+        make: makes the client, of a name, for this owner.
+        via: the channel's process; None: sessions'.
+
+    Attributes:
+        client: sends commands to the leader.
+        answers: by the number of a message's command, whom to tell that it is confirmed.
+        purges: by the number of a purge, whom to tell how many messages went.
     """
 
-    def block(self, queue: str) -> None:
-        """This queue is slow: more than the soft limit is pending."""
+    def __init__(
+        self,
+        process: QuorumProcess,
+        make: Callable[[str, ClientOwner], FifoClient],
+        via: Actor[Any] | None,
+    ) -> None:
+        self.answers: dict[int, QueueAnswer] = {}
+        self.purges: dict[int, Callable[[int], None]] = {}
+        self._process = process
+        self._via = via
+        who = "session" if via is None else via.name
+        self.client = make(f"{who}@{process.name}", self)
 
-    def unblock(self, queue: str) -> None:
-        """This queue is slow no longer."""
+    def replied(self, logged: Logged, reply: QuorumReply) -> None:
+        """A command was applied."""
+        self._process.replied(self, logged, reply)
+
+    def handed(self, effect: Handed) -> None:
+        """A message for one of its consumers."""
+        self._process.handed(effect)
+
+    def told(self, effect: QuorumEffect) -> None:
+        """Any other effect."""
+        self._process.told(effect)
+
+    def slowed(self, slow: bool, pending: int) -> None:
+        """The soft limit is passed, or no longer."""
+        self._process.slowed(slow, pending)
+        if self._via is not None:
+            (self._via.block if slow else self._via.unblock)(f"queue:{self._process.name}")
+
+    def end(self) -> None:
+        """The queue is deleted: it holds nobody up."""
+        self.client.close()
+        self.answers.clear()
+        purges, self.purges = self.purges, {}
+        for done in purges.values():
+            done(0)
+        if self._via is not None:
+            self._via.unblock(f"queue:{self._process.name}")
 
 
 @dataclass(slots=True)
@@ -77,6 +123,7 @@ class _Link:
     """A consumer's link, and what the queue has handed out that it could not take yet."""
 
     consumer: Consumer
+    client: FifoClient  # through which it attached
     waiting: deque[Deliver | CreditReply] = field(default_factory=deque)
     active: bool = False  # as the queue has told
 
@@ -92,9 +139,7 @@ class QuorumProcess:
         soft_limit: pending commands at which the queue counts as slow.
 
     Attributes:
-        client: through which the sessions' commands go.
         full: publishers are refused, as far as is known here.
-        heeding: publishers' processes that are blocked while the queue is slow.
     """
 
     def __init__(
@@ -110,7 +155,6 @@ class QuorumProcess:
         self.group = group
         self.arguments = arguments
         self.full = False
-        self.heeding: list[Heeding] = []
         self.dead_letter: Callable[[DeadLettered], None] | None = None
         self.gone: Callable[[], None] | None = None
         self._clock = clock
@@ -118,16 +162,18 @@ class QuorumProcess:
             clock, vantage=f"queue:{group.name}", queue=group.name, ledger=partial(counters, self)
         ).note
         self._links: dict[str, _Link] = {}
-        self._told: dict[int, QueueAnswer] = {}  # by number of the command
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
-        self._purges: dict[int, Callable[[int], None]] = {}  # by number of the command
         self._logged_octets = 0
         self._ended = False
         self._unused = QueueTimer(clock, self._expire)
         self.touch()
-        self.client = FifoClient(
-            group, clock, f"session@{group.name}", place=place, owner=self, soft_limit=soft_limit
-        )
+
+        def client(name: str, owner: ClientOwner) -> FifoClient:
+            return FifoClient(group, clock, name, place=place, owner=owner, soft_limit=soft_limit)
+
+        self._make_client = client
+        self._sessions = _Through(self, client, None)
+        self._channels: dict[Actor[Any], _Through] = {}
 
     @property
     def queue(self) -> QuorumFifo:
@@ -140,9 +186,19 @@ class QuorumProcess:
         return self.group.name
 
     @property
+    def client(self) -> FifoClient:
+        """Through which the sessions' commands go."""
+        return self._sessions.client
+
+    @property
+    def sent(self) -> int:
+        """Commands that were ever sent."""
+        return sum(one.client.sent for one in self._clients())
+
+    @property
     def mailbox(self) -> int:
         """Commands that wait for their answer."""
-        return len(self.client.pending)
+        return sum(len(one.client.pending) for one in self._clients())
 
     @property
     def held_octets(self) -> int:
@@ -150,7 +206,7 @@ class QuorumProcess:
 
         Replicas share what is in their logs.
         """
-        return self._logged_octets + MESSAGE_OCTETS * self.client.sent
+        return self._logged_octets + MESSAGE_OCTETS * self.sent
 
     @property
     def links(self) -> tuple[Consumer, ...]:
@@ -160,7 +216,12 @@ class QuorumProcess:
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
-        self, message: Message, answered: QueueAnswer | None = None, *, origin: Origin | None = None
+        self,
+        message: Message,
+        answered: QueueAnswer | None = None,
+        *,
+        origin: Origin | None = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Send a message to the leader; see `QueueProcess.publish`."""
         if self.full:
@@ -168,11 +229,12 @@ class QuorumProcess:
             if answered is not None:
                 answered(self, Refused(MAXLEN, self.name))
             return
+        through = self._through(via)
         if answered is not None:
-            self._told[self.client.sent + 1] = answered
+            through.answers[through.client.sent + 1] = answered
         self._logged_octets += message.size
         came = origin or Origin(routing_keys=(self.name,))
-        self.client.send(Enqueue(message=message, origin=came))
+        through.client.send(Enqueue(message=message, origin=came))
 
     def fill(self, messages: Iterable[Message]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -195,43 +257,47 @@ class QuorumProcess:
         priority: int = 0,
         start: object = None,
         selection: object = None,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Attach a consumer; the queue knows of it when the command is applied."""
-        self._links[name] = _Link(consumer)
+        client = self._through(via).client
+        self._links[name] = _Link(consumer, client)
         self._unused.set(None)
-        self.client.consume(name)
-        self.client.send(Checkout(consumer=name, mode=mode, settled=settled, priority=priority))
+        client.consume(name)
+        client.send(Checkout(consumer=name, mode=mode, settled=settled, priority=priority))
 
     def detach(
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
     ) -> None:
         """Detach a consumer; its messages go back when the command is applied."""
-        del self._links[name]
-        self.client.forget(name)
+        client = self._links.pop(name).client
+        client.forget(name)
         if self._ended:  # no replica is left that could let it go
             if done is not None:
                 done()
             return
         if done is not None:
             self._leaving[name] = done
-        self.client.send(DetachConsumer(consumer=name, delivery_failed=failed))
+        client.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
 
     def purge(self, done: Callable[[int], None]) -> None:
         """Send a purge; `done` is told when it is applied."""
-        self._purges[self.client.sent + 1] = done
-        self.client.send(Purge())
+        through = self._sessions
+        through.purges[through.client.sent + 1] = done
+        through.client.send(Purge())
 
     def command(self, command: Command) -> Reply:
         """Send credit or a settlement; the reply says how many messages are named."""
-        self.client.send(command)
+        link = self._links.get(getattr(command, "consumer", ""))
+        (self.client if link is None else link.client).send(command)
         if isinstance(command, Settle | Reject | Release | Modify):
             return Count(count=len(command.message_ids))
         return None
 
     def request(self, credit: Credit) -> None:
         """Send credit; the consumer hears when all that it brings was handed out."""
-        self.client.send(credit)
+        self._links[credit.consumer].client.send(credit)
 
     def touch(self) -> None:
         """Somebody has declared the queue again, or has left it: from now on it is unused."""
@@ -268,11 +334,8 @@ class QuorumProcess:
         self._log("note", kind="deleted")
         self._ended = True
         self._unused.stop()
-        self.client.close()
-        self._told.clear()
-        for done in self._purges.values():
-            done(0)
-        self._purges.clear()
+        for through in self._clients():
+            through.end()
         self.group.end()
         for name in tuple(self._leaving):
             self._let_go(name)
@@ -283,21 +346,29 @@ class QuorumProcess:
             **self.queue.overview(),
             **self.group.overview(),
             "mailbox": self.mailbox,
-            "slow": int(self.client.slow),
+            "slow": int(any(one.client.slow for one in self._clients())),
         }
 
-    # -- told by the client -------------------------------------------------------------------
+    def left(self, via: Actor[Any]) -> None:
+        """A channel is gone: nobody waits for what it has sent."""
+        through = self._channels.pop(via, None)
+        if through is not None:
+            for answered in tuple(through.answers.values()):
+                answered(self, UNROUTABLE)
+            through.end()
 
-    def replied(self, logged: Logged, reply: QuorumReply) -> None:
+    # -- told by clients ----------------------------------------------------------------------
+
+    def replied(self, through: _Through, logged: Logged, reply: QuorumReply) -> None:
         """A command was applied: a message is confirmed with it, others may see a change."""
         if isinstance(logged.command, Enqueue):
-            answered = self._told.pop(logged.seq, None)
+            answered = through.answers.pop(logged.seq, None)
             self._log("confirm", extra={"message": logged.enqueue_seq})
             if answered is not None:
                 answered(self, CONFIRMED)
         if isinstance(logged.command, DetachConsumer):
             self._let_go(logged.command.consumer)
-        purged = self._purges.pop(logged.seq, None)
+        purged = through.purges.pop(logged.seq, None)
         if purged is not None:
             purged(reply.count if isinstance(reply, Count) else 0)
         if not isinstance(logged.command, Settle | Credit):
@@ -340,16 +411,23 @@ class QuorumProcess:
                     self.dead_letter(effect)
 
     def slowed(self, slow: bool, pending: int) -> None:
-        """The soft limit is passed, or no longer: tell those that heed it."""
+        """A client has passed the soft limit, or no longer."""
         event = "block" if slow else "unblock"
         self._log(event, kind="soft-limit", extra={"pending": pending})
-        for process in tuple(self.heeding):
-            if slow:
-                process.block(self.name)
-            else:
-                process.unblock(self.name)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _through(self, via: Actor[Any] | None) -> _Through:
+        """The client of a channel, made with its first command; or that of all sessions."""
+        if via is None:
+            return self._sessions
+        through = self._channels.get(via)
+        if through is None:
+            through = self._channels[via] = _Through(self, self._make_client, via)
+        return through
+
+    def _clients(self) -> tuple[_Through, ...]:
+        return (self._sessions, *self._channels.values())
 
     def _let_go(self, name: str) -> None:
         """The queue has back what a consumer held: tell whatever waits for it."""

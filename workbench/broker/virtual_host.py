@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from workbench.queues import Message, Origin, QueueArguments
 from workbench.queues.arguments import CLASSIC, legal_names
+from workbench.sim import Actor
 
 from .queue_process import QueueProcess
 from .routing import ALTERNATE, DEFAULT, Binding, Exchange, Routing, RoutingError
@@ -69,7 +70,7 @@ class VirtualHost:
     """Every queue, exchange and binding of a broker.
 
     Args:
-        make: makes a queue of a name.
+        make: makes a queue of a name; told whether it survives a restart.
         deleted: told of a queue that is no more, to end the links to it.
         deprecated: whether queues may be declared that RabbitMQ is giving up.
 
@@ -81,7 +82,7 @@ class VirtualHost:
 
     def __init__(
         self,
-        make: Callable[[str, QueueArguments], QueueProcess],
+        make: Callable[[str, QueueArguments, bool], QueueProcess],
         deleted: Callable[[QueueProcess], None],
         *,
         deprecated: bool = True,
@@ -113,10 +114,11 @@ class VirtualHost:
             queue.touch()
         else:
             arguments = arguments or QueueArguments()
-            queue = self.queues[name] = self._make(name, arguments)
-            self.terms[name] = terms or Terms(
+            terms = terms or Terms(
                 arguments={"x-queue-type": arguments.queue_type, **arguments.to_x()}
             )
+            queue = self.queues[name] = self._make(name, arguments, terms.durable)
+            self.terms[name] = terms
         return queue
 
     def declare_for(
@@ -324,11 +326,23 @@ class VirtualHost:
         return []
 
     def publish(
-        self, queues: list[QueueProcess], message: Message, origin: Origin, done: Settled
+        self,
+        queues: list[QueueProcess],
+        message: Message,
+        origin: Origin,
+        done: Settled,
+        via: Actor[Any] | None = None,
     ) -> None:
         """Hand a message to queues; `done` is told what has become of it.
 
         With no queue at all it is unroutable at once.
+
+        Args:
+            queues: to which it goes.
+            message: to be taken in.
+            origin: how it was published.
+            done: told the outcome, once.
+            via: the publisher's process, if it counts credit with queues: one for each queue.
         """
         if not queues:
             done(UNROUTABLE)
@@ -341,7 +355,7 @@ class VirtualHost:
             waiting[unconfirmed] = None
         answered = unconfirmed.answered
         for queue in queues:
-            queue.publish(message, answered, origin=origin)
+            queue.publish(message, answered, origin=origin, via=via)
 
     def bind(self, exchange: str, queue: str, key: str = "", **arguments: Any) -> None:
         """Bind a queue to an exchange.

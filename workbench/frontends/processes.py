@@ -63,7 +63,7 @@ class Processes:
         self._host = host
         self._session_ns = NS_PER_US * preset.session_us + preset.session_ns
         self._credit = partial(
-            CreditFlow, initial=preset.writer_credit, more_after=preset.writer_regrant_after
+            CreditFlow, initial=preset.process_credit, more_after=preset.process_regrant_after
         )
         self._reader, self._reader_notes = self._process(f"reader:{host.name}", preset.reader_us)
         self._writer, self._writer_notes = self._process(f"writer:{host.name}", preset.writer_us)
@@ -209,7 +209,7 @@ class Processes:
     def stopped(self, session: Session) -> bool:
         """Whether the session has no credit left with the writer: it sends no further message."""
         spender = self._spenders.get(session)
-        return spender is not None and self._is_blocked(spender)
+        return spender is not None and spender.blocked
 
     def write(self, wire: Wire, end: End, item: WireItem) -> None:
         """Send a frame, as soon as the writer comes to it."""
@@ -243,14 +243,10 @@ class Processes:
     def _one_stops(self, stopped: bool) -> None:
         """Tell of the first session that stops, and when none is stopped any more."""
         assert self._writer is not None
-        if sum(map(self._is_blocked, self._spenders.values())) == stopped:
+        if sum(spender.blocked for spender in self._spenders.values()) == stopped:
             self._host.sessions_stopped(stopped, self._writer.depth)
         if not stopped:
             self._host.kick()
-
-    @staticmethod
-    def _is_blocked(spender: Actor[Task]) -> bool:
-        return spender.flow is not None and spender.flow.blocked
 
     def stop(self) -> None:
         """The connection is gone: nobody does anything more."""

@@ -4,7 +4,8 @@ A preset is a frozen dataclass; a run takes all its numbers from one. A field sa
 where its number comes from, and a preset that departs from another overrides the field together
 with its source. `dataclasses.replace(get("spec"), incoming_window=8)` gives a changed copy.
 
-Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `Proton` is Qpid Proton 0.40; `go-amqp`
+Sources: `spec` is AMQP 1.0 (OASIS, 2012) with the clause; `AMQP 0-9-1` is that specification (2008)
+with its section; `Proton` is Qpid Proton 0.40; `go-amqp`
 is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control";
 `RabbitMQ NAME` is a setting of RabbitMQ's application `rabbit`, by the name that its configuration
 has for it; `rabbit_...` is a module of its source; `capture` is one of a real broker in
@@ -17,10 +18,20 @@ from dataclasses import dataclass, fields
 
 from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, number, settings_of
-from .rabbitmq import RabbitMq40, RabbitMq43
-from .specification import INT_MAX, RABBITMQ, SPEC, UINT_MAX, Preset
+from .rabbitmq import RabbitMq40, RabbitMq43, RabbitMq355, RabbitMq383, RabbitMq384
+from .specification import (
+    AMQP_0_9_1,
+    AMQP_1_0,
+    INT_MAX,
+    RABBITMQ,
+    SPEC,
+    UINT_MAX,
+    Preset,
+)
 
 __all__ = [
+    "AMQP_0_9_1",
+    "AMQP_1_0",
     "INT_MAX",
     "RABBITMQ",
     "SETTINGS",
@@ -31,6 +42,9 @@ __all__ = [
     "Preset",
     "RabbitMq40",
     "RabbitMq43",
+    "RabbitMq355",
+    "RabbitMq383",
+    "RabbitMq384",
     "Setting",
     "configured",
     "describe",
@@ -61,13 +75,26 @@ class Number:
 
 
 _PRESETS: dict[str, Preset] = {
-    preset.name: preset for preset in (Preset(), RabbitMq43(), RabbitMq40(), Blog2024())
+    preset.name: preset
+    for preset in (
+        Preset(),
+        RabbitMq43(),
+        RabbitMq40(),
+        Blog2024(),
+        RabbitMq384(),
+        RabbitMq383(),
+        RabbitMq355(),
+    )
 }
 
 
-def names() -> tuple[str, ...]:
-    """Names of the presets there are."""
-    return tuple(_PRESETS)
+def names(protocol: str | None = None) -> tuple[str, ...]:
+    """Names of the presets there are: all, or those that are models of a protocol."""
+    return tuple(
+        name
+        for name, preset in _PRESETS.items()
+        if protocol is None or protocol in preset.protocols
+    )
 
 
 def get(name: str) -> Preset:

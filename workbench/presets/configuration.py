@@ -2,8 +2,9 @@
 
 In `advanced.config` they stand under the application `rabbit`; a setting given here makes a changed
 copy of a preset. A threshold that RabbitMQ works out of a setting follows it: credit is granted
-again at half of `max_link_credit`, the window opens at half of `max_incoming_window`. Of
-`credit_flow_default_credit`, a pair in RabbitMQ, the first number is given; the second is half.
+again at half of `max_link_credit`, the window opens at half of `max_incoming_window`. Of a pair in
+RabbitMQ, such as `credit_flow_default_credit`, the first number is given; the second is the same
+part of it as before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Setting:
         name: under the application `rabbit`.
         unit: what it counts.
         least, most: the legal range.
-        changes: the preset's fields that follow from a value.
+        changes: the preset's fields that follow from a value, and how they were before.
         shown: the setting's value in a preset.
         fraction: a number below 1 is legal, and need not be whole.
     """
@@ -35,7 +36,7 @@ class Setting:
     unit: str
     least: int
     most: int
-    changes: Callable[[Any], Mapping[str, float]]
+    changes: Callable[[Any, Preset], Mapping[str, float]]
     shown: Callable[[Preset], float]
     fraction: bool = False
 
@@ -54,7 +55,7 @@ def _plain(name: str, field: str, unit: str, least: int, most: int) -> Setting:
         unit=unit,
         least=least,
         most=most,
-        changes=lambda value: {field: value},
+        changes=lambda value, _: {field: value},
         shown=lambda preset: int(getattr(preset, field)),
     )
 
@@ -66,8 +67,26 @@ def _one_less(name: str, field: str, unit: str, most: int) -> Setting:
         unit=unit,
         least=1,
         most=most,
-        changes=lambda value: {field: value - 1},
+        changes=lambda value, _: {field: value - 1},
         shown=lambda preset: int(getattr(preset, field)) + 1,
+    )
+
+
+def _pair(name: str, of: str) -> Setting:
+    """Credit between processes: how much there is first, and how much each grant gives."""
+    credit, regrant = f"{of}_credit", f"{of}_regrant_after"
+
+    def changes(value: int, preset: Preset) -> Mapping[str, float]:
+        part = getattr(preset, regrant) / getattr(preset, credit)
+        return {credit: value, regrant: max(1, int(value * part))}
+
+    return Setting(
+        name=name,
+        unit="messages",
+        least=2,
+        most=_LARGEST_CREDIT,
+        changes=changes,
+        shown=lambda preset: int(getattr(preset, credit)),
     )
 
 
@@ -80,19 +99,15 @@ SETTINGS: dict[str, Setting] = {
             unit="transfer frames",
             least=1,
             most=_LARGEST_CREDIT,
-            changes=lambda value: {"incoming_window": value, "alarm_margin": value},
+            changes=lambda value, _: {"incoming_window": value, "alarm_margin": value},
             shown=lambda preset: preset.incoming_window,
         ),
         _plain("max_queue_credit", "max_queue_credit", "messages", 1, _LARGEST_CREDIT),
-        Setting(
-            name="credit_flow_default_credit",
-            unit="frames",
-            least=2,
-            most=_LARGEST_CREDIT,
-            changes=lambda value: {"writer_credit": value, "writer_regrant_after": value // 2},
-            shown=lambda preset: preset.writer_credit,
-        ),
+        _pair("credit_flow_default_credit", "process"),
+        _pair("msg_store_credit_disc_bound", "store"),
+        _plain("queue_index_embed_msgs_below", "index_embeds_below", "octets", 0, UINT_MAX),
         _plain("quorum_commands_soft_limit", "quorum_soft_limit", "commands", 1, _LARGEST_CREDIT),
+        _plain("channel_max", "channel_max_091", "channels", 0, 65535),
         _plain("frame_max", "max_frame_size", "octets", 512, UINT_MAX),
         _plain("max_message_size", "max_message_size", "octets", 1, UINT_MAX),
         _one_less("session_max_per_connection", "channel_max", "sessions", 65536),
@@ -102,7 +117,7 @@ SETTINGS: dict[str, Setting] = {
             unit="s",
             least=0,
             most=65535,
-            changes=lambda value: {"idle_time_out_ms": value * 500},
+            changes=lambda value, _: {"idle_time_out_ms": value * 500},
             shown=lambda preset: preset.idle_time_out_ms // 500,
         ),
         Setting(
@@ -110,7 +125,7 @@ SETTINGS: dict[str, Setting] = {
             unit="octets, or a fraction of the memory such as 0.6",
             least=0,
             most=2**63 - 1,
-            changes=lambda value: {"memory_high_watermark": value},
+            changes=lambda value, _: {"memory_high_watermark": value},
             shown=lambda preset: preset.memory_high_watermark,
             fraction=True,
         ),
@@ -142,7 +157,7 @@ def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
     """A copy of a RabbitMQ preset with some of its settings changed.
 
     Args:
-        preset: `rmq4.0` or `rmq4.3`, or a copy.
+        preset: one of RabbitMQ's, or a copy.
         settings: values by RabbitMQ's name, with or without `rabbit.` before it.
 
     Raises:
@@ -167,7 +182,7 @@ def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
             raise ValueError(
                 f"{name} is {value!r}; legal: {setting.least} to {setting.most} {setting.unit}"
             )
-        changes.update(setting.changes(value))
+        changes.update(setting.changes(value, preset))
     return replace(preset, **changes)  # type: ignore[arg-type]
 
 

@@ -1,11 +1,11 @@
-"""The numbers of RabbitMQ 4, each with the setting or the source that it comes from."""
+"""The numbers of RabbitMQ, each with the setting or the source that it comes from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from .specification import INT_MAX, RABBITMQ, UINT_MAX, Preset
+from .specification import AMQP_0_9_1, INT_MAX, RABBITMQ, UINT_MAX, Preset
 
 _DECLARED = {item.name: item for item in fields(Preset)}
 
@@ -104,6 +104,17 @@ class RabbitMq43(Preset):
         False,
         "RabbitMQ deprecated_features.permit.amqp_filter_set_bug: off in 4.3",
     )
+    frame_min_091: int = other(
+        "frame_min_091", 8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192"
+    )
+    shared_prefetch: bool = other(
+        "shared_prefetch",
+        False,
+        "RabbitMQ deprecated_features.permit.global_qos: off in 4.3; measured on 4.3.6",
+    )
+    channel_flow_pauses: bool = other(
+        "channel_flow_pauses", False, "rabbit_channel.erl:handle_method, since 3.3.0"
+    )
     auto_declare: bool = other(
         "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
     )
@@ -172,3 +183,65 @@ class RabbitMq40(RabbitMq43):
         "RabbitMQ deprecated_features.permit.transient_nonexcl_queues and queue_master_locator:"
         " on in 4.0",
     )
+    frame_min_091: int = other(
+        "frame_min_091", 4096, "AMQP 0-9-1, 4.2.3: frame-min-size; rabbit_reader.erl, 4.0"
+    )
+    shared_prefetch: bool = other(
+        "shared_prefetch",
+        True,
+        "RabbitMQ deprecated_features.permit.global_qos: on in 4.0; measured on 4.0.5",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitMq384(RabbitMq40):
+    """Numbers of RabbitMQ 3.8.4, with which quorum queues brake earlier; AMQP 0-9-1 alone."""
+
+    name: str = "rmq3.8.4"
+    title: str = "RabbitMQ 3.8.4"
+    version: str = "3.8.4"
+    protocols: tuple[str, ...] = (AMQP_0_9_1,)
+
+    memory_high_watermark: float = other(
+        "memory_high_watermark", 0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0"
+    )
+    max_message_size: int = other("max_message_size", 134_217_728, "RabbitMQ max_message_size, 3.8")
+    queue_sync_us: int = other(
+        "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitMq383(RabbitMq384):
+    """Numbers of RabbitMQ 3.8.3, the last with the higher soft limit."""
+
+    name: str = "rmq3.8.3"
+    title: str = "RabbitMQ 3.8.3"
+    version: str = "3.8.3"
+
+    quorum_soft_limit: int = other(
+        "quorum_soft_limit", 256, "RabbitMQ quorum_commands_soft_limit: 256 up to 3.8.3"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitMq355(RabbitMq383):
+    """Numbers of RabbitMQ 3.5.5, where credit between processes became a setting."""
+
+    name: str = "rmq3.5.5"
+    title: str = "RabbitMQ 3.5.5"
+    version: str = "3.5.5"
+
+    process_credit: int = other(
+        "process_credit", 200, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5"
+    )
+    process_regrant_after: int = other(
+        "process_regrant_after", 50, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5"
+    )
+    store_credit: int = other(
+        "store_credit", 2000, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
+    )
+    store_regrant_after: int = other(
+        "store_regrant_after", 500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
+    )
+    channel_max_091: int = other("channel_max_091", 0, "RabbitMQ channel_max: 0 in 3.5.5")

@@ -8,6 +8,7 @@ from typing import Any
 UINT_MAX = 4294967295
 INT_MAX = 2147483647
 SPEC, RABBITMQ = "spec", "rabbitmq"
+AMQP_1_0, AMQP_0_9_1 = "amqp-1.0", "amqp-0-9-1"
 
 
 def _number(default: Any, *, unit: str, source: str, doc: str) -> Any:
@@ -23,6 +24,8 @@ class Preset:
     title: str = "the specification, with plain choices where it leaves one"
     # Whose rules the broker follows where no number tells: `spec`, or `rabbitmq`.
     conduct: str = SPEC
+    # The protocols that it is a model of.
+    protocols: tuple[str, ...] = (AMQP_1_0, AMQP_0_9_1)
     # What the broker's open tells of itself.
     product: str = "AMQP Flow Workbench"
     version: str = ""
@@ -173,6 +176,39 @@ class Preset:
         source="ours, as RabbitMQ 4",
         doc="a broker on a socket sets its memory alarm while it holds more than this",
     )
+    # -- AMQP 0-9-1 -------------------------------------------------------------------------
+    channel_max_091: int = _number(
+        2047,
+        unit="channels",
+        source="RabbitMQ channel_max",
+        doc="how many channels an AMQP 0-9-1 connection may have; 0 is no limit",
+    )
+    frame_min_091: int = _number(
+        4096,
+        unit="octets",
+        source="AMQP 0-9-1, 4.2.3: frame-min-size",
+        doc="the smallest frame-max that an AMQP 0-9-1 client may ask for",
+    )
+    unsent_limit: int = _number(
+        200,
+        unit="messages",
+        source="rabbit_queue_consumers.erl: UNSENT_MESSAGE_LIMIT",
+        doc="so many messages of one queue wait for the writer of an AMQP 0-9-1 channel, and the"
+        " queue hands it no more",
+    )
+    shared_prefetch: bool = _number(
+        True,
+        unit="yes or no",
+        source="RabbitMQ deprecated_features.permit.global_qos; measured: 3.10.8, 4.0.5",
+        doc="basic.qos with global = true limits all consumers of a channel together; otherwise it"
+        " holds for each that is started later, as without",
+    )
+    channel_flow_pauses: bool = _number(
+        True,
+        unit="yes or no",
+        source="AMQP 0-9-1, channel.flow; RabbitMQ up to 3.2.4",
+        doc="a client may stop its deliveries by channel.flow; otherwise that is not implemented",
+    )
     # -- quorum queues ----------------------------------------------------------------------
     fsync_us: int = _number(
         5000,
@@ -209,6 +245,44 @@ class Preset:
         unit="yes or no",
         source="rabbit_fifo_pq.erl, 4.3: 32 priorities",
         doc="a quorum queue knows two priorities of messages: above 4, and the others",
+    )
+    # -- message store ----------------------------------------------------------------------
+    store_credit: int = _number(
+        4000,
+        unit="messages",
+        source="RabbitMQ msg_store_credit_disc_bound, {4000, 800}",
+        doc="messages that a classic queue may hand to the message store before its first grant",
+    )
+    store_regrant_after: int = _number(
+        800,
+        unit="messages",
+        source="RabbitMQ msg_store_credit_disc_bound, {4000, 800}",
+        doc="the message store grants a queue so many more when it has written so many",
+    )
+    index_embeds_below: int = _number(
+        4096,
+        unit="octets",
+        source="RabbitMQ queue_index_embed_msgs_below",
+        doc="a smaller message is kept in its queue's index and goes to no message store",
+    )
+    store_write_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of the message store for writing one message",
+    )
+    store_flush_us: int = _number(
+        25_000,
+        unit="us",
+        source="rabbit_msg_store.erl: SYNC_INTERVAL",
+        doc="how long a message that was written may wait until the store's files are synced",
+    )
+    queue_sync_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0: a classic queue confirms as soon as it has taken a message in",
+        doc="how long a durable message in a classic queue's index waits for its sync; with 0 the"
+        " message store is not waited for either",
     )
     # -- filters ----------------------------------------------------------------------------
     property_filters: bool = _number(
@@ -341,17 +415,24 @@ class Preset:
         source="ours; as reader_us",
         doc="service time of a connection's writer for putting one frame on the wire",
     )
-    writer_credit: int = _number(
-        400,
-        unit="frames",
-        source="RabbitMQ credit_flow_default_credit, {400, 200}",
-        doc="transfers that a session may hand to the writer before its first grant",
+    channel_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as reader_us",
+        doc="service time of an AMQP 0-9-1 channel for one method",
     )
-    writer_regrant_after: int = _number(
-        200,
-        unit="frames",
+    process_credit: int = _number(
+        400,
+        unit="messages",
         source="RabbitMQ credit_flow_default_credit, {400, 200}",
-        doc="the writer grants a session so many more when it has written so many of its own",
+        doc="messages that one process may send another before its first grant: an AMQP 0-9-1"
+        " reader its channels, a channel each queue, an AMQP 1.0 session its writer",
+    )
+    process_regrant_after: int = _number(
+        200,
+        unit="messages",
+        source="RabbitMQ credit_flow_default_credit, {400, 200}",
+        doc="the other process grants so many more when it has handled so many",
     )
     processing_us: int = _number(
         0,

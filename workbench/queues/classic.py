@@ -95,6 +95,10 @@ class ClassicQueue:
         """Their sizes, added up."""
         return self._ready.octets
 
+    def ready_messages(self) -> tuple[Stored, ...]:
+        """The messages that wait, the next one first."""
+        return tuple(self._ready.listed())
+
     @property
     def unsettled(self) -> int:
         """Messages handed out and not yet settled."""

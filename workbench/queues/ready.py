@@ -69,9 +69,13 @@ class Ready:
             self._returned = [entry for entry in self._returned if entry[0] != number]
             heapq.heapify(self._returned)
 
+    def listed(self) -> list[Stored]:
+        """All, oldest first."""
+        return [message for _, message in sorted(self._returned)] + list(self._fresh)
+
     def clear(self) -> list[Stored]:
         """Take all out, oldest first."""
-        gone = [message for _, message in sorted(self._returned)] + list(self._fresh)
+        gone = self.listed()
         self._returned.clear()
         self._fresh.clear()
         self.octets = 0
@@ -122,6 +126,10 @@ class ReadyByPriority:
         """Take one out."""
         self._line(message).take(message)
         self._changed(message, -1)
+
+    def listed(self) -> list[Stored]:
+        """All, the highest priority first."""
+        return [message for line in self._lines for message in line.listed()]
 
     def clear(self) -> list[Stored]:
         """Take all out, the highest priority first."""

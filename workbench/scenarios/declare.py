@@ -22,7 +22,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
-from workbench.presets import Preset
+from workbench.presets import AMQP_1_0, Preset
+from workbench.presets import names as preset_names
 from workbench.queues import QueueError
 from workbench.sim import WireError
 
@@ -209,6 +210,7 @@ class Scenario:
 
     Attributes:
         preset: that it is meant for, and that a command takes if none is named.
+        protocol: of its clients; a preset must be a model of it.
         long: too long to be kept; a command writes its trace as it is made.
         told: what came of it, a line each; for whoever is not shown its rows.
     """
@@ -220,6 +222,7 @@ class Scenario:
     actions: tuple[ActionSpec, ...]
     build: Callable[[World], None]
     preset: str = "spec"
+    protocol: str = AMQP_1_0
     long: bool = False
     told: Callable[[World], list[str]] = field(default=lambda world: [])
 
@@ -231,8 +234,13 @@ class Scenario:
         """Every parameter's value, checked and completed.
 
         Raises:
-            ParameterError: if one is unknown or not legal.
+            ParameterError: if one is unknown or not legal, or the preset does not fit.
         """
+        if self.protocol not in preset.protocols:
+            raise ParameterError(
+                f"preset {preset.name} is no model of {self.protocol}, which {self.name} speaks;"
+                f" legal: {', '.join(preset_names(self.protocol))}"
+            )
         return _checked(self.parameters, given, self.defaults(preset), f"scenario {self.name}")
 
     def effective(self, preset: Preset, values: Mapping[str, Value]) -> Preset:

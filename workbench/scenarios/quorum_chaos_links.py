@@ -257,7 +257,7 @@ class LinkClients:
     @property
     def sent(self) -> int:
         """Commands that went to the queue."""
-        return self.queue.client.sent
+        return self.queue.sent
 
     @property
     def resent(self) -> int:

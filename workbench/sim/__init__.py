@@ -1,6 +1,6 @@
 """The simulator: a virtual clock, wires with gates, actors, and taps that observe them."""
 
-from .actor import Actor
+from .actor import Actor, CreditWatch
 from .clock import Clock, ClockError, Priority, Timer, VirtualClock
 from .credit_flow import CreditFlow
 from .lanes import Direction, End, Flight, WireError
@@ -13,6 +13,7 @@ __all__ = [
     "Clock",
     "ClockError",
     "CreditFlow",
+    "CreditWatch",
     "Direction",
     "End",
     "Flight",

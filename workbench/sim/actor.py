@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .clock import Clock, Priority, Timer
 from .credit_flow import CreditFlow, Grant
@@ -29,6 +29,22 @@ class _Sent(NamedTuple):
     message: Any
 
 
+class CreditWatch(Protocol):
+    """Told what becomes of a process's credit, right after it has counted."""
+
+    def spent(self, to: str, left: int) -> None:
+        """It has sent a message; so much credit is left for that process, perhaps below 0."""
+
+    def came(self, by: str, left: int) -> None:
+        """A grant has come, and so much credit is there now."""
+
+    def granted(self, to: str, credit: int) -> None:
+        """It grants so much more to a process that sends to it."""
+
+    def kept(self, to: str, credit: int) -> None:
+        """It would grant, and keeps it to itself: it is blocked."""
+
+
 class Actor(Generic[MessageT]):
     """Handles the messages of its mailbox in order, each after its service time.
 
@@ -37,6 +53,7 @@ class Actor(Generic[MessageT]):
         owns_socket: it serves nothing while it is blocked. Who owns no socket goes on with what it
             has, and keeps its grants to itself: that stops those before it.
         blocking: told when it is blocked, and when it is no longer.
+        watch: told what else becomes of its credit.
 
     Attributes:
         name: who it is in a trace, such as `queue:q`.
@@ -55,6 +72,7 @@ class Actor(Generic[MessageT]):
         flow: CreditFlow | None = None,
         owns_socket: bool = False,
         blocking: Callable[[bool], None] | None = None,
+        watch: CreditWatch | None = None,
     ) -> None:
         self.name = name
         self.service_us = service_us
@@ -68,8 +86,10 @@ class Actor(Generic[MessageT]):
         self.flow = flow
         self._owns_socket = owns_socket
         self._blocking = blocking
+        self._watch = watch
         self._blocked = False  # as was told
-        self._senders: dict[str, Actor[Any]] = {}
+        self._ended = False
+        self._peers: dict[str, Actor[Any]] = {}  # that it counts credit with, either way
 
     @property
     def depth(self) -> int:
@@ -88,12 +108,21 @@ class Actor(Generic[MessageT]):
     # -- credit between processes -----------------------------------------------------------
 
     def send(self, to: Actor[Any], message: Any) -> None:
-        """Post a message to another process, for credit where both count it."""
+        """Post a message to another process, for credit where both count it.
+
+        What is sent to one that has ended is lost, and costs nothing.
+        """
+        if to._ended:
+            return
         if self.flow is None or to.flow is None:
             to.post(message)
             return
-        self.flow.send(to.name)
+        if self._peers.get(to.name) is not to:
+            self._peers[to.name], to._peers[self.name] = to, self
+        self.flow.send(to.name, to.flow.initial)
         to.post(_Sent(self, message))
+        if self._watch is not None:
+            self._watch.spent(to.name, self.flow.credit_from[to.name])
         self._look()
 
     def block(self, by: str) -> None:
@@ -108,16 +137,39 @@ class Actor(Generic[MessageT]):
             self._grant(self.flow.unblock(by))
             self._look()
 
-    def _granted(self, grant: Grant, by: str) -> None:
-        """More credit has come."""
+    def end(self) -> None:
+        """The process is gone, with all in its mailbox: nobody waits for it (`peer_down`)."""
+        self._ended = True
+        self._mailbox.clear()
+        self.stall()
+        peers, self._peers = self._peers, {}
+        for peer in peers.values():
+            peer._lost(self)
+
+    def _lost(self, peer: Actor[Any]) -> None:
         assert self.flow is not None
-        self._grant(self.flow.granted(by, grant.credit))
+        if self._peers.get(peer.name) is peer:
+            del self._peers[peer.name]
+            self._grant(self.flow.lost(peer.name))
+            self._look()
+
+    def _granted(self, grant: Grant, by: Actor[Any]) -> None:
+        """More credit has come; of a process that is gone meanwhile it means nothing."""
+        assert self.flow is not None
+        if self._peers.get(by.name) is not by:
+            return
+        grants = self.flow.granted(by.name, grant.credit)
+        if self._watch is not None:
+            self._watch.came(by.name, self.flow.credit_from[by.name])
+        self._grant(grants)
         self._look()
 
     def _grant(self, grants: list[Grant]) -> None:
         for grant in grants:
-            granted = self._senders[grant.to]._granted
-            self._clock.call_soon(granted, grant, self.name, priority=Priority.REACT)
+            if self._watch is not None:
+                self._watch.granted(grant.to, grant.credit)
+            granted = self._peers[grant.to]._granted
+            self._clock.call_soon(granted, grant, self, priority=Priority.REACT)
 
     def _look(self) -> None:
         """Stop or go on, as it is blocked now or not."""
@@ -129,6 +181,11 @@ class Actor(Generic[MessageT]):
             (self.stall if self._blocked else self.resume)()
         if self._blocking is not None:
             self._blocking(self._blocked)
+
+    @property
+    def blocked(self) -> bool:
+        """Somebody downstream must go on first."""
+        return self.flow is not None and self.flow.blocked
 
     # -- its mailbox ------------------------------------------------------------------------
 
@@ -191,8 +248,12 @@ class Actor(Generic[MessageT]):
     def _begun(self, sender: Actor[Any]) -> None:
         """A message that cost credit is being handled: that counts towards a grant."""
         assert self.flow is not None
-        self._senders[sender.name] = sender
+        if self._peers.get(sender.name) is not sender:
+            return  # it is gone
+        kept = len(self.flow.kept)
         self._grant(self.flow.handled(sender.name))
+        if self._watch is not None and len(self.flow.kept) > kept:
+            self._watch.kept(*self.flow.kept[-1])
 
 
 def _content(message: Any) -> Any:

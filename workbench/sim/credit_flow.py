@@ -1,8 +1,9 @@
 """RabbitMQ's credit between processes: who is sent too much grants nothing until it has caught up.
 
 A process may send `initial` messages to another; for each `more_after` that the other has handled
-it gets as many more. One that is blocked itself keeps what it would grant to itself, and that is
-what stops the chain, process by process, up to the one that reads a socket (`credit_flow.erl`).
+it gets as many more. Both numbers are the receiver's: a message store gives its queues more than a
+queue gives its channels. One that is blocked itself keeps what it would grant to itself, and that
+is what stops the chain, process by process, up to the one that reads a socket (`credit_flow.erl`).
 
 Only who owns a socket looks at `blocked` and stops. Others go on with what they have, so a counter
 may fall below 0. `block` and `unblock` with the name of a quorum queue are the same brake without
@@ -30,12 +31,12 @@ class CreditFlow:
     """One process's counters.
 
     Args:
-        initial: messages that may be sent before the first grant.
-        more_after: messages handled for each grant.
+        initial: messages that each other process may send here before its first grant.
+        more_after: messages of it handled for each grant.
 
     Attributes:
-        credit_from: per receiver, how many more it may be sent; a receiver not yet sent anything
-            has `initial`.
+        initial: see above.
+        credit_from: per receiver, how many more it may be sent, once it was sent anything.
         kept: grants not given while blocked, in order.
 
     Raises:
@@ -47,24 +48,34 @@ class CreditFlow:
             raise ValueError(
                 f"credit of {initial} with grants of {more_after}; legal: grants of 1 to {initial}"
             )
+        self.initial = initial
         self.credit_from: dict[str, int] = {}
         self.kept: list[Grant] = []
-        self._initial = initial
         self._more_after = more_after
         self._credit_to: dict[str, int] = {}
-        self._blocked_by: set[str] = set()
+        self._blocked_by: dict[str, None] = {}
 
     @property
     def blocked(self) -> bool:
         """Somebody downstream must go on first."""
         return bool(self._blocked_by)
 
-    def send(self, to: str) -> None:
-        """A message goes to another process; with the last credit for it this one is blocked."""
-        credit = self.credit_from.get(to, self._initial)
+    @property
+    def blocked_by(self) -> tuple[str, ...]:
+        """Who that is, in order of blocking."""
+        return tuple(self._blocked_by)
+
+    def send(self, to: str, initial: int) -> None:
+        """A message goes to another process; with the last credit for it this one is blocked.
+
+        Args:
+            to: the other process.
+            initial: that it gives to each that sends to it.
+        """
+        credit = self.credit_from.get(to, initial)
         self.credit_from[to] = credit - 1
         if credit == 1:
-            self._blocked_by.add(to)
+            self._blocked_by[to] = None
 
     def handled(self, sender: str) -> list[Grant]:
         """A message was handled; returns what is to be granted now."""
@@ -80,24 +91,25 @@ class CreditFlow:
 
     def granted(self, by: str, credit: int) -> list[Grant]:
         """More credit has come; returns what may be granted in turn."""
-        before = self.credit_from.get(by, self._initial)
+        before = self.credit_from[by]
         self.credit_from[by] = before + credit
         return self.unblock(by) if before <= 0 < before + credit else []
 
     def block(self, by: str) -> None:
         """A quorum queue is slow."""
-        self._blocked_by.add(by)
+        self._blocked_by[by] = None
 
     def unblock(self, by: str) -> list[Grant]:
         """It no longer is; returns the grants kept back, if nobody else is in the way."""
-        self._blocked_by.discard(by)
+        self._blocked_by.pop(by, None)
         if self.blocked:
             return []
         kept, self.kept = self.kept, []
         return kept
 
     def lost(self, process: str) -> list[Grant]:
-        """A process is gone: whatever it held up goes on."""
+        """A process is gone: whatever it held up goes on, and it is granted nothing."""
         self.credit_from.pop(process, None)
         self._credit_to.pop(process, None)
+        self.kept = [grant for grant in self.kept if grant.to != process]
         return self.unblock(process)

@@ -163,7 +163,7 @@ class PanelView(widgets.VBox):
             for parameter in run.scenario.parameters
         ]
         self.preset = widgets.Dropdown(
-            options=list(presets.names()),
+            options=list(presets.names(run.scenario.protocol)),
             value=run.preset.name,
             description="preset",
             layout=_AUTO,

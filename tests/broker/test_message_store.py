@@ -1,0 +1,206 @@
+"""Classic queues and their disk: message stores, embedded messages, and what is confirmed when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from workbench import presets
+from workbench.broker import CONFIRMED, Broker
+from workbench.broker.virtual_host import Terms
+from workbench.queues import Deliver, Message, Prefetch, Settle
+from workbench.sim import Actor, VirtualClock
+from workbench.trace.taps import Recorder
+
+RMQ355, RMQ384, RMQ43 = (presets.get(name) for name in ("rmq3.5.5", "rmq3.8.4", "rmq4.3"))
+SMALL, LARGE = 4_095, 4_096  # octets: below queue_index_embed_msgs_below, and not
+MS = 1_000
+
+
+class Rig:
+    """A broker, its clock, and a channel's process that publishes."""
+
+    def __init__(self, preset: presets.Preset = RMQ384, **numbers: int) -> None:
+        self.clock = VirtualClock()
+        self.recorder = Recorder("test", now=lambda: self.clock.now_us)
+        self.broker = Broker(self.clock, replace(preset, **numbers), self.recorder)
+        self.channel = Actor[None](
+            self.clock,
+            "channel:c1/1",
+            service_us=0,
+            handle=print,
+            flow=self.broker.credit_flow(),
+        )
+        self.confirmed_us: list[int] = []
+
+    def publish(self, size: int = LARGE, count: int = 1, *, durable: bool = True) -> None:
+        queue = self.broker.declare("q")
+        for _ in range(count):
+            message = Message(payload=bytes(size), durable=durable)
+            queue.publish(message, self.answered, via=self.channel)
+
+    def answered(self, queue: Any, outcome: Any) -> None:
+        assert outcome is CONFIRMED
+        self.confirmed_us.append(self.clock.now_us)
+
+    @property
+    def credit(self) -> dict[str, int]:
+        """Of the queue, with the stores."""
+        return self.flow.credit_from
+
+    @property
+    def flow(self) -> Any:
+        queue: Any = self.broker.declare("q")
+        return queue._actor.flow
+
+
+class Taker:
+    """A consumer that acknowledges at once, or never."""
+
+    def __init__(self, queue: Any, *, settled: bool = False) -> None:
+        self.queue, self.settled = queue, settled
+
+    def deliver(self, effect: Deliver) -> None:
+        if not self.settled:
+            self.queue.command(Settle(consumer="t", message_ids=(effect.message.message_id,)))
+
+    def can_take(self) -> bool:
+        return True
+
+    def limits_size(self) -> bool:
+        return False
+
+    def available(self, count: int) -> None:
+        """Nothing."""
+
+    def noticed(self) -> None:
+        """Nothing."""
+
+
+def test_e3_e4_a_persistent_message_costs_credit_with_the_store_and_a_grant_gives_it_back() -> None:
+    """{2000, 500} in 3.5.5: the 500th write is what grants 500."""
+    rig = Rig(RMQ355, store_write_us=10)
+    rig.publish(count=499)
+    rig.clock.run_until_rest()
+    assert rig.credit == {"store:persistent": 2_000 - 499}
+    rig.publish()
+    rig.clock.run_until_rest()
+    assert rig.credit == {"store:persistent": 2_000}
+
+
+def test_e4_since_3_6_7_the_store_gives_4000_and_800() -> None:
+    """The other pair, from the preset."""
+    rig = Rig(RMQ43)
+    rig.broker.stores.persistent.stall()
+    rig.publish(count=5_000)
+    rig.clock.run_until_rest()
+    assert rig.credit == {"store:persistent": -1_000}
+
+
+def test_e20_a_small_message_is_embedded_in_the_index_and_uses_no_credit() -> None:
+    """4095 octets and 4096: one is kept in the queue's index, the other goes to the store."""
+    rig = Rig()
+    rig.publish(SMALL, count=10)
+    rig.clock.run_until_rest()
+    assert (rig.credit, rig.broker.stores.persistent.written) == ({}, 0)
+    rig.publish(LARGE)
+    rig.clock.run_until_rest()
+    assert rig.broker.stores.persistent.written == 1
+
+
+def test_e21_e28_a_paged_out_message_uses_credit_with_the_transient_store() -> None:
+    """A transient one is written when it is paged out, once; the two stores are separate."""
+    rig = Rig()
+    rig.publish(durable=False, count=3)
+    rig.publish(durable=True)
+    rig.clock.run_until_rest()
+    assert rig.credit == {"store:persistent": 3_999}
+    queue: Any = rig.broker.queues["q"]
+    assert [queue.page_out(2), queue.page_out(10), queue.page_out(10)] == [2, 1, 0]
+    rig.clock.run_until_rest()
+    assert rig.credit == {"store:persistent": 3_999, "store:transient": 3_997}
+    stores = rig.broker.stores
+    assert (stores.persistent.written, stores.transient.written) == (1, 3)
+
+
+def test_e19_paging_stops_where_the_store_takes_no_more() -> None:
+    """12,000 are to be paged out, and 2,000 are."""
+    rig = Rig(RMQ355)
+    rig.broker.stores.transient.stall()
+    rig.publish(durable=False, count=12_000)
+    rig.clock.run_until_rest()
+    queue: Any = rig.broker.queues["q"]
+    assert queue.page_out(12_000) == 2_000
+    assert rig.flow.blocked_by == ("store:transient",)
+
+
+def test_e7_a_store_that_hangs_blocks_the_queue_and_the_queue_the_channel() -> None:
+    """The grants go on in the same order when it goes on."""
+    rig = Rig()
+    rig.broker.stores.persistent.stall()
+    rig.publish(count=4_000 + 400)
+    rig.clock.run_until_rest()
+    assert (rig.flow.blocked, rig.channel.blocked) == (True, True)
+    rig.broker.stores.persistent.resume()
+    rig.clock.run_until_rest()
+    assert (rig.flow.blocked, rig.channel.blocked) == (False, False)
+    told = [
+        (row.event, row.vantage)
+        for row in rig.recorder.rows
+        if row.event in ("block", "unblock") and row.kind == "credit-flow"
+    ]
+    assert told == [("block", "queue:q"), ("unblock", "queue:q")]  # the channel here has no watch
+
+
+@pytest.mark.parametrize(("size", "confirmed_us"), [(LARGE, 25 * MS), (SMALL, 200 * MS)])
+def test_e29_a_persistent_message_is_confirmed_when_it_is_synced(size, confirmed_us) -> None:
+    """The store's tick is 25 ms, that of a queue's index 200 ms, for all that came meanwhile."""
+    rig = Rig(queue_enqueue_us=0)
+    rig.publish(size, count=3)
+    rig.clock.run_until_rest()
+    assert rig.confirmed_us == [confirmed_us] * 3
+
+
+def test_a_transient_message_is_confirmed_when_it_is_taken_in() -> None:
+    """And so is every one where the preset waits for no disk, or the queue is not durable."""
+    for numbers, durable in (({}, False), ({"queue_sync_us": 0}, True)):
+        rig = Rig(queue_enqueue_us=0, **numbers)
+        rig.publish(durable=durable)
+        rig.clock.run_until_rest()
+        assert rig.confirmed_us == [0]
+    rig = Rig(queue_enqueue_us=0)
+    rig.broker.vhost.declare("q", terms=Terms(durable=False))
+    rig.publish()
+    rig.clock.run_until_rest()
+    assert (rig.confirmed_us, rig.credit) == ([0], {})
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a21_what_is_consumed_and_acknowledged_at_once_is_confirmed_without_a_disk(
+    size, settled
+) -> None:
+    """Before the next sync; what the store has not come to is not written."""
+    rig = Rig(queue_enqueue_us=0, queue_deliver_us=100, store_write_us=5 * MS)
+    queue: Any = rig.broker.declare("q")
+    queue.attach("t", Taker(queue, settled=settled), mode=Prefetch(10), settled=settled)
+    rig.publish(size)
+    rig.clock.run_until_rest()
+    assert rig.confirmed_us == [100]
+    assert rig.broker.stores.persistent.written == 0
+
+
+def test_a_deleted_queue_waits_for_no_disk() -> None:
+    """Nothing is confirmed later, and the channel is not held up."""
+    rig = Rig()
+    queue: Any = rig.broker.declare("q")
+    queue.stall()
+    rig.publish(count=500)
+    rig.clock.run_until_rest()
+    assert rig.channel.blocked
+    rig.broker.delete("q")
+    assert not rig.channel.blocked
+    rig.clock.run_until_rest()
+    assert rig.confirmed_us == []

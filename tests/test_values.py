@@ -19,7 +19,7 @@ import workbench
 from workbench.amqp10.values import Array, Described, MapPairs
 
 PACKAGE = Path(workbench.__file__).parent
-PACKAGES = ("amqp10", "queues", "broker", "frontends", "peers", "net", "sim", "capture")
+PACKAGES = ("amqp10", "amqp010", "queues", "broker", "frontends", "peers", "net", "sim", "capture")
 
 SCALARS = (int, float, str, bytes, bool, UUID, enum.Enum, type(None), frozenset)
 TREES = (Described, Array, MapPairs)

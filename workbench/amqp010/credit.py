@@ -1,0 +1,99 @@
+"""Credit of a subscription: messages and octets, each used up or given back.
+
+The rules are those of Qpid C++ (`broker/Credit.h`, `Credit.cpp`), whose words these are. A flow
+**adds**; 0xFFFFFFFF is no limit and stays it. In credit mode what is consumed is gone. In window
+mode it is a window: what is consumed comes back when the receiver completes the transfer. Both
+modes have balances of their own; a subscription begins in window mode, with nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .commands import UNLIMITED
+
+__all__ = ["Credit", "CreditBalance"]
+
+
+@dataclass(slots=True)
+class CreditBalance:
+    """Messages, or octets.
+
+    Attributes:
+        allocated: granted and, in credit mode, not yet consumed.
+        used: in window mode: consumed and not yet given back.
+    """
+
+    allocated: int = 0
+    used: int = 0
+
+    @property
+    def unlimited(self) -> bool:
+        """There is no limit."""
+        return self.allocated == UNLIMITED
+
+    @property
+    def remaining(self) -> int:
+        """What may be consumed; 0xFFFFFFFF: any number."""
+        return UNLIMITED if self.unlimited else max(0, self.allocated - self.used)
+
+    def grant(self, value: int) -> None:
+        """Adds; a sum that would be too large stays just below unlimited."""
+        if value == UNLIMITED or self.unlimited:
+            self.allocated = UNLIMITED
+        else:
+            self.allocated = min(self.allocated + value, UNLIMITED - 1)
+
+    def check(self, required: int) -> bool:
+        """Whether so much may be consumed."""
+        return self.unlimited or self.allocated - self.used >= required
+
+
+@dataclass(slots=True)
+class Credit:
+    """What a subscription may be sent.
+
+    Attributes:
+        window: what is consumed is given back on completion.
+    """
+
+    window: bool = True
+    _balances: dict[bool, tuple[CreditBalance, CreditBalance]] = field(
+        default_factory=lambda: {mode: (CreditBalance(), CreditBalance()) for mode in (False, True)}
+    )
+
+    @property
+    def messages(self) -> CreditBalance:
+        """In the mode that is on."""
+        return self._balances[self.window][0]
+
+    @property
+    def octets(self) -> CreditBalance:
+        """In the mode that is on."""
+        return self._balances[self.window][1]
+
+    def check(self, octets: int) -> bool:
+        """Whether a message of so many octets may be sent."""
+        return self.messages.check(1) and self.octets.check(octets)
+
+    def consume(self, octets: int) -> None:
+        """A message is sent."""
+        for balance, count in ((self.messages, 1), (self.octets, octets)):
+            if balance.unlimited:
+                continue
+            if self.window:
+                balance.used += count
+            else:
+                balance.allocated -= count
+
+    def move(self, octets: int) -> None:
+        """A message has been completed: in window mode its credit is there again."""
+        if not self.window:
+            return
+        for balance, count in ((self.messages, 1), (self.octets, octets)):
+            if not balance.unlimited:
+                balance.used = max(0, balance.used - count)
+
+    def cancel(self) -> None:
+        """Nothing may be sent, of whatever was granted."""
+        self.messages.allocated = self.octets.allocated = 0

@@ -117,6 +117,8 @@ WRAPS = {"serial", "trace.packet_out"}
 
 # A part names, for its type alone, the object that it belongs to; an event, what it happened to.
 OWNERS = {
+    "amqp010.events": {"amqp010.session"},
+    "amqp010.session": {"amqp010.connection"},
     "amqp10.events": {"amqp10.session", "amqp10.link", "amqp10.sender", "amqp10.receiver"},
     "amqp10.link": {"amqp10.session"},
     "amqp10.receiver": {"amqp10.session"},

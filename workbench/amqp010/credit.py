@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .commands import UNLIMITED
+from .commands import UNLIMITED, AcceptMode, AcquireMode
 
-__all__ = ["Credit", "CreditBalance"]
+__all__ = ["Credit", "CreditBalance", "Subscription"]
 
 
 @dataclass(slots=True)
@@ -97,3 +97,44 @@ class Credit:
     def cancel(self) -> None:
         """Nothing may be sent, of whatever was granted."""
         self.messages.allocated = self.octets.allocated = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Subscription:
+    """Messages of a queue under a destination, as the end that sends them has it.
+
+    Attributes:
+        destination: its name on the session.
+        queue: whose messages.
+        accepts: the receiver accepts messages (accept-mode explicit).
+        acquires: messages are the receiver's as they come (acquire-mode pre-acquired).
+        exclusive: nobody else may subscribe to the queue.
+        credit: what may be sent.
+    """
+
+    destination: str
+    queue: str
+    accepts: bool = True
+    acquires: bool = True
+    exclusive: bool = False
+    credit: Credit = field(default_factory=Credit)
+
+    @classmethod
+    def of(
+        cls, destination: str, queue: str, accept_mode: int | None, acquire_mode: int | None
+    ) -> Subscription:
+        """As message.subscribe asks; a mode that is absent is explicit, and pre-acquired."""
+        return cls(
+            destination=destination,
+            queue=queue,
+            accepts=accept_mode in (None, AcceptMode.EXPLICIT),
+            acquires=acquire_mode in (None, AcquireMode.PRE_ACQUIRED),
+        )
+
+    def ledger(self) -> dict[str, int | bool]:
+        """Its counters: `credit_messages`, `credit_octets`, `credit_window`."""
+        return {
+            "credit_messages": self.credit.messages.remaining,
+            "credit_octets": self.credit.octets.remaining,
+            "credit_window": self.credit.window,
+        }

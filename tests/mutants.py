@@ -50,7 +50,36 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+FLOW_LIMIT = ("tests/queues/test_flow_limit.py",)
+SESSION_010 = ("tests/amqp010",)
+
 MUTANTS = (
+    # -- Qpid's watermarks and AMQP 0-10 ---------------------------------------------------------
+    Mutant(
+        "the seventh message stops the queue", "queues/flow_limit.py",
+        "self.count > limits.stop_count", "self.count >= limits.stop_count", FLOW_LIMIT,
+    ),
+    Mutant(
+        "a queue goes on by its size alone", "queues/flow_limit.py",
+        "not limits.resume_count or self.count < limits.resume_count", "True", FLOW_LIMIT,
+    ),
+    Mutant(
+        "one queue is enough for a completion", "broker/unconfirmed.py",
+        "        if not self._left:\n", "        if self._any or not self._left:\n", FLOW_LIMIT,
+    ),
+    Mutant(
+        "a stopped queue keeps the completion of what has left", "queues/flow_limit.py",
+        "elif message_id in self.pending:", "elif False:", FLOW_LIMIT,
+    ),
+    Mutant(
+        "a sync is complete at once", "amqp010/session.py",
+        "self.received_incomplete.first == self.pending_syncs[0]", "self.pending_syncs",
+        SESSION_010,
+    ),
+    Mutant(
+        "a flow sets credit", "amqp010/credit.py",
+        "min(self.allocated + value, UNLIMITED - 1)", "min(value, UNLIMITED - 1)", SESSION_010,
+    ),
     # -- links and sessions of AMQP 1.0 ---------------------------------------------------------
     Mutant(
         "credit below 0", "serial.py",

@@ -131,10 +131,9 @@ class Subscription:
             acquires=acquire_mode in (None, AcquireMode.PRE_ACQUIRED),
         )
 
-    def ledger(self) -> dict[str, int | bool]:
-        """Its counters: `credit_messages`, `credit_octets`, `credit_window`."""
+    def ledger(self) -> dict[str, int]:
+        """Its counters: `credit_messages` and `credit_octets`; 0xFFFFFFFF is no limit."""
         return {
             "credit_messages": self.credit.messages.remaining,
             "credit_octets": self.credit.octets.remaining,
-            "credit_window": self.credit.window,
         }

@@ -378,16 +378,9 @@ class Session:
         """The violation for a command of the peer's that cannot be executed."""
         return self._violated(code, reason, command, number)
 
-    def ledger(self) -> dict[str, int | bool]:
-        """Its counters: commands incomplete at the peer and here, and the next id of each side."""
-        found: dict[str, int | bool] = {
-            "incomplete_sent": len(self.sent_incomplete),
-            "incomplete_received": len(self.received_incomplete),
-            "next_sent": on_wire(self.sent),
-        }
-        if self.received is not None:
-            found["next_received"] = on_wire(self.received)
-        return found
+    def ledger(self) -> dict[str, int]:
+        """Its counter: `incomplete_commands`, sent and not complete at the peer."""
+        return {"incomplete_commands": len(self.sent_incomplete)}
 
     # -- inside ---------------------------------------------------------------------------------
 

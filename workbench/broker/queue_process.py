@@ -35,7 +35,9 @@ from workbench.queues import (
     Effect,
     Enqueue,
     Expire,
+    FlowChanged,
     Gone,
+    Held,
     Message,
     Meta,
     Modify,
@@ -525,11 +527,15 @@ class LocalQueueProcess:
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
-            case Confirm(publish=publish):
-                self._log("enqueue")
+            case Held():
+                self._log("enqueue", kind="held")
+            case FlowChanged(stopped=stopped):
+                self._log("block" if stopped else "unblock", kind="queue-flow")
+            case Confirm(publish=publish, held=held):
+                self._log("confirm" if held else "enqueue")
                 if isinstance(publish, Publish):
                     disk, number = self._disk, self.queue.enqueued - 1
-                    if disk is None or disk.takes(number, publish):
+                    if held or disk is None or disk.takes(number, publish):
                         self._confirm(publish)
             case Deliver(consumer=name):
                 self._log("deliver", kind=name)

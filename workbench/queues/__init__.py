@@ -21,7 +21,9 @@ from .base import (
     Effect,
     Enqueue,
     Expire,
+    FlowChanged,
     Gone,
+    Held,
     Meta,
     Modify,
     Origin,
@@ -40,6 +42,7 @@ from .base import (
     Touch,
 )
 from .classic import ClassicQueue
+from .flow_limit import FlowThresholds, QpidQueue, QpidQueueArguments, QueueFlowLimit
 from .kinds import make_queue
 from .message import Message
 from .protocol import Queue, QueueState
@@ -66,17 +69,23 @@ __all__ = [
     "Effect",
     "Enqueue",
     "Expire",
+    "FlowChanged",
+    "FlowThresholds",
     "Gone",
+    "Held",
     "Message",
     "Meta",
     "Modify",
     "Origin",
     "Prefetch",
     "Purge",
+    "QpidQueue",
+    "QpidQueueArguments",
     "Queue",
     "QueueArgumentError",
     "QueueArguments",
     "QueueError",
+    "QueueFlowLimit",
     "QueueState",
     "Reject",
     "Rejected",

@@ -372,9 +372,26 @@ class Deliver(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Confirm(Struct, frozen=True, kw_only=True):
-    """The queue has taken responsibility for the message of that `Enqueue`."""
+    """The queue has taken responsibility for the message of that `Enqueue`.
+
+    Attributes:
+        held: it was taken in before, and `Held` has told so.
+    """
 
     publish: Any
+    held: bool = False
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """The message of that `Enqueue` is taken in; its `Confirm` comes when less is in the queue."""
+
+    publish: Any
+
+
+class FlowChanged(Struct, frozen=True, gc=False, kw_only=True):
+    """The queue holds confirms back from now on, or no longer."""
+
+    stopped: bool
 
 
 class Drained(Struct, frozen=True, gc=False, kw_only=True):
@@ -434,5 +451,15 @@ class Gone(Struct, frozen=True, gc=False, kw_only=True):
 
 
 Effect = (
-    Deliver | Confirm | Rejected | Drained | Dropped | DeadLettered | Activated | Requeued | Gone
+    Deliver
+    | Confirm
+    | Held
+    | FlowChanged
+    | Rejected
+    | Drained
+    | Dropped
+    | DeadLettered
+    | Activated
+    | Requeued
+    | Gone
 )

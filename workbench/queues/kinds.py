@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .arguments import CLASSIC, NO_ARGUMENTS, STREAM, QueueArgumentError, QueueArguments
 from .classic import ClassicQueue
+from .flow_limit import QpidQueue, QpidQueueArguments
 from .protocol import Queue
 from .stream import StreamQueue
 
@@ -20,6 +21,8 @@ def make_queue(name: str, arguments: QueueArguments = NO_ARGUMENTS, created_us: 
         QueueArgumentError: it is a quorum queue, which is no single machine but a group of
             replicas.
     """
+    if isinstance(arguments, QpidQueueArguments):
+        return QpidQueue(name, arguments, created_us)
     if arguments.queue_type == CLASSIC:
         return ClassicQueue(name, arguments, created_us)
     if arguments.queue_type == STREAM:

@@ -19,14 +19,20 @@ import workbench
 from workbench.amqp10.values import Array, Described, MapPairs
 
 PACKAGE = Path(workbench.__file__).parent
-PACKAGES = ("amqp10", "amqp010", "queues", "broker", "frontends", "peers", "net", "sim", "capture")
+PACKAGES = (
+    "amqp10", "amqp010", "amqp091", "queues", "broker", "frontends", "peers", "net", "sim",
+    "capture",
+)  # fmt: skip
 
 SCALARS = (int, float, str, bytes, bool, UUID, enum.Enum, type(None), frozenset)
 TREES = (Described, Array, MapPairs)
 """What the decoder makes of octets, and the encoder takes: such values hold values, no objects."""
 
-TREE_HINTS = {dict[object, object], list[object], Mapping[typing.Any, typing.Any], object}
-"""The same where it is not named: maps and lists of AMQP values."""
+TREE_HINTS = {
+    dict[object, object], list[object], Mapping[typing.Any, typing.Any], Mapping[str, typing.Any],
+    object,
+}  # fmt: skip
+"""The same where it is not named: maps, field tables and lists of AMQP values."""
 
 
 def structs() -> list[type[msgspec.Struct]]:

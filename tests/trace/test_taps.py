@@ -160,7 +160,7 @@ def test_a_frame_is_not_encoded_until_its_octets_are_asked_for(world, monkeypatc
     def refuse(item: object) -> bytes:
         raise AssertionError("encoded")
 
-    monkeypatch.setattr("workbench.amqp10.frame.encode_item", refuse)
+    monkeypatch.setattr("workbench.trace.wire_items.codec_of", refuse)
     wire.send(broker, transfer(b"x"))
     clock.run_until_rest()
     assert len(recorder.rows) == 2

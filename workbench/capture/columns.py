@@ -11,9 +11,7 @@ from typing import Any
 
 from workbench.capture.decoder import FrameRecord, Unreadable
 from workbench.trace.schema import (
-    AMQP_0_9_1,
-    AMQP_0_10,
-    AMQP_1_0,
+    FRAME_COLUMNS,
     INTERNAL,
     OBSERVED,
     STRUCT_COLUMNS,
@@ -23,7 +21,6 @@ from workbench.trace.schema import (
 
 __all__ = ["RowColumns"]
 
-_COLUMN_OF = {AMQP_1_0: "frame", AMQP_0_9_1: "frame_091", AMQP_0_10: "frame_010"}
 _PLAIN = (
     "t_us", "t_raw_us", "event", "frame_id", "from_peer", "protocol", "connection", "session",
     "link", "link_sender", "attach_no", "consumer", "kind", "ledger_source", "unknown", "brake",
@@ -83,7 +80,7 @@ class RowColumns:
             record.unknown, record.brake, record.brakes, record.body_bytes, record.frame_bytes,
             record.raw, record.clause,
         )  # fmt: skip
-        self._structs[_COLUMN_OF[protocol]].add(self.waiting, record.frame)
+        self._structs[FRAME_COLUMNS[protocol]].add(self.waiting, record.frame)
         if ledger is not None:
             self._structs["ledger"].add(self.waiting, ledger)
         self._frames += 1

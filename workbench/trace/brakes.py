@@ -10,6 +10,8 @@ alarm works by closing windows: while one is on, the closed window is put down t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 NO_MESSAGE = "no-message"
 UNCONFIRMED = "unconfirmed"
 LINK_CREDIT = "link-credit"
@@ -112,6 +114,12 @@ def brakes(
         TCP: tcp,
     }
     return tuple(brake for brake, on in holds.items() if on)
+
+
+def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
+    """What holds deliveries to a consumer of AMQP 0-9-1, by its limit and what it holds."""
+    limit, held = ledger.get("prefetch_count", 0), ledger.get("unacknowledged", 0)
+    return brakes(prefetch=0 < limit <= held)
 
 
 def brake(**facts: object) -> str:

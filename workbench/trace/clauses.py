@@ -1,4 +1,4 @@
-"""Which clause of AMQP 1.0 explains a row, and what that clause is called.
+"""Which clause of a specification explains a row, and what that clause is called.
 
 Numbers and titles are those of the OASIS standard (2012): part 2 is transport, part 3 messaging,
 part 5 security.
@@ -58,6 +58,56 @@ _BY_KIND: dict[str, str] = {
     "end": "2.5.2",
     "close": "2.4.3",
 }
+
+
+TITLES_091: dict[str, str] = {
+    "0-9-1:2.2.4": "The Connection Class",
+    "0-9-1:2.2.5": "The Channel Class",
+    "0-9-1:2.2.6": "The Exchange Class",
+    "0-9-1:2.2.7": "The Queue Class",
+    "0-9-1:2.2.8": "The Basic Class",
+    "0-9-1:2.2.9": "The Transaction Class",
+    "0-9-1:2.3.7": "Error Handling",
+    "0-9-1:4.2.2": "Protocol Header",
+    "0-9-1:4.2.3": "General Frame Format",
+    "0-9-1:4.2.6.1": "The Content Header",
+    "0-9-1:4.2.6.2": "The Content Body",
+    "0-9-1:4.2.7": "Heartbeat Frames",
+    "rabbitmq:confirms": "Publisher Confirms",
+    "rabbitmq:blocked": "Blocked Connection Notifications",
+    "rabbitmq:nack": "Negative Acknowledgements",
+    "rabbitmq:e2e": "Exchange to Exchange Bindings",
+}
+"""Clauses of AMQP 0-9-1 and names of RabbitMQ's extensions to it, as its documentation has them."""
+TITLES |= TITLES_091
+
+_BY_KIND_091: dict[str, str] = {
+    "protocol-header": "0-9-1:4.2.2",
+    "content-header": "0-9-1:4.2.6.1",
+    "content-body": "0-9-1:4.2.6.2",
+    "heartbeat": "0-9-1:4.2.7",
+    "undecodable": "0-9-1:4.2.3",
+    "connection.blocked": "rabbitmq:blocked",
+    "connection.unblocked": "rabbitmq:blocked",
+    "channel.close": "0-9-1:2.3.7",
+    "basic.nack": "rabbitmq:nack",
+    "exchange.bind": "rabbitmq:e2e",
+    "exchange.unbind": "rabbitmq:e2e",
+}
+_BY_CLASS_091: dict[str, str] = {
+    "connection": "0-9-1:2.2.4",
+    "channel": "0-9-1:2.2.5",
+    "exchange": "0-9-1:2.2.6",
+    "queue": "0-9-1:2.2.7",
+    "basic": "0-9-1:2.2.8",
+    "tx": "0-9-1:2.2.9",
+    "confirm": "rabbitmq:confirms",
+}
+
+
+def clause_091(kind: str) -> str | None:
+    """The clause that explains a frame of AMQP 0-9-1, by its kind."""
+    return _BY_KIND_091.get(kind) or _BY_CLASS_091.get(kind.partition(".")[0])
 
 
 def title(clause: str | None) -> str | None:

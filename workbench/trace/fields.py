@@ -115,20 +115,51 @@ FRAME_FIELDS: tuple[Field, ...] = (
 
 FRAME_091_FIELDS: tuple[Field, ...] = (
     _f("channel", "int32", "channel number, the same in both directions"),
+    # protocol header, 4.2.2
+    _f("protocol_id", "int32", "protocol header: 0"),
+    _f("major", "int32", "protocol header: 0"),
+    _f("minor", "int32", "protocol header: 9"),
+    _f("revision", "int32", "protocol header: 1"),
     # connection
+    _f("version_major", "int32", "connection.start: 0"),
+    _f("version_minor", "int32", "connection.start: 9"),
+    _f("mechanisms", "string", "connection.start: mechanisms that are offered"),
+    _f("locales", "string", "connection.start: locales that are offered"),
+    _f("mechanism", "string", "connection.start-ok: the mechanism chosen"),
+    _f("response", "binary", "connection.start-ok, secure-ok: of the mechanism; may be a secret"),
+    _f("challenge", "binary", "connection.secure: octets for the mechanism"),
+    _f("locale", "string", "connection.start-ok: the locale chosen"),
+    _f("virtual_host", "string", "connection.open: the virtual host"),
+    _f("new_secret", "binary", "connection.update-secret: a secret"),
     _f("channel_max", "int32", "connection.tune, tune-ok: highest channel number"),
     _f("frame_max", "int64", "connection.tune, tune-ok: largest frame; 0 is no limit", "octets"),
     _f("heartbeat", "int32", "connection.tune, tune-ok: seconds between heartbeats", "s"),
-    _f("reason", "string", "connection.blocked: why the broker takes no messages now"),
-    _f("reply_code", "int32", "connection.close, channel.close, basic.return: the error's number"),
+    _f("reason", "string", "connection.blocked, update-secret: why"),
+    _f(
+        "reply_code",
+        "int32",
+        "connection.close, channel.close, basic.return: the error's number; undecodable: the one"
+        " that it calls for",
+    ),
     _f("reply_text", "string", "connection.close, channel.close, basic.return: the error in words"),
-    _f("class_id", "int32", "connection.close, channel.close: class of the method at fault"),
-    _f("method_id", "int32", "connection.close, channel.close: the method at fault"),
+    _f(
+        "class_id",
+        "int32",
+        "connection.close, channel.close, undecodable: class of the method at fault; content"
+        " header: class of its method",
+    ),
+    _f("method_id", "int32", "connection.close, channel.close, undecodable: method at fault"),
     # channel, confirm
     _f("active", "bool", "channel.flow, flow-ok: whether content may be sent"),
     _f("nowait", "bool", "no answer is wanted"),
     # queue, exchange
     _f("queue", "string", "queue.declare, basic.consume, basic.get: name of the queue"),
+    _f("type", "string", "exchange.declare: type of the exchange"),
+    _f("internal", "bool", "exchange.declare: clients cannot publish to it"),
+    _f("source", "string", "exchange.bind, unbind: the exchange that messages come from"),
+    _f("destination", "string", "exchange.bind, unbind: the exchange that they go to"),
+    _f("if_unused", "bool", "queue.delete, exchange.delete: only if nobody uses it"),
+    _f("if_empty", "bool", "queue.delete: only if no messages are in it"),
     _f("passive", "bool", "queue.declare, exchange.declare: only see whether it is there"),
     _f("durable", "bool", "queue.declare, exchange.declare: it outlives the broker"),
     _f("exclusive", "bool", "queue.declare, basic.consume: for this connection or consumer alone"),
@@ -248,6 +279,10 @@ SESSION_FIELDS: tuple[Field, ...] = (
 PREFETCH_FIELDS: tuple[Field, ...] = (
     _f("prefetch_count", "int64", "0-9-1: deliveries ahead of acknowledgement; 0 is no limit"),
     _f("unacknowledged", "int64", "0-9-1: deliveries that are not acknowledged", "messages"),
+)
+CONFIRM_FIELDS: tuple[Field, ...] = (
+    _f("published", "int64", "0-9-1: messages published on a channel in confirm mode", "messages"),
+    _f("confirmed", "int64", "0-9-1: those that the broker confirmed or refused", "messages"),
 )
 DESTINATION_FIELDS: tuple[Field, ...] = (
     _f("credit_messages", "int64", "0-10: credit left; 4294967295 is no limit", "messages"),

@@ -54,9 +54,9 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
         value = getattr(performative, name)
         if value is None:
             continue
-        scalar = _scalar(_TYPES.get(name), value)
-        if scalar is not None:
-            fields[name] = scalar
+        told = scalar(_TYPES.get(name), value)
+        if told is not None:
+            fields[name] = told
         elif name == "role":
             fields[name] = "receiver" if bool(getattr(value, "value", value)) else "sender"
         else:
@@ -71,11 +71,11 @@ def details_of(told: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in told.items():
-        scalar = _scalar(_DETAIL_TYPES.get(name), value)
-        if scalar is None:
+        known = scalar(_DETAIL_TYPES.get(name), value)
+        if known is None:
             others[name] = value
         else:
-            fields[name] = scalar
+            fields[name] = known
     if others:
         fields[EXTRA_JSON] = extra_text(others)
     return fields
@@ -99,7 +99,7 @@ def _names(composite: Any) -> tuple[str, ...]:
     return names
 
 
-def _scalar(type_: str | None, value: Any) -> Any:
+def scalar(type_: str | None, value: Any) -> Any:
     """The value as a column of this type takes it, or None if the column does not."""
     if value is True or value is False:
         return value if type_ == "bool" else None

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.amqp091.frame import WireItem as WireItem091
 from workbench.amqp10.composite import BY_DESCRIPTOR, Composite
 from workbench.amqp10.errors import AmqpError
 from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.performatives import Performative, Role
 from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
-from workbench.trace.schema import Row
+from workbench.trace.rebuild_091 import item_091
+from workbench.trace.schema import AMQP_0_9_1, Row
 
 __all__ = ["RebuildError", "empty_body", "item_of", "performative_of"]
 
@@ -28,12 +30,17 @@ class RebuildError(ValueError):
     """A row whose fields do not make a frame; the text is one line."""
 
 
-def item_of(row: Row) -> WireItem:
+def item_of(row: Row) -> WireItem | WireItem091:
     """The frame that a row tells of.
 
     Raises:
         RebuildError: a mandatory field is not in the row, or the row is of another protocol.
     """
+    if row.protocol == AMQP_0_9_1:
+        try:
+            return item_091(row)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RebuildError(f"row {row.seq}: no {row.kind} can be made: {error}") from None
     fields = dict(row.frame or {})
     if row.kind == PROTOCOL_HEADER:
         return ProtocolHeader(

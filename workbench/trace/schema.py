@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .fields import (
     ACTOR_FIELDS,
     COMMAND_FIELDS,
+    CONFIRM_FIELDS,
     DESTINATION_FIELDS,
     DETAIL_FIELDS,
     EXTRA_JSON,
@@ -93,7 +94,8 @@ CLIENT, BROKER = "client", "broker"
 WIRE_VANTAGE = "wire"
 
 LINK, SESSION, ACTOR = "link", "session", "actor"
-PREFETCH, DESTINATION, COMMANDS, HOP = "prefetch", "destination", "commands", "hop"
+PREFETCH, CONFIRM, DESTINATION = "prefetch", "confirm", "destination"
+COMMANDS, HOP = "commands", "hop"
 _GROUPS: dict[str, tuple[Field, ...]] = {
     LINK: LINK_FIELDS,
     SESSION: SESSION_FIELDS,
@@ -102,6 +104,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
     DESTINATION: DESTINATION_FIELDS,
     COMMANDS: COMMAND_FIELDS,
     HOP: HOP_FIELDS,
+    CONFIRM: CONFIRM_FIELDS,
 }
 LEDGER_FIELDS: tuple[Field, ...] = tuple(one for fields in _GROUPS.values() for one in fields)
 LEDGER_GROUPS: dict[str, tuple[str, ...]] = {
@@ -213,6 +216,11 @@ COLUMNS: tuple[Field, ...] = (
     _column("clause", "string", "the rule that explains the event: `2.6.7`, `rmq4.3:regrant`"),
 )
 
+FRAME_COLUMNS: dict[str, str] = {
+    AMQP_1_0: "frame", AMQP_0_9_1: "frame_091", AMQP_0_10: "frame_010",
+}  # fmt: skip
+"""The column that has a frame's fields, by protocol."""
+
 LedgerValue = int | bool
 
 
@@ -267,13 +275,18 @@ class Row:
         return self.event in FRAME_EVENTS
 
     @property
+    def fields(self) -> Mapping[str, Any]:
+        """A frame's fields as on the wire, whatever its protocol; empty for internal rows."""
+        return self.frame or self.frame_091 or self.frame_010 or {}
+
+    @property
     def extra(self) -> Mapping[str, Any]:
         """What a frame's `extra_json` tells, as a dict; of an internal row all its details.
 
         Empty if there is nothing, or if the text is no JSON object. A trace of version 1 has an
         internal row's details in the `extra_json` of `frame`.
         """
-        told = self.details or self.frame or self.frame_091 or self.frame_010 or {}
+        told = self.details or self.fields
         found = _object(told.get(EXTRA_JSON))
         if not self.details:
             return found
@@ -452,9 +465,9 @@ def _lazy_raw() -> None:
     def read(row: Row) -> bytes | None:
         raw: bytes | None = slot.__get__(row, Row)
         if raw is None and row.item is not None:
-            from workbench.amqp10.frame import encode_item
+            from .wire_items import codec_of
 
-            raw = encode_item(row.item)
+            raw = codec_of(row.item).encode(row.item)
         return raw
 
     setattr(Row, slot.__name__, property(read, slot.__set__, doc="the frame's octets"))

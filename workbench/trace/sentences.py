@@ -1,8 +1,8 @@
 """One row in plain words, for a learner, a screen reader and a test: what happened, who knows it.
 
 Each kind of frame and each internal event has its sentence; those about links are in
-`sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`. Texts of
-peers appear as text, with what cannot be seen written out.
+`sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`, frames of
+AMQP 0-9-1 in `sentences_091`. Texts of peers appear as text, with what cannot be seen written out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .schema import INTERNAL_EVENTS, RECEIVED, SENT, Row
+from .schema import AMQP_0_9_1, INTERNAL_EVENTS, RECEIVED, SENT, Row
+from .sentences_091 import does
 from .sentences_link import flow
 from .sentences_message import disposition, transfer
 from .sentences_quorum import quorum_sentence
@@ -25,6 +26,8 @@ def sentence(moment: Moment) -> str:
     row = moment.row
     if not row.is_frame:
         return capital(_internal(row))
+    if row.protocol == AMQP_0_9_1:
+        return capital(_relay(row, does(row)))
     tell = _LINK_KINDS.get(row.kind or "")
     if tell is not None:
         return capital(tell(moment))

@@ -161,7 +161,7 @@ class Story:
         self._fly(row, link)
         changes = tuple(self.folding.apply(row))
         after = ledgers.get((row.vantage, link), {}) if link else {}
-        frame = row.frame or {}
+        frame = row.fields
         new = row.event in (SENT, OBSERVED)  # the first time that this frame is seen
         answer = self._answer(row, link, session, new)
         word = self._word(row, frame, before, after, answer, new) if row.kind == "flow" else None

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.amqp10.frame import item_size
-
 from . import brakes
+from .brakes import prefetch_brakes
 from .braking import peer_of
-from .clauses import clause_for
-from .flatten import details_of, frame_fields
+from .clauses import clause_091, clause_for
+from .flatten import details_of
 from .schema import (
-    AMQP_1_0,
+    AMQP_0_9_1,
     BROKER,
     CLIENT,
     EVENTS,
+    FRAME_COLUMNS,
     GROUP_OF,
     INTERNAL,
     OBSERVED,
@@ -31,6 +31,7 @@ from .schema import (
     LedgerValue,
     Row,
 )
+from .wire_items import codec_of
 
 # kind, fields, size of the frame, size of the payload
 Flat = tuple[str, dict[str, Any], int, int | None]
@@ -49,9 +50,9 @@ def flat_item(item: Any) -> Flat:
 
     The payload's size is None for a frame that cannot carry one.
     """
-    kind, fields = frame_fields(item)
-    body_bytes = len(item.payload) if kind == "transfer" else None
-    return kind, fields, item_size(item), body_bytes
+    codec = codec_of(item)
+    kind, fields = codec.fields(item)
+    return kind, fields, codec.size(item), codec.body(item, kind)
 
 
 def other_peer(peer: str) -> str:
@@ -79,7 +80,7 @@ def frame_row(
     unconfirmed: frozenset[LinkKey] = NO_LINKS,
     full: frozenset[EndKey] = NO_ENDS,
 ) -> Row:
-    """The row of one AMQP 1.0 frame.
+    """The row of one frame.
 
     Args:
         item: the frame or protocol header as a value.
@@ -95,7 +96,7 @@ def frame_row(
             `session`, `link`, `attach_no`, `link_ledger`, `session_ledger`, and either
             `link_sender` (a peer) or `link_sender_is_local`; it may have `in_message`, whether the
             link's sender is in the middle of a message, and `unknown`, names of ledger fields.
-            None if it concerns neither session nor link.
+            Of AMQP 0-9-1: `session`, `consumer` and `ledger`. None if it concerns no session.
         ledger_source: `own`, `shadow` or `observed`.
         t_raw_us: the packet clock, for a capture.
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
@@ -107,6 +108,7 @@ def frame_row(
     """
     kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item)
     own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
+    protocol = codec_of(item).protocol
     row = Row(
         run=run,
         seq=seq,
@@ -114,18 +116,23 @@ def frame_row(
         t_raw_us=t_raw_us,
         vantage=vantage,
         event=event,
-        protocol=AMQP_1_0,
+        protocol=protocol,
         frame_id=frame_id,
         from_peer=from_peer,
         connection=connection,
         kind=kind,
-        frame=fields,
         body_bytes=body_bytes,
         # A peer may have chosen longer encodings than ours: octets that are here are counted.
         frame_bytes=frame_bytes if raw is None else len(raw),
         raw=raw,
         item=item,
     )
+    setattr(row, FRAME_COLUMNS[protocol], fields)
+    if protocol == AMQP_0_9_1:
+        if scope is not None:
+            _concern_091(row, scope, own_peer, ledger_source)
+        row.clause = clause_091(kind)
+        return row
     if scope is not None:
         _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed, full)
     from_receiver = None if row.link_sender is None else from_peer != row.link_sender
@@ -162,6 +169,20 @@ def _concern(
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
         _brake(row, alarm, unconfirmed, full, getattr(scope, "in_message", False))
+
+
+def _concern_091(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
+    """Fill in channel, consumer, ledger and brake of a frame of AMQP 0-9-1."""
+    row.session = scope.session
+    row.consumer = scope.consumer
+    row.unknown = tuple(getattr(scope, "unknown", None) or ())
+    if scope.ledger is None and not row.unknown:
+        return
+    row.ledger = dict(scope.ledger or {})
+    row.ledger_source = ledger_source
+    if row.consumer is not None and (own_peer == BROKER or row.event == OBSERVED):
+        row.brakes = prefetch_brakes(row.ledger)
+        row.brake = brakes.first(row.brakes)
 
 
 def _link_key(row: Row) -> LinkKey:

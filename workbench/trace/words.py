@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.amqp091.methods import METHODS
 from workbench.amqp10.performatives import PERFORMATIVES
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
@@ -99,12 +100,15 @@ def _object(value: Mapping[str, Any]) -> str:
 
 
 # Secrets do not belong into a line that is read aloud or pasted into a report.
-_HIDDEN = ("initial_response", "challenge", "response", "additional_data")
+_HIDDEN = ("initial_response", "challenge", "response", "additional_data", "new_secret")
 
 
 # Fields are told in the order of the specification, whatever order a file keeps them in.
 _SPEC_ORDER: dict[str, tuple[str, ...]] = {
     kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()
+} | {
+    kind.NAME: tuple(name.rstrip("_") for name in kind.__struct_fields__)
+    for kind in METHODS.values()
 }
 _DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
@@ -115,7 +119,7 @@ def frame_text(row: Row) -> str:
     The channel and the session fields of a flow about a link are left out; they have views of
     their own. SASL responses are counted, not shown.
     """
-    fields = row.frame or {}
+    fields = row.fields
     left_out = {"channel", EXTRA_JSON}
     if row.kind == "flow" and "handle" in fields:
         left_out |= {"next_incoming_id", "incoming_window", "next_outgoing_id", "outgoing_window"}

@@ -44,6 +44,7 @@ _HOME = {
     "serve": "workbench.net.serve:serve",
     "share_code": "workbench.views.share_view:share_code",
     "show": "bokeh.io:show",
+    "stack": "workbench.exercises.desk:stack",
     "stage": "workbench.exercises.desk:stage",
     "stepper": "workbench.views.stepper_widget:stepper",
     "throughput_chart": "workbench.views.charts:throughput_chart",

@@ -1,4 +1,4 @@
-"""Lattice, levels and own sender in a real JupyterLab: mouse and keyboard, at 1280 pixels."""
+"""State graph and own sender in a real JupyterLab: mouse and keyboard, at 1280 pixels."""
 
 import nbformat
 import pytest
@@ -6,10 +6,9 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CELLS = {
-    "imports": "from workbench import lattices, notebook_output, order_lines, scheduler, try_sender"
+    "imports": "from workbench import lattices, notebook_output, order_lines, try_sender"
     "\nfrom workbench.exercises.order_lines import on_flow_lines\nnotebook_output()",
     "lattice": "lattices(messages=10, grants=[3, 6])",
-    "levels": "scheduler()",
     "sender": "def on_flow(state, frame):\n    state.link_credit = frame.link_credit\n\n"
     "try_sender(on_flow, messages=10, grants=[3])",
     "lines": "order_lines(**on_flow_lines())",
@@ -57,8 +56,8 @@ def test_a_state_of_the_lattice_opens_by_mouse_and_by_keyboard(page):
     assert find_mark(page.page, cell).is_visible()
     page.page.mouse.down()
     page.page.mouse.up()
-    stepper = cell.locator(".wbs")
-    stepper.wait_for()
+    stage = cell.locator(".wst")
+    stage.wait_for()
     page.page.mouse.move(5, 5)
 
     cell.get_by_role("button", name="Nearest bad state").press("Enter")
@@ -69,30 +68,7 @@ def test_a_state_of_the_lattice_opens_by_mouse_and_by_keyboard(page):
     cell.get_by_text("1 move (send-flow).").wait_for()
     cell.get_by_role("button", name="rule spec").press("Enter")
     cell.get_by_text("145 states, none of them bad").first.wait_for()
-    stepper.wait_for(state="detached")
-    page.assert_quiet()
-
-
-def test_a_level_is_played_by_keyboard_and_its_schedules_open(page):
-    """A move that is impossible says why; after the end all schedules are shown."""
-    cell = page.show_cell("levels")
-    press = lambda name: cell.get_by_role("button", name=name).press("Enter")  # noqa: E731
-    press("oldest flow arrives")
-    cell.get_by_text("Not possible: no flow is in flight.").wait_for()
-    for made, name in enumerate(["receiver sends its next flow"] * 2 + ["oldest flow arrives"], 1):
-        press(name)
-        cell.get_by_text(f"{made} move", exact=False).first.wait_for()
-    press("Undo")
-    cell.get_by_text("Taken back.").wait_for()
-    press("oldest flow arrives")
-    cell.get_by_text("3 moves made").wait_for()
-    press("oldest flow arrives")
-    cell.get_by_text("That is the par").wait_for()
-    press("All schedules")
-    cell.get_by_text("197 states, 136 of them bad").first.wait_for()
-    cell.locator("canvas").first.wait_for()
-    press("Open in stepper")
-    cell.locator(".wbs").wait_for()
+    stage.wait_for(state="detached")
     page.assert_quiet()
 
 
@@ -101,8 +77,8 @@ def test_a_green_sender_is_asked_what_it_proves_and_lines_are_moved_by_keyboard(
     cell = page.show_cell("sender")
     cell.get_by_role("button", name="What does this prove?").press("Enter")
     cell.get_by_text("It takes 5 moves to break it").wait_for()
-    cell.get_by_role("button", name="Open in stepper").press("Enter")
-    cell.locator(".wbs").wait_for()
+    cell.get_by_role("button", name="Open on the stage").press("Enter")
+    cell.locator(".wst").wait_for()
 
     cell = page.show_cell("lines")
     offered = cell.locator("select").last

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.test_lesson_01 import picture, said
 from tests.patience import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -17,35 +18,24 @@ def pictures(tmp_path_factory):
     return tmp_path_factory.mktemp("lesson-02")
 
 
-def value(root, side: str, counter: str = "link-credit") -> str:
-    """What a ledger shows for a counter; the mark of a difference is left out."""
-    line = root.locator(f".wbs-ledger.{side} tr").filter(
-        has=root.page.get_by_role("rowheader", name=counter, exact=True)
-    )
-    return line.locator(".v").first.inner_text().replace("≠", "").strip()
-
-
 def shows(root, sender: str, receiver: str) -> None:
-    """Wait until the ledgers show these link-credits."""
-    until(lambda: (value(root, "sender"), value(root, "receiver")) == (sender, receiver))
+    """Wait until the picture says these link-credits of sender and receiver."""
+    credit = re.compile(r"(Sender|Receiver): delivery-count \d+, link-credit (\d+)")
+    until(lambda: credit.findall(said(root)) == [("Sender", sender), ("Receiver", receiver)])
 
 
-def move(desk, name: str) -> None:
-    """Press a move, and wait until the desk has told what came of it."""
-    told = desk.get_by_text(re.compile(rf"^Branch \d+: {name.replace(' ', '_')}\(\)"))
-    desk.get_by_role("button", name=name, exact=True).click()
-    told.wait_for()
+def act(root, name: str) -> None:
+    """Press an action, and wait until the picture stands at the end of the branch that it makes."""
+    before = root.locator(".wst-strip").inner_text()
+    root.get_by_role("button", name=re.compile(f"^{name}")).first.click()
+    until(lambda: root.locator(".wst-strip").inner_text() != before)
+    root.focus()
+    root.page.keyboard.press("End")
 
 
-def back(desk, times: int) -> None:
-    """Undo some moves."""
-    for _ in range(times):
-        before = desk.locator(".wbs-where").inner_text()
-        desk.get_by_role("button", name="undo").click()
-        desk.page.wait_for_function(
-            "([root, text]) => root.querySelector('.wbs-where').innerText !== text",
-            arg=[desk.element_handle(), before],
-        )
+def select(root, option: str) -> None:
+    """Choose a rule beside the rule."""
+    root.get_by_role("combobox", name="your rule").select_option(label=option)
 
 
 def run_again(lesson, cell_id: str) -> None:
@@ -72,13 +62,13 @@ def test_the_race_in_the_browser(lab_page, pictures):
     lesson.open(LESSON)
     lesson.run_all()
 
-    # A wrong credit names its belief, and the shortest schedule against it opens below. Before
-    # that the desk has to be used: Compare waits for it.
-    desk = lesson.show_cell("race-desk")
-    desk.locator(".wbs").wait_for()
-    move(desk, "send flow")
-    desk.get_by_role("button", name="undo").click()
+    # What is asked, and what is done, stand on one screen each; Compare waits for an action.
+    room = lesson.page.locator(".jp-WindowedPanel-outer").first.bounding_box()["height"]
+    root = picture(lesson, "race-desk")
+    assert root.bounding_box()["height"] < room
+    act(root, "send next flow")
     asked = lesson.show_cell("race")
+    assert asked.bounding_box()["height"] < room
     field = asked.get_by_role("textbox", name="link-credit")
     field.wait_for()
     field.fill("8")
@@ -86,13 +76,15 @@ def test_the_race_in_the_browser(lab_page, pictures):
     asked.get_by_text("You say 8").wait_for()
     asked.get_by_role("button", name="Compare").click()
     asked.get_by_text("“adds”").first.wait_for()
+
+    # A misconception beside the rule, on the same numbers: play stops where they part.
     asked.get_by_role("button", name="Show me").click()
-    shown = asked.locator(".wbs")
+    shown = asked.locator(".wst")
     shown.wait_for()
-    asked.get_by_text("send-flow, send-flow, flow-arrives, flow-arrives").wait_for()
-    shown.focus()
-    lesson.page.keyboard.press("End")
-    shows(shown, "9", "6")
+    assert shown.bounding_box()["height"] < room
+    shown.get_by_role("button", name="play (space)").click()
+    shown.get_by_text("Here they part: your rule makes link-credit 8").first.wait_for()
+    shows(shown, "5", "6")
     asked.screenshot(path=pictures / "adds.png")
     field.fill("5")
     field.press("Enter")
@@ -101,79 +93,87 @@ def test_the_race_in_the_browser(lab_page, pictures):
     shown.wait_for(state="detached")
 
     # Both orders by hand; what is impossible says why.
-    desk = lesson.show_cell("race-desk")
-    root = desk.locator(".wbs")
-    root.wait_for()
-    move(desk, "send flow")
-    move(desk, "send transfer")
+    root = picture(lesson, "race-desk")
+    act(root, "send a message")
     shows(root, "2", "6")
-    move(desk, "flow arrives")
+    act(root, "flow: delivery-count 20")
     shows(root, "5", "6")
-    assert "20 + 6 − 21 = 5" in root.locator(".wbs-formula").inner_text()
-    desk.get_by_role("button", name="flow arrives", exact=True).click()
-    desk.get_by_text("no flow is in flight; legal now: ").wait_for()
-    move(desk, "transfer arrives")
+    assert "20 + 6 − 21 = 5" in root.locator(".wst-formula").inner_text()
+    root.get_by_role("button", name="send next flow").first.click(force=True)
+    root.get_by_text("the receiver has sent all of its 1 flows").wait_for()
+    act(root, "transfer")
     shows(root, "5", "5")
-    back(desk, 2)
-    move(desk, "transfer arrives")
+    root.focus()
+    for _ in range(20):
+        if root.get_by_role("button", name=re.compile(", held")).count() == 2:
+            break
+        lesson.page.keyboard.press("ArrowLeft")
+    act(root, "transfer")
     shows(root, "2", "5")
-    move(desk, "flow arrives")
+    act(root, "flow: delivery-count 20")
     shows(root, "5", "5")
-    desk.screenshot(path=pictures / "desk.png")
+
+    # In a branch, too, another rule stands beside the right one.
+    root.get_by_role("button", name="Compare rules").click()
+    select(root, "the sender's credit becomes the number in the flow, whatever it sent meanwhile")
+    root.get_by_text("Here they part: your rule makes link-credit 6").first.wait_for()
+    root.screenshot(path=pictures / "desk.png")
 
     # The check looks at the branches of that desk.
     run_again(lesson, "check-race")
     lesson.show_cell("check-race").get_by_text("✔ Right.").wait_for()
 
-    # Every schedule: the nearest bad one by button, a neighbour by key, then another rule.
-    lattice = lesson.show_cell("lattice")
-    lattice.locator("canvas").first.wait_for()
-    lattice.get_by_role("button", name="Nearest bad state").click()
-    shown = lattice.locator(".wbs")
+    # Every schedule: what bad is, the nearest bad one by button, a neighbour by key, another rule.
+    graph = lesson.show_cell("lattice")
+    graph.locator("canvas").first.wait_for()
+    graph.get_by_text("Bad is a state in which").wait_for()
+    graph.get_by_role("button", name="Nearest bad state").click()
+    shown = graph.locator(".wst")
     shown.wait_for()
     shows(shown, "6", "6")
-    assert value(shown, "sender", "delivery-count") == "1"
-    lattice.get_by_role("button", name="state ▶").press("Enter")
+    assert "Sender: delivery-count 1" in said(shown)
+    graph.get_by_role("button", name="state ▶").press("Enter")
     another = r"^\d+ moves \((?!send-flow, send-flow, flow-arrives, send-transfer, flow-arrives\))"
-    lattice.get_by_text(re.compile(another)).wait_for()
-    lattice.screenshot(path=pictures / "lattice.png")
-    lattice.get_by_role("button", name="rule spec").click()
-    lattice.get_by_text("145 states, none of them bad").first.wait_for()
+    graph.get_by_text(re.compile(another)).wait_for()
+    graph.screenshot(path=pictures / "lattice.png")
+    graph.get_by_role("button", name="rule spec").click()
+    graph.get_by_text("145 states, none of them bad").first.wait_for()
 
-    # A level by keyboard alone, to its par; and one that cannot be done.
+    # A level on the stage, by its shortest schedule; and one that cannot be done.
     game = lesson.show_cell("scheduler")
-    flow, arrives = "receiver sends its next flow", "oldest flow arrives"
-    for made, name in enumerate((flow, flow, arrives), start=1):
-        game.get_by_role("button", name=name).press("Enter")
-        game.get_by_text(f"{made} move", exact=False).first.wait_for()
-    game.get_by_role("button", name=arrives).press("Enter")
-    game.get_by_text("That is the par").wait_for()
-    game.get_by_label("level").select_option(label="3. One grant only")
+    root = picture(lesson, "scheduler")
+    for name in (*["send next flow"] * 2, *["flow: delivery-count"] * 2):
+        act(root, name)
+    game.get_by_text("That is the shortest possible").wait_for()
+    game.get_by_role("button", name="All schedules").press("Enter")
+    game.get_by_text("197 states, 136 of them bad").first.wait_for()
+    game.locator("select").first.select_option(label="3. One grant only")
     game.get_by_text("the receiver grants once").wait_for()
     game.get_by_role("button", name="Cannot be done").press("Enter")
     game.get_by_text("✔ Right, it cannot be done").wait_for()
     game.screenshot(path=pictures / "game.png")
 
     # One grant is green, two are red, and the schedule opens.
-    lesson.show_cell("green").get_by_text("✔ With 1 grant nothing goes wrong").wait_for()
-    red = lesson.show_cell("red")
-    red.get_by_text("✘ It takes 5 moves to break it").wait_for()
-    red.get_by_role("button", name="Open in stepper").click()
-    shown = red.locator(".wbs")
+    green = lesson.show_cell("green")
+    green.get_by_text("✔ With 1 grant nothing goes wrong").wait_for()
+    green.get_by_role("button", name="What does this prove?").click()
+    green.get_by_text("✘ It takes 5 moves to break it").wait_for()
+    green.get_by_role("button", name="Open on the stage").click()
+    shown = green.locator(".wst")
     shown.wait_for()
-    assert "but the ledger says 6" in shown.locator(".wbs-formula").inner_text()
+    assert "but the ledger says 6" in shown.locator(".wst-formula").inner_text()
 
     # A sender of the learner's own.
     write(
         lesson,
-        "half",
+        "blank",
         "def on_flow(state, frame):\n"
         "    in_flight = serial.diff(state.delivery_count, frame.delivery_count)\n"
         "    state.link_credit = frame.link_credit - in_flight\n\n"
         "check.sender(on_flow, messages=10, grants=[3, 6], starts=[0, 4294967294])",
     )
-    run_again(lesson, "half")
-    lesson.show_cell("half").get_by_text("✔ Right.").wait_for()
+    run_again(lesson, "blank")
+    lesson.show_cell("blank").get_by_text("✔ Right.").wait_for()
 
     # What was answered is in the log.
     run_again(lesson, "progress")

@@ -112,13 +112,13 @@ def test_the_chart_has_a_table_with_the_same_endings(get):
 
 
 def test_the_sliders_play_another_get(get):
-    """Line, mark and stepper follow; a page without a kernel keeps it all as text."""
+    """Line, mark and stage follow; a page without a kernel keeps it all as text."""
     view = TimeoutView(get, timeout_us=4500, latency_us=1000)
     assert "crosses the drain" in view.line.value
     view.timeout.value = 8000
     assert "comes in time" in view.line.value
     assert dict(view._here.data) == {"x": [8.0], "y": [2.0]}
-    assert "time-out 8 ms" in view.stepper.doc["note"]
+    assert "time-out 8 ms" in view.stage.still()
     view.latency.value = 6000
     assert view._here.data["y"] == [6.0]
     text = repr(view)

@@ -147,7 +147,7 @@ def test_the_view_opens_the_breaking_schedule_or_all_schedules():
     assert view.shown.found.states == view.trial.found.states
     assert view.shown.view.path == view.trial.breaking
     view.shown.view.nearest.click()
-    assert view.shown.stepper is not None
+    assert view.shown.stage is not None
 
 
 def test_without_a_kernel_the_verdict_and_the_schedule_stay():

@@ -1,11 +1,12 @@
-"""“You are the scheduler”: par and impossibility come from the explorer, the rest from the game."""
+"""“You are the scheduler”: the fewest moves and impossibility come from the explorer."""
 
 import pytest
 
 from workbench.exercises.levels import Level, levels
 from workbench.exercises.progress import Progress
-from workbench.exercises.scheduler import BUTTONS, Game, Scheduler
-from workbench.scenarios.link_model import MOVES, SEND_FLOW, TRANSFER_ARRIVES
+from workbench.exercises.scheduler import MOVES, Game, Scheduler
+from workbench.scenarios.link_model import SEND_FLOW, TRANSFER_ARRIVES
+from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.rules import RULES
 from workbench.scenarios.schedules import states_along
 from workbench.sim.explorer import Bounds
@@ -21,9 +22,14 @@ def level_named(name):
 def solved(level, log):
     """The level played along a shortest schedule."""
     game = Game(level, log)
-    for move in level.found.shortest:
-        game.move(move)
+    play(game, level.found.shortest)
     return game
+
+
+def play(game, moves):
+    """Make moves, one after the other."""
+    for move in moves:
+        game.follow([*game.moves, move])
 
 
 def test_there_are_levels_that_can_be_won_and_levels_that_cannot():
@@ -56,7 +62,7 @@ def test_a_shortest_schedule_wins_with_the_par_and_is_kept(name):
     log = Progress()
     game = solved(level_named(name), log)
     assert game.over
-    assert "That is the par" in game.line
+    assert "That is the shortest possible" in game.line
     assert log.entries[f"02/level-{name}"].right
 
 
@@ -65,12 +71,9 @@ def test_a_longer_way_wins_too_and_hears_what_is_possible():
     level = level_named("set")
     game = Game(level, Progress())
     way = list(level.found.shortest)
-    game.move(way[0])
-    game.move("flow-arrives")
-    game.move("send-transfer")
-    game.move(TRANSFER_ARRIVES)
-    while not game.over:
-        game.move(level.from_here(game.state)[0])
+    play(game, [way[0], "flow-arrives", "send-transfer", TRANSFER_ARRIVES])
+    play(game, level.from_here(game.state))
+    assert game.over
     assert len(game.moves) > level.par
     assert f"{level.par} moves are possible" in game.line
 
@@ -88,31 +91,22 @@ def test_saying_that_it_cannot_be_done_is_right_exactly_where_no_schedule_exists
     else:
         assert f"{level.par} moves" in game.line
         assert not game.over
-        assert not any(text in game.line for text in BUTTONS.values())
+        assert not any(text in game.line for text in MOVES.values())
 
 
-def test_a_move_that_is_not_possible_changes_nothing_and_says_why():
-    """And what is possible."""
-    game = Game(level_named("add"), Progress())
-    before = game.state
-    game.move(TRANSFER_ARRIVES)
-    assert game.state == before
-    assert "no transfer is in flight" in game.line
-    assert BUTTONS[SEND_FLOW] in game.line
-
-
-def test_undo_goes_back_and_reset_to_the_beginning():
-    """Also after the level was won."""
-    level = level_named("add")
-    game = solved(level, Progress())
-    game.undo()
+def test_a_level_that_was_won_is_recorded_once():
+    """Back, and there again by another branch: the outcome is kept as it was."""
+    log = Progress()
+    game = solved(level_named("add"), log)
+    won = list(game.moves)
+    game.follow(won[:-1])
     assert not game.over
-    assert len(game.moves) == level.par - 1
-    assert game.state == states_along(level.model, game.moves)[-1]
-    game.reset()
-    assert game.state == level.model.initial
-    game.undo()
-    assert "nothing to undo" in game.line
+    assert game.state == states_along(game.level.model, won[:-1])[-1]
+    game.follow([])
+    assert game.state == game.level.model.initial
+    game.follow(won)
+    assert game.over
+    assert len(log.records) == 1
 
 
 def test_hints_tell_a_little_more_each_time():
@@ -122,7 +116,7 @@ def test_hints_tell_a_little_more_each_time():
     game.hint()
     assert str(level.par) in game.line
     game.hint()
-    assert game.line == f"Next: {BUTTONS[level.found.shortest[0]]}."
+    assert game.line == f"Next: {MOVES[level.found.shortest[0]]}."
     game.hint()
     assert game.line.count(",") == level.par - 1
     assert game.hints == 3
@@ -137,8 +131,7 @@ def test_a_position_without_a_way_out_is_said_to_be_one():
         if not level.model.bad(state) and level.from_here(state) is None
     )
     game = Game(level, Progress())
-    for move in level.found.path_to(lost):
-        game.move(move)
+    game.follow(level.found.path_to(lost))
     game.hint()
     assert "cannot be done any more" in game.line
     assert game.hints == 0
@@ -150,24 +143,24 @@ def test_changing_a_rule_changes_the_par(monkeypatch):
     assert level_named("add").par is None
 
 
-def test_the_board_is_all_in_the_text():
-    """Ledgers, wire, moves, what is possible and the verdict without a picture."""
+def test_the_goal_is_told_in_numbers():
+    """What the sender believes, and the furthest limit ever granted; without a picture."""
     game = Game(level_named("add"), Progress())
-    game.move(SEND_FLOW)
-    told = str(game)
-    flow = "flow(delivery-count=0, link-credit=3)"
-    for text in ("delivery-count", flow, SEND_FLOW, "1 move made", BUTTONS["flow-arrives"]):
-        assert text in told
-    while not game.over:
-        game.move(game.level.from_here(game.state)[0])
-    assert f"{game.view.snd_link_credit} ✕" in str(game)
+    play(game, [SEND_FLOW])
+    for text in (
+        "send 0 more; by the furthest limit ever granted, 3, it is 3",
+        MOVES[SEND_FLOW],
+        MOVES["flow-arrives"],
+    ):
+        assert text in str(game)
+    play(game, game.level.from_here(game.state))
+    assert "send 9 more ✕; by the furthest limit ever granted, 6, it is 6" in str(game)
 
 
 def test_when_nothing_can_happen_any_more_that_is_said():
-    """An empty wire, all sent, all granted: undo, or begin again."""
+    """An empty wire, all sent, all granted: go back, or begin again."""
     game = Game(Level(name="x", title="x", story="x", rule="spec", messages=1, grants=(1,)))
-    for move in (SEND_FLOW, "flow-arrives", "send-transfer", TRANSFER_ARRIVES):
-        game.move(move)
+    play(game, [SEND_FLOW, "flow-arrives", "send-transfer", TRANSFER_ARRIVES])
     assert "Nothing can happen any more" in game.line
 
 
@@ -185,65 +178,72 @@ def test_a_search_that_was_stopped_proves_nothing_to_the_game_either(monkeypatch
 # -- the widget -----------------------------------------------------------------------------------
 
 
-def test_the_widget_plays_a_level_by_its_buttons():
-    """Every move has one; illegal ones answer instead of being dead."""
+def act(desk, *moves):
+    """Do on the stage what the moves say, as the browser does it."""
+    stage = desk.stage
+    for move in moves:
+        run = stage.run
+        said = {"act": ACT_OF_MOVE[move], "branch": stage.branch, "step": len(run.rows) - 1}
+        if move.endswith("arrives"):
+            kind = move.partition("-")[0]
+            landed = {row.frame_id for row in run.rows if row.event == "received"}
+            said["value"] = next(
+                str(row.frame_id)
+                for row in run.rows
+                if (row.event, row.kind) == ("sent", kind) and row.frame_id not in landed
+            )
+        stage._answer(said)
+
+
+def test_a_level_is_played_on_the_stage():
+    """Each action is a move; the line tells what came of it, and a done level has a tick."""
     desk = Scheduler(levels(), Progress())
-    assert set(desk.buttons) == set(MOVES)
-    desk.buttons[TRANSFER_ARRIVES].click()
-    assert "Not possible" in desk.line.value
-    coloured = {move for move, each in desk.buttons.items() if each.button_style}
-    assert coloured == {SEND_FLOW}
-    for move in desk.game.level.found.shortest:
-        desk.buttons[move].click()
+    act(desk, *desk.game.level.found.shortest)
+    assert desk.game.moves == list(desk.game.level.found.shortest)
     assert "✔ Done" in desk.line.value
     assert desk.choice.label.startswith("✔ 1. ")
-    desk.open_button.click()
-    assert desk.place.children == (desk.shown,)
-    assert "your schedule" in desk.shown.still()
+    desk.back.click()
+    assert len(desk.game.moves) == desk.game.level.par - 1
+    desk.reset.click()
+    assert desk.game.moves == []
     desk.choice.value = "rule"
-    assert not desk.place.children
+    assert desk.stage.run.parameters["rule"] == "spec"
     desk.cannot.click()
     assert "✔ Right, it cannot be done" in desk.line.value
-    desk.choice.value = "add"
-    assert desk.game.over
 
 
 def test_all_schedules_open_when_the_level_is_done_with_the_players_path_on_top():
-    """Before, the picture would give the answer away; after, it is the proof."""
+    """Before, the graph would give the answer away; after, it is the proof."""
     desk = Scheduler(levels(), Progress())
     assert desk.all.disabled
-    for move in desk.game.level.found.shortest:
-        desk.buttons[move].click()
+    act(desk, *desk.game.level.found.shortest)
     desk.all.click()
-    assert desk.shown.view.path == desk.game.level.found.shortest
+    assert desk.graph.view.path == desk.game.level.found.shortest
     desk.choice.value = "rule"
+    assert desk.graph is None
     assert desk.all.disabled
     desk.cannot.click()
     desk.all.click()
-    assert f"{desk.game.level.found.states} states, none of them bad" in repr(desk.shown)
-    desk.undo.click()
-    assert desk.shown is None
+    assert f"{desk.game.level.found.states} states, none of them bad" in repr(desk.graph)
+    act(desk, SEND_FLOW)
+    assert desk.graph is None
     assert desk.all.disabled
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_level_opens_in_stepper_and_lattice(name):
-    """The real broker can play each, whatever its rule and its beginning."""
-    log = Progress()
-    desk = Scheduler([level_named(name)], log)
-    for move in desk.game.level.found.shortest or (SEND_FLOW,):
-        desk.buttons[move].click()
-    desk.open_button.click()
-    assert "your schedule" in desk.shown.still()
-    if desk.game.level.par is None:
-        desk.cannot.click()
-    desk.all.click()
-    assert desk.shown.found.states == desk.game.level.found.states
+def test_every_level_is_played_on_the_real_broker(name):
+    """Whatever its rule and its beginning, the last step holds the model's numbers."""
+    desk = Scheduler([level_named(name)], Progress())
+    act(desk, *(desk.game.level.found.shortest or (SEND_FLOW,)))
+    view = desk.game.view
+    told = f"Sender: delivery-count {view.snd_delivery_count}, link-credit {view.snd_link_credit}"
+    desk.stage.cursor = len(desk.stage.run.rows) - 1
+    assert told in desk.stage.still()
 
 
-def test_without_a_kernel_the_board_stays():
+def test_without_a_kernel_the_game_stays():
     """As text."""
     bundle = Scheduler(levels(), Progress())._repr_mimebundle_()
     texts = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "furthest limit ever granted" in texts["text/plain"]
-    assert "Possible now: receiver sends its next flow." in texts["text/plain"]
+    assert "Possible now: the receiver sends the next flow." in texts["text/plain"]

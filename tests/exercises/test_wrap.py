@@ -8,7 +8,7 @@ from workbench.capture.importer import import_capture
 from workbench.exercises.audit import audited_run
 from workbench.exercises.question import judge
 from workbench.lessons import lesson_02
-from workbench.lessons.lesson_02 import reckon, wrap_verdicts
+from workbench.lessons.lesson_02 import subtractions, wrap_verdicts
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 STARTS = (0, 20, 2**31, 2**32 - 2)
@@ -38,24 +38,24 @@ def test_naive_subtraction_is_right_until_one_count_has_wrapped():
 @pytest.mark.parametrize("start", [*STARTS, 2**32 - 5])
 def test_serial_arithmetic_gives_what_the_sender_wrote_down(start):
     """At every flow of a run with drain and a crossing, whatever the beginning."""
-    lines = reckon(audited_run(4, initial_delivery_count=start)).lines
+    lines = subtractions(audited_run(4, initial_delivery_count=start)).lines
     assert len(lines) == 5
     assert [line.serial for line in lines] == [line.logged for line in lines]
 
 
 def test_naive_subtraction_gives_more_than_everything():
     """Flow at 4294967295, own count 0: the sum is beyond any credit there is."""
-    wrong = reckon(audited_run(**WRAPPING)).wrong
+    wrong = subtractions(audited_run(**WRAPPING)).wrong
     assert [line.naive_text for line in wrong] == ["4294967295 + 8 − 0 = 4294967303"]
-    assert "≠ naive is wrong" in str(reckon(audited_run(**WRAPPING)))
+    assert "≠ naive is wrong" in str(subtractions(audited_run(**WRAPPING)))
 
 
 def test_a_real_broker_may_not_show_the_mistake():
     """RabbitMQ 4.0 wraps in this capture, but no flow crosses the wrap: naive passes by luck."""
-    reckoning = reckon(import_capture(CAPTURES / "rmq40_b_consumer_credit.pcapng"))
-    assert len(reckoning.lines) == 5
-    assert reckoning.wrong == []
-    assert [line.serial for line in reckoning.lines] == [line.logged for line in reckoning.lines]
+    computed = subtractions(import_capture(CAPTURES / "rmq40_b_consumer_credit.pcapng"))
+    assert len(computed.lines) == 5
+    assert computed.wrong == []
+    assert [line.serial for line in computed.lines] == [line.logged for line in computed.lines]
 
 
 def test_the_question_is_answered_by_the_run():

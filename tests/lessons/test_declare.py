@@ -67,7 +67,7 @@ def keys_of(node: ast.AST | None) -> set[str]:
     return {ast.literal_eval(key) for one in dicts for key in one.keys if key}
 
 
-SHAPE = {"wrong", "seen", "case"}
+SHAPE = {"wrong", "seen", "shown", "case"}
 RANGE = {"choices", "minimum", "maximum"}
 
 
@@ -160,7 +160,7 @@ def texts_of(words: dict) -> dict[str, str]:
 def test_the_cases_of_a_check_and_its_texts_are_the_same(lesson, name, find):
     """Each case has its text, each text its case, and each fact is named where it is given."""
     words = words_of(lesson)["check"][name]
-    texts = texts_of(words_of(lesson)["check"][words.get("same-as", name)])
+    texts = texts_of(words)
     cases = cases_of(lesson, find)
     assert cases.keys() - UNCLEAR.keys() == texts.keys()
     arguments = find.args.args + find.args.kwonlyargs

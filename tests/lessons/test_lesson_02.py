@@ -3,7 +3,6 @@
 import pytest
 
 from tests.lessons.asking import judged, solved
-from workbench.exercises import show_me
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
 from workbench.exercises.recall import known
@@ -17,9 +16,10 @@ from workbench.scenarios.link_model import (
     TRANSFER_ARRIVES,
     LinkModel,
 )
+from workbench.scenarios.race import LINK
 from workbench.sim.explorer import explore
-from workbench.views.panel_widget import Panel
-from workbench.views.stepper_widget import stepper
+from workbench.views.scene import parts_at
+from workbench.views.stage_widget import StageWidget
 
 ARTICLE = {"initial_delivery_count": 20, "first_credit": 3, "grants": "6"}
 
@@ -106,21 +106,13 @@ def test_every_belief_is_a_sentence_that_can_be_chosen_and_contradicted():
     assert named <= set(beliefs.BELIEFS)
 
 
-@pytest.mark.parametrize(("name", "moves"), [("adds", 4), ("sets", 5)])
-def test_the_sender_s_beliefs_open_the_shortest_bad_schedule(name, moves):
-    """Four moves for add and five for set, as the search finds them."""
-    found = show_me.counterexample(name)
-    assert len(found.moves) == moves
-    assert found.believed > found.actual
-
-
 def looked_at(race):
-    """Move the desk once: Compare waits for that."""
-    desk = stepper(race)
+    """Move the picture once: Compare waits for that."""
+    desk = StageWidget(race)
     desk.cursor -= 1
 
 
-def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
+def test_a_wrong_belief_is_shown_beside_the_rule_on_the_same_numbers(race):
     """Commit, compare, show me; another answer puts it away again."""
     looked_at(race)
     view = lesson_02.predict.crossing(race)
@@ -131,14 +123,24 @@ def test_a_wrong_belief_offers_its_counterexample_in_the_stepper(race):
     assert view.belief == "adds"
     assert view.place.layout.display is None
     view.button.click()
-    assert "send-flow, send-flow, flow-arrives, flow-arrives" in view.told.value
-    assert "Against the misconception “adds”" in view.shown.still()
+    assert "it stops where your rule and the rule part" in view.told.value
+    assert "the misconception “adds”" in view.shown.still()
+    assert {**view.shown.run.parameters, **ARTICLE} == view.shown.run.parameters
     view.view.field.value = "5"
     view.view.commit.click()
     view.view.compare.click()
     assert view.belief is None
     assert view.shown is None
     assert view.place.layout.display == "none"
+
+
+@pytest.mark.parametrize("name", [*beliefs.BELIEFS])
+def test_every_sentence_has_a_schedule_in_which_the_stage_shows_both_rules(name):
+    """The schedule is searched; the stage's two rules part in it at its last move."""
+    played = beliefs.counterexample(name).run()
+    place = parts_at(played, name, link=LINK)
+    assert place is not None
+    assert played.rows[place].seq >= [row.seq for row in played.rows if row.event == "action"][-1]
 
 
 def test_a_belief_without_a_schedule_offers_nothing(race):
@@ -158,10 +160,9 @@ def test_a_belief_without_a_schedule_offers_nothing(race):
 
 def crossing_desk(rule: str = "spec"):
     """A desk on which the two frames have crossed."""
-    desk = Panel(run("race", parameters={**ARTICLE, "rule": rule}))
+    desk = StageWidget(run("race", parameters={**ARTICLE, "rule": rule}))
     for act in ("send_flow", "send_transfer", "flow_arrives", "transfer_arrives"):
-        desk.model.cursor = desk.model.run.rows[-1].seq + 1
-        assert desk.model.act(act), desk.model.message
+        desk.branches.act(desk.branches.run.last, act)
     return desk
 
 
@@ -239,17 +240,6 @@ def test_the_right_sender_passes_from_every_beginning():
     assert verdict.right, verdict
     assert "states visited" in verdict.text
     assert log.entries["02/sender"].right
-
-
-def test_a_sender_that_fails_later_leaves_the_half_worked_one_passed():
-    """Two exercises, two names in the log: each keeps what came of it."""
-    log = Progress()
-    assert lesson_02.check.half_worked_sender(right, **SIZE, log=log).right
-    assert not lesson_02.check.sender(greedy, **SIZE, log=log).right
-    assert {name: entry.right for name, entry in log.entries.items()} == {
-        "02/half-worked-sender": True,
-        "02/sender": False,
-    }
 
 
 def test_a_greedy_sender_is_told_its_shortest_bad_schedule():

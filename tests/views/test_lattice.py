@@ -101,7 +101,8 @@ def test_bad_states_differ_in_shape_and_colour_and_the_legend_names_both():
     assert bad_colour != good_colour
     assert [index for index, word in enumerate(marks["verdict"]) if word == "bad"] == seen.bad_at
     labels = {item.label.value for item in picture.figure.legend.items}
-    assert labels == {"good", "bad", "a shortest way there", "nearest bad state: 5 moves"}
+    bad = "bad: beyond the furthest limit granted"
+    assert labels == {"good", bad, "a shortest way there", "nearest bad state: 5 moves"}
 
 
 def test_the_nearest_bad_state_is_marked_and_says_how_near_it_is():
@@ -241,29 +242,29 @@ def test_a_click_the_lists_and_the_buttons_choose_the_same_states():
 
 
 def test_choosing_a_state_plays_its_schedule_on_the_broker_and_opens_it():
-    """The stepper ends where the schedule ends, and the sentence has the model's numbers."""
+    """The stage ends where the schedule ends, and the sentence has the model's numbers."""
     desk = lattices()
     desk.view.nearest.click()
     view = desk.found.model.describe(desk.found.ordered[desk.found.bad_at[0]])
-    assert desk.stepper.cursor == len(desk.stepper.doc["rows"])
+    assert desk.stage.cursor == len(desk.stage.run.rows) - 1
     assert ", ".join(desk.found.shortest) in desk.schedule.value
     assert f"link-credit {view.snd_link_credit} at delivery-count" in desk.schedule.value
-    still = desk.stepper.still()
+    still = desk.stage.still()
     assert f"this one takes {view.snd_link_credit}" in still
 
 
-def test_the_ring_in_the_picture_stands_where_the_stepper_stands():
+def test_the_ring_in_the_picture_stands_where_the_stage_stands():
     """Before the first move at the start, behind the last at the chosen state."""
     desk = lattices()
     desk.view.nearest.click()
     marks, ring = desk.view.picture.marks.data, desk.view.picture
     depths = []
-    for cursor in range(len(desk.stepper.doc["rows"]) + 1):
-        desk.stepper.cursor = cursor
+    for cursor in range(len(desk.stage.run.rows)):
+        desk.stage.cursor = cursor
         depths.append(data(ring, "here")["x"][0])
     played = play_model(desk.model(), desk.found.shortest, "set")
     acts = [place for place, row in enumerate(played.rows) if row.event == "action"]
-    made = [sum(act < cursor for act in acts) for cursor in range(len(played.rows) + 1)]
+    made = [sum(act <= place for act in acts) for place in range(len(played.rows))]
     assert depths == made
     assert data(ring, "here")["y"] == [marks["y"][desk.view.index]]
 
@@ -274,7 +275,7 @@ def test_another_rule_explores_anew():
     desk.view.nearest.click()
     desk.rule.value = "spec"
     assert desk.found.bad == 0
-    assert desk.stepper is None
+    assert desk.stage is None
     assert desk.view.nearest.disabled
     assert "a proof" in desk.view.line.value
     assert repr(desk).startswith("Rule spec. ")
@@ -287,7 +288,7 @@ def test_a_large_link_is_counted_and_its_nearest_bad_state_still_opens():
     desk.view.depth.value = desk.found.levels().index(max(desk.found.levels()))
     assert len(desk.view.states.options) <= 500
     desk.view.nearest.click()
-    assert desk.stepper is not None
+    assert desk.stage is not None
 
 
 def test_a_link_too_large_to_search_is_stopped_at_a_bound_and_says_so(monkeypatch):

@@ -1,4 +1,4 @@
-"""A lesson's desks: `stage`, `panel` and `open_code`, with branches that stay."""
+"""A lesson's desks: `stage`, `panel` and `open_code`, with branches that stay; and `stack`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import functools
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import ipywidgets as widgets
+
 from workbench.scenarios.branches import Branches
 from workbench.trace.schema import Row
 from workbench.views import opened_view, panel_widget
 from workbench.views.stage_widget import StageWidget
+from workbench.views.stills import Still
 
 from .kept_branches import StageDesk, keep
 
@@ -49,6 +52,18 @@ def stage(
     if legal:
         keep(StageDesk(desk))
     return desk
+
+
+class Stack(Still, widgets.VBox):
+    """Widgets of one cell, one under the other."""
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self.children))
+
+
+def stack(*several: Any) -> Stack:
+    """Questions and the picture that they are about, in one cell."""
+    return Stack(several)
 
 
 @functools.wraps(panel_widget.panel)

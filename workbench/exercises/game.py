@@ -5,6 +5,8 @@ What can be done, and in how few moves, comes from the explorer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -13,6 +15,7 @@ from workbench.scenarios.link_model import (
     LinkState,
     LinkView,
 )
+from workbench.scenarios.schedules import states_along
 from workbench.trace.words import count
 
 from .levels import Level
@@ -20,11 +23,11 @@ from .progress import Progress, progress
 
 LESSON = "02"
 CANNOT = "cannot be done"
-BUTTONS = {
-    SEND_FLOW: "receiver sends its next flow",
-    SEND_TRANSFER: "sender sends a message",
-    TRANSFER_ARRIVES: "oldest transfer arrives",
-    FLOW_ARRIVES: "oldest flow arrives",
+MOVES = {
+    SEND_FLOW: "the receiver sends the next flow",
+    SEND_TRANSFER: "the sender sends a message",
+    TRANSFER_ARRIVES: "the first transfer arrives",
+    FLOW_ARRIVES: "the first flow arrives",
 }
 
 
@@ -78,32 +81,22 @@ class Game:
         """For each move None if it is possible, else why not."""
         return self.level.model.legal(self.state)
 
-    def move(self, move: str) -> None:
-        """Make a move, or say why it is not possible."""
-        if self.over:
-            self.line = "This level is done. Undo, begin again, or take another."
-            return
-        why = self.legal().get(move, "there is no such move")
-        if why is not None:
-            self.line = f"Not possible: {why}. {self._possible()}"
-            return
-        self.states.append(self.level.model.after(self.state, move))
-        self.moves.append(move)
-        if self.level.model.bad(self.state):
+    def follow(self, moves: Sequence[str]) -> None:
+        """Go to where these moves lead: on by one, back, or to another branch.
+
+        Raises:
+            KeyError: if one of them is not possible when its turn comes.
+        """
+        made = len(self.moves)
+        won = self.over
+        self.moves, self.states = list(moves), states_along(self.level.model, moves)
+        self.over = any(map(self.level.model.bad, self.states))
+        if self.over and not won and len(moves) == made + 1:
             self._won()
+        elif self.over:
+            self.line = "This level is done. Go back, begin again, or take another."
         else:
             self.line = f"{count(len(self.moves), 'move')} made. {self._possible()}"
-
-    def undo(self) -> None:
-        """Take the latest move back."""
-        if not self.moves:
-            self.over = False
-            self.line = f"There is nothing to undo. {self._possible()}"
-            return
-        self.moves.pop()
-        self.states.pop()
-        self.over = False
-        self.line = f"Taken back. {self._possible()}"
 
     def cannot(self) -> None:
         """The learner says that it cannot be done."""
@@ -128,19 +121,19 @@ class Game:
             self.hints += 1
             self.line = (
                 f"The explorer has visited {count(self.level.found.states, 'state')}. How many of"
-                " them are bad? One of the buttons claims to know."
+                " them are bad? The button below the picture claims to know."
             )
         elif way is None:
-            self.line = "From here it cannot be done any more: undo, or begin again."
+            self.line = "From here it cannot be done any more: go back, or begin again."
         elif not way:
             self.line = "You are there."
         else:
             self.hints += 1
-            told = f"Next: {BUTTONS[way[0]]}."
+            told = f"Next: {MOVES[way[0]]}."
             if self.hints == 1:
                 told = f"From here it takes {count(len(way), 'move')}."
             elif self.hints > 2:
-                told = "From here: " + ", ".join(BUTTONS[one] for one in way) + "."
+                told = "From here: " + ", ".join(MOVES[one] for one in way) + "."
             self.line = told
 
     def _won(self) -> None:
@@ -152,15 +145,15 @@ class Game:
             f" {count(self.view.snd_link_credit, 'message')} more; granted are {self.granted}."
         )
         if par == made:
-            self.line += " That is the par: no schedule is shorter, all were searched."
+            self.line += " That is the shortest possible: all schedules were searched."
         elif par is not None:
             self.line += f" {count(par, 'move')} are possible."
 
     def _possible(self) -> str:
         """What can happen next, in words."""
-        names = [BUTTONS[name] for name, why in self.legal().items() if why is None]
+        names = [MOVES[name] for name, why in self.legal().items() if why is None]
         if not names:
-            return "Nothing can happen any more: undo, or begin again."
+            return "Nothing can happen any more: go back, or begin again."
         return f"Possible now: {', '.join(names)}."
 
     # -- in words -----------------------------------------------------------------------------
@@ -171,38 +164,16 @@ class Game:
         return max(0, self.view.allowed)
 
     @property
-    def ledgers(self) -> list[tuple[str, str, str]]:
-        """Counter, at the sender, at the receiver."""
+    def told(self) -> str:
+        """How much the sender believes that it may send, and how much was granted: the goal."""
         view = self.view
-        too_much = " ✕" if self.level.model.bad(self.state) else ""
-        return [
-            ("delivery-count", str(view.snd_delivery_count), str(view.rcv_delivery_count)),
-            ("furthest limit ever granted", "", str(view.furthest_limit)),
-            ("may still be sent (credit)", f"{view.snd_link_credit}{too_much}", str(self.granted)),
-            ("messages left", str(view.messages_left), ""),
-            ("flows still to send", "", str(len(self.level.grants) - view.grants_issued)),
-        ]
-
-    @property
-    def wire(self) -> tuple[str, str]:
-        """What is on its way to the receiver, and to the sender."""
-        view = self.view
-        flows = ", ".join(
-            f"flow(delivery-count={counted}, link-credit={credit})"
-            for counted, credit in view.flows_in_flight
+        sign = " ✕" if self.level.model.bad(self.state) else ""
+        return (
+            f"The sender believes that it may send {view.snd_link_credit} more{sign}; by the"
+            f" furthest limit ever granted, {view.furthest_limit}, it is {self.granted}."
         )
-        transfers = count(view.transfers_in_flight, "transfer") if view.transfers_in_flight else "–"
-        return transfers, flows or "–"
 
     def __str__(self) -> str:
-        transfers, flows = self.wire
-        lines = [f"{self.level.title}. {self.level.story}", ""]
-        lines += [f"{name:<28} sender {mine:>11}   receiver {other:>11}"
-                  for name, mine, other in self.ledgers]  # fmt: skip
-        lines += [
-            f"on the wire to the receiver: {transfers}",
-            f"on the wire to the sender: {flows}",
-            f"moves: {', '.join(self.moves) or 'none'}",
-            self.line,
-        ]
-        return "\n".join(lines)
+        moves = ", ".join(MOVES[one] for one in self.moves) or "none"
+        lines = [f"{self.level.title}. {self.level.story}", self.told, f"Moves: {moves}."]
+        return "\n".join([*lines, self.line])

@@ -1,4 +1,4 @@
-"""A sender of the learner's own: the verdict of the explorer, and what breaks it in the stepper."""
+"""A sender of the learner's own: the verdict of the explorer, and what breaks it on the stage."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class TrialView(Still, widgets.VBox):
             else ""
         )
         self.button = button(
-            "Open in stepper", "the shortest schedule that breaks it, frame by frame"
+            "Open on the stage", "the shortest schedule that breaks it, frame by frame"
         )
         self.worth = button("What does this prove?", "and what one grant more would show")
-        self.all = button("All schedules", "the lattice of this link with your sender")
+        self.all = button("All schedules", "the state graph of this link with your sender")
         buttons = [self.button] if trial.breaking is not None else []
         buttons += [self.worth] if trial.blind and trial.grants else []
         buttons += [self.all] if trial.found is not None else []

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from workbench.presets import UINT_MAX
+from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 from workbench.trace.words import MINUS
 
@@ -59,12 +60,15 @@ class Solution:
         beliefs: known wrong ways to answer; one whose answer is right here is left out of sight.
         seen: the row of a run, shown in a stepper of the lesson, at which the answer can be seen.
             None where the lesson shows it elsewhere: in a table, in a chart, in a trace to come.
+        shown: the run with the question's numbers, in which a misconception can be shown beside
+            the rule.
     """
 
     answer: Answer
     reason: str
     beliefs: tuple[Belief, ...] = ()
     seen: Row | None = None
+    shown: Run | None = None
 
     def belief_of(self, answer: Answer) -> Belief | None:
         """The belief that leads to this wrong answer, if one is known."""
@@ -232,6 +236,7 @@ class Prediction:
         confidence: how sure the learner is of it, one of `progress.CONFIDENCES`; None if unsaid.
         hints: those shown so far.
         verdict: of the last comparison; None before it and after a new answer.
+        solution: what the run said in it.
     """
 
     def __init__(self, question: Question) -> None:
@@ -241,6 +246,7 @@ class Prediction:
         self.confidence: str | None = None
         self.hints: list[str] = []
         self.verdict: Verdict | None = None
+        self.solution: Solution | None = None
 
     @property
     def answer(self) -> Answer | None:
@@ -291,6 +297,7 @@ class Prediction:
             if seen is not None and unseen:
                 return Verdict(right=None, text=LOOK_FIRST.format(step=seen.seq + 1))
         self.stage = STAGES[self.stage]["compare"]
+        self.solution = solution
         self.verdict = judge(self.answers[-1], solution)
         return self.verdict
 

@@ -1,7 +1,7 @@
-"""A prediction that answers a wrong belief with a run: the shortest schedule that contradicts it.
+"""A prediction that answers a misconception with a run: your rule and the rule, side by side.
 
-The schedule is written nowhere: the explorer searches for it when the learner asks to see it, it is
-played on the real broker, and it opens in the stepper.
+It is the run of the question, with the learner's own numbers, if the two rules part in it. If not,
+the explorer searches the shortest schedule in which they do, and it is played on the real broker.
 """
 
 from __future__ import annotations
@@ -12,35 +12,23 @@ from collections.abc import Mapping
 import ipywidgets as widgets
 
 from workbench.scenarios import beliefs
-from workbench.scenarios.beliefs import Counterexample
-from workbench.views.stepper_widget import StepperWidget, stepper
+from workbench.scenarios.race import LINK
+from workbench.scenarios.run import Run
+from workbench.views.scene import parts_at
+from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
 from .predict import PredictionView
 from .question import Prediction
 
 
-def counterexample(name: str) -> Counterexample | None:
-    """The shortest schedule that contradicts a named belief.
-
-    Where a sender works by the belief, it is the shortest one after which that sender may send more
-    than was ever granted; else the shortest one in which belief and truth differ.
-    """
-    belief = beliefs.belief_named(name)
-    return beliefs.counterexample(
-        belief, beliefs.DIFFERENCE if belief.rule is None else beliefs.LIMIT
-    )
-
-
-def contradiction(found: Counterexample) -> StepperWidget:
-    """The schedule in the stepper, which stands where it has come to its point."""
-    played = found.run()
-    return stepper(
-        played,
-        at=found.at(played),
-        title=f"Against the misconception “{found.belief.name}”",
-        note="◀ goes back through the moves that lead here",
-    )
+def side_by_side(name: str, run: Run) -> StageWidget | None:
+    """A misconception's rule beside the right one on the stage; None if they part nowhere."""
+    link = LINK if run.scenario.name == "race" else None
+    if parts_at(run, name, link) is None:
+        return None
+    title = f"The rule beside the misconception “{name}”"
+    return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name)
 
 
 class ShowMe(Still, widgets.VBox):
@@ -58,11 +46,11 @@ class ShowMe(Still, widgets.VBox):
         self._known_as = known_as or {}
         self.button = widgets.Button(
             description="Show me",
-            tooltip="search the shortest schedule that contradicts this belief, and open it",
+            tooltip="your rule beside the rule, in a run in which the two differ",
         )
         self.told = widgets.HTML()
         self.place = widgets.VBox([self.button, self.told], layout={"display": "none"})
-        self.shown: StepperWidget | None = None
+        self.shown: StageWidget | None = None
         super().__init__(children=[view, self.place])
         # After the handlers of the prediction itself, so the verdict is there.
         for button in (view.compare, view.give_up):
@@ -101,16 +89,24 @@ class ShowMe(Still, widgets.VBox):
         if self.belief is None:
             return
         self.button.disabled = True
-        self._say("Searching every schedule, the shortest first…")
-        found = counterexample(self.belief)
-        if found is None:
-            self._say("No schedule contradicts it here.")
-            return
-        self._say(
-            f"The shortest schedule against “{found.belief.says}”: {', '.join(found.moves)}"
-            f" ({found.states} states looked at). {found.text}"
-        )
-        self.shown = contradiction(found)
+        says = beliefs.belief_named(self.belief).says
+        solution = self.prediction.solution
+        if solution is not None and solution.shown is not None:
+            self.shown = side_by_side(self.belief, solution.shown)
+        if self.shown is not None:
+            self._say(f"Your rule: {says}. Play: it stops where your rule and the rule part.")
+        else:
+            self._say("Searching every schedule, the shortest first…")
+            found = beliefs.counterexample(self.belief)
+            if found is None:
+                self._say("No schedule contradicts it here.")
+                return
+            self._say(
+                f"The shortest schedule against “{says}”: {', '.join(found.moves)}"
+                f" ({found.states} states looked at). {found.text}"
+            )
+            self.shown = side_by_side(self.belief, found.run())
+            assert self.shown is not None
         self.place.children = (self.button, self.told, self.shown)
 
     def _say(self, text: str) -> None:
@@ -122,4 +118,4 @@ class ShowMe(Still, widgets.VBox):
         return repr(self.view)
 
 
-__all__ = ["ShowMe", "contradiction", "counterexample"]
+__all__ = ["ShowMe", "side_by_side"]

@@ -71,7 +71,7 @@ class Tabled:
 class Tables:
     """Several tables, one under the other."""
 
-    tables: Sequence[Table]
+    tables: Sequence[Table | Tabled]
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.tables))
@@ -82,7 +82,7 @@ class Tables:
         return "".join(table._repr_html_() for table in self.tables)
 
 
-def tables(*several: Table) -> Tables:
+def tables(*several: Table | Tabled) -> Tables:
     """Tables for the end of a cell."""
     return Tables(several)
 

@@ -96,7 +96,7 @@ class TimedGet:
         return run("asking", self.preset, given)
 
     def desk(self, *, timeout_us: int, latency_us: int) -> Any:
-        """Sliders, the chart of all endings, and a stepper over the run that is chosen.
+        """Sliders, the chart of all endings, and the run that is chosen on the stage.
 
         Args:
             timeout_us: chosen at first.

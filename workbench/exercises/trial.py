@@ -13,7 +13,7 @@ from workbench.scenarios.schedules import play_model, seq_of_move
 from workbench.sim.explorer import Bounds, Exploration, explore
 from workbench.trace.words import count
 from workbench.views.lattice_words import sentences
-from workbench.views.stepper_widget import StepperWidget, stepper
+from workbench.views.stage_widget import StageWidget
 
 # The rules that lesson 02 sets side by side; `naive` has a section of its own.
 RULES = ("spec", "set", "add")
@@ -185,17 +185,17 @@ class Trial:
 
     # -- seeing it --------------------------------------------------------------------------------
 
-    def broken(self) -> StepperWidget | None:
+    def broken(self) -> StageWidget | None:
         """The shortest schedule that breaks it, played on the real broker; None if none does."""
         moves = self.breaking
         if moves is None:
             return None
         played = play_model(self.model, moves)
-        return stepper(
+        return StageWidget(
             played,
             at=seq_of_move(played, len(moves) - 1) if moves else None,
             title="The shortest schedule that breaks your sender",
-            note="◀ goes back through the moves that lead here",
+            acts=[],
         )
 
     def __str__(self) -> str:

@@ -18,8 +18,8 @@ committed. Where it returns None, what it reads has not happened yet, and `wait`
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
 capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
 
-Where a misconception is one of `scenarios.beliefs`, or `known_as` one of them, a schedule can be
-searched that contradicts it.
+Where a misconception is one of `scenarios.beliefs`, or `known_as` one of them, it can be shown
+beside the rule: in the run that `shown` is, or in the shortest schedule in which the two differ.
 
 A check is a table below `check` and a function that finds which of its texts holds:
 
@@ -33,8 +33,7 @@ A check is a table below `check` and a function that finds which of its texts ho
         return case("too-large" if largest > most else "right", largest=largest)
 
 The texts below `unclear` say why there is nothing to judge, and those below `hint` are hints that a
-function works out. All of them may name the check's arguments as well. A check that is `same-as`
-another has that one's texts.
+function works out. All of them may name the check's arguments as well.
 """
 
 from __future__ import annotations
@@ -70,6 +69,7 @@ from workbench.exercises.question import (
 )
 from workbench.exercises.show_me import ShowMe
 from workbench.presets import UINT_MAX
+from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 from workbench.trace.words import count
 
@@ -92,6 +92,7 @@ class Facts:
         wrong: what is answered by whoever has a misconception, by its name; `Facts` where its words
             name facts of their own, and several if it leads to several answers.
         seen: the row at which the answer can be seen in a stepper of the lesson.
+        shown: the run in which a misconception can be shown beside the rule.
         case: which of several `right` texts holds.
         named: everything else that the words name.
     """
@@ -99,6 +100,7 @@ class Facts:
     answer: Answer
     wrong: Mapping[str, Answer | Facts | Sequence[Facts]] = field(default_factory=dict)
     seen: Row | None = None
+    shown: Run | None = None
     case: str | None = None
     named: Mapping[str, Any] = field(default_factory=dict)
 
@@ -108,11 +110,12 @@ def facts(
     *,
     wrong: Mapping[str, Answer | Facts | Sequence[Facts]] | None = None,
     seen: Row | None = None,
+    shown: Run | None = None,
     case: str | None = None,
     **named: Any,
 ) -> Facts:
     """What a run says; the words may name each of `named`, and `answer`."""
-    return Facts(answer=answer, wrong=wrong or {}, seen=seen, case=case, named=named)
+    return Facts(answer=answer, wrong=wrong or {}, seen=seen, shown=shown, case=case, named=named)
 
 
 class _Words(Formatter):
@@ -260,6 +263,7 @@ class Asked:
                 for one in _each(answered)
             ),
             seen=found.seen,
+            shown=found.shown,
         )
 
 
@@ -361,7 +365,6 @@ class Declared:
         def make(find: Sees) -> Judge:
             name = find.__name__.replace("_", "-")
             words = self.words["check"][name]
-            words = self.words["check"][words.get("same-as", name)]
 
             def given(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
                 bound = inspect.signature(find).bind(*args, **kwargs)

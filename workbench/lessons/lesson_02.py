@@ -15,7 +15,7 @@ from workbench.exercises.checks import run_of
 from workbench.exercises.levels import BOUNDS, levels
 from workbench.exercises.order_lines import on_flow_lines
 from workbench.exercises.readers import source_of
-from workbench.exercises.table import Table, Tabled
+from workbench.exercises.table import Table, Tabled, tables
 from workbench.exercises.trial import RULES, Trial
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
@@ -48,8 +48,9 @@ __all__ = [
     "on_flow_lines",
     "orders",
     "predict",
-    "reckon",
     "source_of",
+    "subtractions",
+    "tables",
     "wrap_verdicts",
 ]
 
@@ -85,7 +86,7 @@ class Orders(Tabled):
     """One race under several rules, in every order.
 
     Attributes:
-        runs: by rule and order; each opens in the stepper.
+        runs: by rule and order.
     """
 
     runs: Mapping[tuple[str, str], Run]
@@ -177,16 +178,14 @@ def searched(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reckoned:
-    """The formula at one flow, reckoned in two ways.
+class Subtracted:
+    """The formula at one flow, with both ways to subtract.
 
     Attributes:
         seq: the row.
         delivery_count: of the flow.
         link_credit: of the flow.
         own: the sender's delivery-count.
-        naive: credit by subtraction of the numbers as they stand.
-        serial: credit by serial arithmetic.
         logged: credit that the sender (or the observer) wrote down.
     """
 
@@ -194,9 +193,17 @@ class Reckoned:
     delivery_count: int
     link_credit: int
     own: int
-    naive: int
-    serial: int
     logged: int
+
+    @property
+    def naive(self) -> int:
+        """Credit by subtraction of the numbers as they stand."""
+        return self.delivery_count + self.link_credit - self.own
+
+    @property
+    def serial(self) -> int:
+        """Credit by serial arithmetic."""
+        return link_credit_snd(self.delivery_count, self.link_credit, self.own)
 
     @property
     def naive_text(self) -> str:
@@ -204,15 +211,15 @@ class Reckoned:
         return f"{self.delivery_count} + {self.link_credit} {MINUS} {self.own} = {self.naive}"
 
 
-class Reckoning(Tabled):
-    """The formula at every flow of a trace, in both ways.
+@dataclass(frozen=True, repr=False)
+class Subtractions(Tabled):
+    """The formula at every flow of a trace, with both ways to subtract.
 
-    Args:
+    Attributes:
         lines: one a flow.
     """
 
-    def __init__(self, lines: list[Reckoned]) -> None:
-        self.lines = lines
+    lines: Sequence[Subtracted]
 
     @property
     def start(self) -> int | None:
@@ -220,8 +227,8 @@ class Reckoning(Tabled):
         return self.lines[0].own if self.lines else None
 
     @property
-    def wrong(self) -> list[Reckoned]:
-        """The flows at which naive subtraction does not give what the ledger says."""
+    def wrong(self) -> list[Subtracted]:
+        """The flows at which naive subtraction does not give what the sender wrote down."""
         return [line for line in self.lines if line.naive != line.logged]
 
     @property
@@ -229,7 +236,7 @@ class Reckoning(Tabled):
         """A row a flow."""
         return Table(
             name="Naive subtraction and serial arithmetic at each flow",
-            head=("step", "naive", "serial", "the ledger", ""),
+            head=("step", "naive", "serial", "the sender's own", ""),
             lines=[
                 (
                     str(measure.step(line.seq)),
@@ -243,14 +250,14 @@ class Reckoning(Tabled):
         )
 
 
-def reckon(trace: Any) -> Reckoning:
-    """Reckon the sender's credit at every flow of the receiver, naively and rightly.
+def subtractions(trace: Any) -> Subtractions:
+    """The sender's credit at every flow of the receiver, computed naively and rightly.
 
     Args:
         trace: a run, a capture, or rows in order; of a run, the rows of the link's sender.
     """
     rows: Iterable[Row] = getattr(trace, "rows", trace)
-    lines: list[Reckoned] = []
+    lines: list[Subtracted] = []
     own: dict[Any, int] = {}
     for row in rows:
         ledger = row.ledger or {}
@@ -263,31 +270,28 @@ def reckon(trace: Any) -> Reckoning:
         count_rcv, credit_rcv = fields.get("delivery_count"), fields.get("link_credit")
         granted = row.kind == "flow" and row.from_peer != row.link_sender
         if granted and count_rcv is not None and credit_rcv is not None:
-            mine = own.get(key, ledger["delivery_count"])
             lines.append(
-                Reckoned(
+                Subtracted(
                     seq=row.seq,
                     delivery_count=count_rcv,
                     link_credit=credit_rcv,
-                    own=mine,
-                    naive=count_rcv + credit_rcv - mine,
-                    serial=link_credit_snd(count_rcv, credit_rcv, mine),
+                    own=own.get(key, ledger["delivery_count"]),
                     logged=ledger["link_credit"],
                 )
             )
         own[key] = ledger["delivery_count"]
-    return Reckoning(lines)
+    return Subtractions(lines)
 
 
+@dataclass(frozen=True, repr=False)
 class Verdicts(Tabled):
     """What the explorer says about two ways to subtract, from several beginnings.
 
-    Args:
+    Attributes:
         found: by initial delivery-count and rule.
     """
 
-    def __init__(self, found: dict[tuple[int, str], Exploration[LinkState, str]]) -> None:
-        self.found = found
+    found: Mapping[tuple[int, str], Exploration[LinkState, str]]
 
     def verdict(self, start: int, rule: str) -> str:
         """In words: how many states, how many bad, how near the nearest."""
@@ -377,6 +381,7 @@ def crossing(race: Run) -> Found:
             "the flow came too late": held - 1,
         },
         seen=race.rows[race.start_seq],
+        shown=right,
     )
 
 
@@ -398,6 +403,7 @@ def which_order(race: Run, rule: str) -> Found:
         differing=differing,
         orders=len(ORDERS),
         wrong={"sets": "none", "a wrong rule always shows": "all"},
+        shown=played.runs["spec", CROSSING[0]],
     )
 
 
@@ -488,14 +494,14 @@ passing_rules.again(
 @lesson.asks
 def naive(trace: Any) -> Found:
     """When does naive subtraction part from serial arithmetic?"""
-    reckoning = reckon(trace)
-    yield {"start": reckoning.start}
-    wrong = reckoning.wrong
-    first = bool(wrong) and wrong[0] is reckoning.lines[0]
+    computed = subtractions(trace)
+    yield {"start": computed.start}
+    wrong = computed.wrong
+    first = bool(wrong) and wrong[0] is computed.lines[0]
     return facts(
         "never" if not wrong else "forever" if first else "wrap",
         case="wrong" if wrong else "none",
-        flows=len(reckoning.lines),
+        flows=len(computed.lines),
         number=len(wrong),
         found="; ".join(f"step {measure.step(one.seq)}: {one.naive_text}" for one in wrong),
         wrong={"large numbers are trouble": "forever", "differences always work": "never"},
@@ -565,10 +571,10 @@ def crossed(desk: Any) -> Case:
     """Has the learner made a flow and a transfer cross, and let both land?
 
     Args:
-        desk: a panel on the race, or a run of it.
+        desk: a stage with a race, or a run of it.
     """
-    model = getattr(desk, "model", None)
-    runs = [run for tree in model.trees for run in tree.runs] if model else [run_of(desk)]
+    branches = getattr(desk, "branches", None)
+    runs = [run_of(desk)] if branches is None else branches.runs
     if not any(run.actions for run in runs):
         return case("untouched")
     made = [run for run in runs if crosses(run)]
@@ -587,20 +593,6 @@ def crossed(desk: Any) -> Case:
 
 
 @lesson.checks()
-def half_worked_sender(
-    on_flow: Callable[..., Any], *, messages: int, grants: Sequence[int]
-) -> Case:
-    """Is the sender that was given in part right in every order?
-
-    Args:
-        on_flow: the learner's function of the sender's state and the flow.
-        messages: that the sender has.
-        grants: link-credit of each flow; none may take back what an earlier one gave.
-    """
-    return _judged(on_flow, messages, grants, starts=(0,))
-
-
-@lesson.checks()
 def sender(
     on_flow: Callable[..., Any],
     *,
@@ -616,13 +608,6 @@ def sender(
         grants: link-credit of each flow; none may take back what an earlier one gave.
         starts: initial delivery-counts to try.
     """
-    return _judged(on_flow, messages, grants, starts)
-
-
-def _judged(
-    on_flow: Callable[..., Any], messages: int, grants: Sequence[int], starts: Sequence[int]
-) -> Case:
-    """What every order from every beginning says of a sender."""
     if _unanswered(on_flow):
         return case("unanswered")
     if not starts:

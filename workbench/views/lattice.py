@@ -26,6 +26,7 @@ PLACE, LOWEST, TALLEST = 11, 240, 560
 NOWHERE = float("nan")
 _TOOLS = "pan,wheel_zoom,box_zoom,tap,reset"
 _OWN = {"line_color": theme.PURPLE, "line_width": 6, "line_alpha": 0.8, "line_dash": "6 2"}
+_BAD_LABEL = f"{BAD}: beyond the furthest limit granted"
 _TIP = """<div style="max-width:26em;font-size:13px"><strong>@verdict</strong>, @moves
 <br>@sender<br>@receiver<br>@wire</div>"""
 
@@ -233,12 +234,12 @@ class LatticePicture:
             chart.scatter(fill_color=theme.SKY, legend_label=GOOD, **size)
             chart.scatter(
                 fill_color=theme.VERMILLION, hatch_pattern="diagonal_cross", hatch_alpha=0.4,
-                legend_label=BAD, **size,
+                legend_label=_BAD_LABEL, **size,
             )  # fmt: skip
         else:
             for label, marker, colour in (
                 (GOOD, "circle", theme.SKY),
-                (BAD, "diamond", theme.VERMILLION),
+                (_BAD_LABEL, "diamond", theme.VERMILLION),
             ):
                 chart.scatter(
                     marker=marker, fill_color=colour, line_color=theme.INK, size=10,

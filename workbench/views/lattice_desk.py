@@ -1,7 +1,7 @@
-"""The lattice to work with: a rule to choose, a state to choose, and its schedule in the stepper.
+"""The state graph to work with: a rule to choose, a state to choose, its schedule on the stage.
 
 However a state is chosen, a shortest schedule to it is played on the real broker and opens below.
-While the stepper moves, the ring in the picture moves along.
+While that is stepped through, the ring in the graph moves along.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from workbench.trace.words import count
 from .lattice import path_of
 from .lattice_view import LatticeView, status
 from .lattice_words import BAD, overrun, verdict, words
-from .stepper_doc import build
-from .stepper_widget import StepperWidget
+from .stage_widget import StageWidget
 from .stills import Still
 
 # About two seconds of searching; time itself is a bound where a clock is given.
@@ -47,7 +46,7 @@ class LatticeDesk(Still, widgets.VBox):
 
     Attributes:
         view: the lattice of the chosen rule.
-        stepper: the schedule to the chosen state; None before one was chosen.
+        stage: the schedule to the chosen state; None before one was chosen.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class LatticeDesk(Still, widgets.VBox):
         self._function = rule_function
         self._path = tuple(path)
         self._now = now
-        self._ends: list[int] = []  # steps of the stepper at which each move begins
+        self._ends: list[int] = []  # steps at which each move begins
         names = [] if rule_function is not None else list(rules)
         self.rule = widgets.ToggleButtons(
             options=[(f"rule {name}", name) for name in names] or [("your rule", YOURS)],
@@ -80,7 +79,7 @@ class LatticeDesk(Still, widgets.VBox):
         )
         self.schedule = widgets.HTML()
         self.place = widgets.VBox()
-        self.stepper: StepperWidget | None = None
+        self.stage: StageWidget | None = None
         self.view: LatticeView
         super().__init__()
         self.rule.observe(lambda _change: self._explore(), names="value")
@@ -97,7 +96,7 @@ class LatticeDesk(Still, widgets.VBox):
         return LinkModel(rule=rule, **self._given)
 
     def _explore(self) -> None:
-        self._close_stepper()
+        self._close_stage()
         found = explore(self.model(), BOUNDS, now=self._now)
         old, self.view = (
             getattr(self, "view", None),
@@ -118,7 +117,7 @@ class LatticeDesk(Still, widgets.VBox):
         if verdict(found, index) == BAD:
             text += f" Bad. {overrun(found.model.describe(found.ordered[index]))}"  # type: ignore[attr-defined]
         if len(moves) > LONGEST:
-            self._close_stepper()
+            self._close_stage()
             text += f" More than {LONGEST} moves are not played."
         else:
             self._open(moves)
@@ -129,31 +128,27 @@ class LatticeDesk(Still, widgets.VBox):
         name = "your rule" if rule == YOURS else f"rule {rule}"
         played = play(moves, rule=rule, rule_function=self._function, **self._given)
         self._ends = [step for step, row in enumerate(played.rows) if row.event == "action"]
-        doc = build(
-            played.rows,
-            title=f"A shortest schedule to this state, {name}",
-            note="◀ goes back through the moves that lead here",
-        )
-        if self.stepper is None:
-            self.stepper = StepperWidget(doc, cursor=len(played.rows))
-            self.stepper.observe(lambda change: self._follow(change.new), names="cursor")
-            self.place.children = (self.stepper,)
+        title = f"A shortest schedule to this state, {name}"
+        if self.stage is None:
+            self.stage = StageWidget(played, at=played.last, title=title, acts=[])
+            self.stage.observe(lambda change: self._follow(change.new), names="cursor")
+            self.place.children = (self.stage,)
         else:
-            self.stepper.show(doc, len(played.rows))
+            self.stage.show_run(played, at=played.last, title=title)
 
-    def _follow(self, cursor: int) -> None:
-        """Put the ring where the stepper stands: after the moves that have been made there."""
+    def _follow(self, step: int) -> None:
+        """Put the ring where the stage stands: after the moves that have been made there."""
         if self.view.index is None:
             return
-        made = bisect.bisect_left(self._ends, cursor)
+        made = bisect.bisect_right(self._ends, step)
         path = path_of(self.found, self.found.schedule_to(self.view.index))
         self.view.picture.stand(path[min(made, len(path) - 1)])
 
-    def _close_stepper(self) -> None:
-        if self.stepper is not None:
+    def _close_stage(self) -> None:
+        if self.stage is not None:
             self.place.children = ()
-            self.stepper.close()
-            self.stepper = None
+            self.stage.close()
+            self.stage = None
 
     # -- without a kernel -----------------------------------------------------------------------
 
@@ -196,13 +191,12 @@ def lattice_of(desk: Any) -> LatticeDesk:
     """All schedules of the link of a race, with the path of the branch that is shown on top.
 
     Args:
-        desk: a panel on the race, or a run of it.
+        desk: a stage with a race, or a run of it.
 
     Raises:
         ValueError: the model has no such link; the text says what it cannot show.
     """
-    model = getattr(desk, "model", None)
-    run = desk if model is None else model.run
+    run = getattr(desk, "run", desk)
     if run.scenario.name != "race":
         raise ValueError(f"a run of scenario race is wanted here, not of {run.scenario.name}")
     given = run.parameters

@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from workbench.sim.explorer import Exploration
 
 from .lattice import LatticePicture, path_of
-from .lattice_words import BAD, bad_levels, state_words, summary, verdict, words
+from .lattice_words import BAD, BAD_MEANS, bad_levels, state_words, summary, verdict, words
 from .stills import Still
 
 MOST_LISTED = 500  # states of one depth in the list
@@ -64,7 +64,7 @@ class LatticeView(Still, widgets.VBox):
         self._depths = found.depths()
         self._quiet = False
         self.picture = LatticePicture(found, path=path_of(found, path) if path else (), title=title)
-        self.line = widgets.HTML(status(summary(found)))
+        self.line = widgets.HTML(status(f"{summary(found)} {BAD_MEANS}"))
         self.depth = widgets.Dropdown(
             options=self._depth_options(), description="after", layout={"width": "300px"}
         )

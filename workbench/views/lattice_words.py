@@ -19,6 +19,10 @@ from workbench.sim.explorer import Exploration
 from workbench.trace.words import count
 
 GOOD, BAD = "good", "bad"
+BAD_MEANS = (
+    "Bad is a state in which the sender's delivery-count + link-credit lies beyond the furthest"
+    " limit that the receiver ever granted: it could send what nobody allowed."
+)
 
 
 def summary(found: Exploration[Any, Any]) -> str:

@@ -107,12 +107,15 @@ def schema() -> Doc:
     return found
 
 
-def picture_of(run: Any, link: Scope | str | None = None) -> LinkPicture:
+def picture_of(
+    run: Any, link: Scope | str | None = None, rules: Collection[str] | None = None
+) -> LinkPicture:
     """The picture of a run at its beginning.
 
     Args:
         run: a run, a part of one, or rows in order of `seq`.
         link: the link whose number line comes first, or its name; the busiest if None.
+        rules: names of misconceptions beside the rule; those of the scenario if None.
     """
     walk = Walk(_rows(run), run if isinstance(run, Cut) else None)
     scenario = getattr(getattr(run, "scenario", None), "name", "")
@@ -124,7 +127,10 @@ def picture_of(run: Any, link: Scope | str | None = None) -> LinkPicture:
     publishes = [one for one in links if one.link_sender == CLIENT]
     if layout.name == "valves" and publishes:
         return ValvesPicture(walk, publishes[0])
-    return LinkPicture(walk, links, session=layout.session, beliefs=layout.beliefs)
+    beliefs = layout.beliefs if rules is None else rules
+    if getattr(run, "parameters", {}).get("rule", "spec") != "spec":
+        beliefs = ()  # this sender has a rule of its own: the right one is not in the rows
+    return LinkPicture(walk, links, session=layout.session, beliefs=tuple(beliefs))
 
 
 def _rows(run: Any) -> Sequence[Row]:
@@ -153,6 +159,7 @@ class Strip:
         link: the link whose number line comes first.
         octets: whether frames carry their octets.
         acts: names of the acts that are offered; all if None.
+        rules: names of misconceptions beside the rule; those of the scenario if None.
     """
 
     def __init__(
@@ -162,9 +169,10 @@ class Strip:
         link: Scope | str | None = None,
         octets: bool = True,
         acts: Collection[str] | None = None,
+        rules: Collection[str] | None = None,
     ) -> None:
         self.run = run
-        self.picture = picture = picture_of(run, link)
+        self.picture = picture = picture_of(run, link, rules)
         self.walk = walk = picture.walk
         rows = walk.rows
         self.deeds = Deeds(run, picture, acts) if hasattr(run, "scenario") else None
@@ -389,6 +397,22 @@ def steps_of(branches: Mapping[int, Doc], branch: int) -> list[Doc]:
     return steps_of(branches, one["parent"])[: one["keeps"]] + one["steps"]
 
 
+def parts_at(run: Any, rule: str, link: Scope | str | None = None) -> int | None:
+    """Place of the first step at which a misconception and the rule give different credit.
+
+    Args:
+        run: a run, or rows in order of `seq`.
+        rule: name of the misconception.
+        link: the link that it is about, or its name; the busiest if None.
+    """
+    states = Strip(run, link=link, octets=False, rules=[rule]).states
+    for place, state in enumerate(states):
+        for line in state["lines"].values():
+            if line.get("rules", {}).get(rule, {}).get("differs"):
+                return place
+    return None
+
+
 # -- the whole --------------------------------------------------------------------------------
 
 
@@ -401,6 +425,8 @@ class SceneMaker:
         octets: whether frames carry their octets.
         acts: names of the acts that are offered; all if None.
         note: what is to be said of the rows instead of the one idea.
+        rules: names of misconceptions beside the rule; those of the scenario if None.
+        rule: the one of them that is shown at first.
     """
 
     def __init__(
@@ -411,17 +437,20 @@ class SceneMaker:
         octets: bool = True,
         acts: Collection[str] | None = None,
         note: str = "",
+        rules: Collection[str] | None = None,
+        rule: str = "",
     ) -> None:
         self.note = note
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
-        self._link, self._octets, self._acts = link, octets, acts
+        self._given = {"link": link, "octets": octets, "acts": acts, "rules": rules}
+        self._rule = rule
         self._strips: dict[int, Strip] = {}
 
     def strip(self, number: int) -> Strip:
         """The steps of a branch's run."""
         if number not in self._strips:
             run = self.branches.runs[number]
-            self._strips[number] = Strip(run, link=self._link, octets=self._octets, acts=self._acts)
+            self._strips[number] = Strip(run, **self._given)
         return self._strips[number]
 
     @property
@@ -457,6 +486,8 @@ class SceneMaker:
             "ends": ends,
             "first": seq + 1,
         }
+        if self._rule:
+            found["rule"] = self._rule
         if root.deeds is not None:
             found |= {"acts": root.deeds.documents(), "shares": True}
         if begin:

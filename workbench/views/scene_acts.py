@@ -347,7 +347,7 @@ _NAMES = {
     "grant": "link credit",
     "open_window": "window",
     "set_latency": "latency",
-    "send_flow": "send the next flow",
+    "send_flow": "send next flow",
     "send_transfer": "send a message",
     "send_other": "send over the other link",
     "transfer_arrives": "let it arrive",

@@ -85,8 +85,7 @@ class Believed:
             rule = walk.explanation.formula if walk.explanation else None
             by_rule = rule or str(own_credit)
             self.differs = (
-                f"Here they part. Your rule: {self.belief.says}; that makes {self.credit}."
-                f" The rule: {by_rule}."
+                f"Here they part: your rule makes link-credit {self.credit}, the rule {by_rule}."
             )
 
 

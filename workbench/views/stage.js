@@ -643,7 +643,7 @@ function party(view, node, { x, y, w, h: high }) {
   const first = state.items === void 0 ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
     const at2 = first + i * 16, taken = at2 > y + high - 52 ? right : 0;
-    kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at2));
+    if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at2));
   });
   return G({ key: `party ${node.id}` }, kids);
 }
@@ -985,6 +985,7 @@ function differs(state, rule) {
 }
 var row = (key, c, ...kids) => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
 var tag = (text, hot = false) => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
+var compared = (rules, rule) => rules.length > 0 && button2("rule", "Compare rules", { "data-arg": rule ?? rules[0].id });
 function strip(asked) {
   const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
   if (rule) {
@@ -994,12 +995,12 @@ function strip(asked) {
       words ? "wrong" : "",
       tag("Two rules"),
       h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
-      h("div", { class: "wst-seg", role: "group", "aria-label": "your rule" }, rules.map((one) => h("button", { key: one.id, type: "button", "data-ui": "rule", "data-arg": one.id, "aria-pressed": String(rule === one.id) }, one.name))),
+      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": "your rule" }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))),
       button2("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" })
     );
   }
-  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), button2("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), rules.length > 0 && button2("rule", "Compare rules", { "data-arg": rules[0].id }), question && asked.skipped && button2("again", "Answer"));
+  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button2("branch", "↩ run as given", { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), compared(rules), question && asked.skipped && button2("again", "Answer"));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
     return row(
@@ -1022,7 +1023,7 @@ function strip(asked) {
     "verdict",
     verdict.right ? "right" : "wrong",
     h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
-    rules.length > 0 && button2("rule", "Compare rules", { "data-arg": verdict.rule ?? rules[0].id }),
+    compared(rules, verdict.rule),
     button2("again", "Again")
   );
 }
@@ -1250,6 +1251,7 @@ var Stage = class {
     this.runs = resolve(scene);
     this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0);
     const question = scene.question;
+    this.rule = scene.rule ?? null;
     if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
     this.el.className = "wst";
     this.el.tabIndex = 0;
@@ -1445,7 +1447,6 @@ var Stage = class {
   }
   show(branch, t = this.t) {
     this.run = this.runs.get(branch) ?? this.run;
-    this.rule = branch ? null : this.rule;
     this.seek(t);
   }
   // -- question and acts ----------------------------------------------------------------------
@@ -1521,7 +1522,6 @@ var Stage = class {
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch);
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
     if (reply.type === "branch") {
-      this.rule = null;
       this.t = Math.max(this.t, reply.branch.at);
       this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0);
     }
@@ -1558,6 +1558,11 @@ var Stage = class {
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target;
+      if (input.dataset.ui === "rules") {
+        this.rule = input.value;
+        this.draw();
+        return;
+      }
       if (input.dataset.ui === "free") {
         this.picked = input.value === "" ? null : Number(input.value);
         this.draw();
@@ -1735,6 +1740,10 @@ var Stage = class {
       event.stopPropagation();
     };
     if (target.tagName === "TEXTAREA" && key !== "Escape") {
+      event.stopPropagation();
+      return;
+    }
+    if (target.tagName === "SELECT") {
       event.stopPropagation();
       return;
     }

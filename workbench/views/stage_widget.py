@@ -36,6 +36,9 @@ class StageWidget(Still, anywidget.AnyWidget):
         title: what the picture is called.
         link: the link whose number line comes first, or its name.
         note: what is to be said of the rows instead of the one idea.
+        rules: names of misconceptions that can be shown beside the rule; those of the scenario if
+            None.
+        rule: the one of them that is shown at first.
 
     Attributes:
         scene: the scene as gzipped JSON; see `scene.schema.json`.
@@ -61,8 +64,10 @@ class StageWidget(Still, anywidget.AnyWidget):
         acts: Collection[str] | None = None,
         link: Scope | str | None = None,
         note: str = "",
+        rules: Collection[str] | None = None,
+        rule: str = "",
     ) -> None:
-        self._link, self._acts = link, acts
+        self._given = {"link": link, "acts": acts, "rules": rules, "rule": rule}
         cursor = self._load(run, at, title, note)
         branch = self.branches.current
         super().__init__(scene=packed(self._maker.scene(title)), cursor=cursor, branch=branch)
@@ -87,8 +92,9 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def show_run(self, run: Any, *, at: int | None = None, title: str = "", note: str = "") -> None:
         """Show another run, or the same as it is by now; arguments as of the class."""
-        cursor = self._load(run, at, title, note)
-        self.show(self.branches.current, cursor)
+        self.unobserve(self._moved, names="cursor")  # nobody has looked at a step of it yet
+        self.show(self.branches.current, self._load(run, at, title, note))
+        self.observe(self._moved, names="cursor")
 
     def _load(self, run: Any, at: int | None, title: str, note: str) -> int:
         """Make the scene's parts; gives the place of the step to begin at."""
@@ -96,7 +102,7 @@ class StageWidget(Still, anywidget.AnyWidget):
             at = run.seq if at is None else at
         elif at is not None:
             run, note = _reaching(run, at, note)
-        self._maker = SceneMaker(run, link=self._link, acts=self._acts, note=note)
+        self._maker = SceneMaker(run, note=note, **self._given)
         self._title = title
         self._fixed = self._fixed_now()
         return self._maker.begin if at is None else self._place(at)
@@ -190,9 +196,14 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def _moved(self, change: Any) -> None:
         for step in (change["old"], change["new"]):
-            rows = self._maker.strip(self.branch).walk.rows
-            if 0 <= step < len(rows):
-                looked.add(str(rows[step].run), rows[step].seq)
+            shown = step
+            # A branch shows the steps of its parents up to where it leaves them.
+            for branch in reversed(self.branches.path(self.branch)):
+                rows = self._maker.strip(branch).walk.rows
+                if 0 <= shown < len(rows):
+                    looked.add(str(rows[shown].run), rows[shown].seq)
+                fork = self.branches.fork(branch)
+                shown = shown if fork is None else min(shown, fork)
 
     def still(self) -> str:
         """What is shown now, as text."""

@@ -59,8 +59,8 @@ def timeout_chart(
     runs: Mapping[tuple[float, float], str],
     *,
     now: tuple[float, float],
-    width: int = 860,
-    height: int = 340,
+    width: int = 640,
+    height: int = 250,
 ) -> tuple[Any, ColumnDataSource]:
     """The chart and the source of the mark that shows the present choice.
 

@@ -8,13 +8,15 @@ from typing import Any, Protocol
 
 import ipywidgets as widgets
 
-from .stepper_doc import build
-from .stepper_widget import StepperWidget
+from .stage_widget import StageWidget
 from .stills import Still
 from .timeout_chart import Area, timeout_chart
 
 # The areas' edges are drawn through so many points; they have a bend.
 _EDGE_POINTS = 40
+
+_SLIDERS = {"flex": "1 1 300px", "max_width": "340px"}
+_CHART = {"flex": "2 1 440px", "max_width": "640px"}
 
 
 class Reckoning(Protocol):
@@ -54,7 +56,7 @@ class Reckoning(Protocol):
 
 
 class TimeoutView(Still, widgets.VBox):
-    """Sliders, a chart of all endings, a line that tells this one, and a stepper over its run.
+    """Sliders beside a chart of all endings, a line that tells this one, and its run on the stage.
 
     Args:
         plan: plays the gets.
@@ -74,20 +76,21 @@ class TimeoutView(Still, widgets.VBox):
         self.words = widgets.HTML(_words(plan.table()))
         chart, self._here = self._chart()
         self.run = plan.play(timeout_us, latency_us)
-        self.stepper = StepperWidget(self._doc(), cursor=self.run.start_seq + 1)
+        self.stage = StageWidget(self.run, title=self._title(), acts=[])
         from .bokeh_widget import ChartWidget
 
         self.figure = chart
         super().__init__(
             children=[
                 widgets.Box(
-                    [self.timeout, self.latency],
-                    layout={"flex_flow": "row wrap", "grid_gap": "4px 24px"},
+                    [
+                        widgets.VBox([self.timeout, self.latency, self.line], layout=_SLIDERS),
+                        widgets.Box([ChartWidget(chart)], layout=_CHART),
+                    ],
+                    layout={"flex_flow": "row wrap", "grid_gap": "4px 16px"},
                 ),
-                self.line,
-                ChartWidget(chart),
+                self.stage,
                 widgets.Accordion(children=[self.words], titles=("The chart in words",)),
-                self.stepper,
             ]
         )
         for slider in (self.timeout, self.latency):
@@ -122,15 +125,12 @@ class TimeoutView(Still, widgets.VBox):
         self.run = self.plan.play(self.timeout.value, self.latency.value // 2)
         timeout, trip = self._now()
         self._here.data = {"x": [timeout], "y": [trip]}
-        self.stepper.show(self._doc(), self.run.start_seq + 1)
+        self.stage.show_run(self.run, title=self._title())
         self._tell()
 
-    def _doc(self) -> dict[str, Any]:
+    def _title(self) -> str:
         timeout, trip = self._now()
-        note = f"time-out {timeout:g} ms, round trip {trip:g} ms"
-        return build(
-            self.run.rows, title="Get one message or give up", note=note, begin=self.run.start_seq
-        )
+        return f"Get one message or give up: time-out {timeout:g} ms, round trip {trip:g} ms"
 
     def _tell(self) -> None:
         self.line.value = (
@@ -141,7 +141,7 @@ class TimeoutView(Still, widgets.VBox):
     def __repr__(self) -> str:
         timeout, trip = self._now()
         head = f"time-out {timeout:g} ms, round trip {trip:g} ms. {self.plan.told(self.run)}"
-        return f"{head}\n\n{self.plan.table()}\n\n{self.stepper.still()}"
+        return f"{head}\n\n{self.plan.table()}\n\n{self.stage.still()}"
 
 
 def _ms(time_us: int) -> float:
@@ -157,7 +157,7 @@ def _slider(name: str, value: int, most: int, step: int, *, least: int = 0) -> A
         description=name,
         continuous_update=False,
         style={"description_width": "initial"},
-        layout={"width": "420px"},
+        layout={"width": "100%"},
     )
 
 

@@ -52,7 +52,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
   const first = state.items === undefined ? top + 10 : low ? y + high - 14 : top + tall + 24;
-  if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
+  if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
   return G({ key: `party ${node.id}` }, kids);
 }
 

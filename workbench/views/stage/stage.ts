@@ -73,6 +73,7 @@ export class Stage {
     this.runs = resolve(scene);
     this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0)!;
     const question = scene.question;
+    this.rule = scene.rule ?? null;
     if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
     this.el.className = "wst";
     this.el.tabIndex = 0;
@@ -214,7 +215,6 @@ export class Stage {
 
   private show(branch: number, t = this.t): void {
     this.run = this.runs.get(branch) ?? this.run;
-    this.rule = branch ? null : this.rule;
     this.seek(t);
   }
 
@@ -290,7 +290,7 @@ export class Stage {
     if (branches.length) this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
-    if (reply.type === "branch") { this.rule = null; this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); }
+    if (reply.type === "branch") { this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); }
     if (this.calm.matches) { if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1)); else this.draw(); }
     else this.play(!this.skipped || reply.type === "branch");
   }
@@ -322,6 +322,7 @@ export class Stage {
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target as HTMLInputElement;
+      if (input.dataset.ui === "rules") { this.rule = input.value; this.draw(); return; }
       if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
       else if (input.dataset.set && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
@@ -443,6 +444,7 @@ export class Stage {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement, { key } = event, take = () => { event.preventDefault(); event.stopPropagation(); };
     if (target.tagName === "TEXTAREA" && key !== "Escape") { event.stopPropagation(); return; }
+    if (target.tagName === "SELECT") { event.stopPropagation(); return; }
     if (target.tagName === "INPUT") {
       event.stopPropagation();
       if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, Number((target as HTMLInputElement).value), target); else this.commit(); }

@@ -23,15 +23,17 @@ export function differs(state: State, rule: string): string | null {
 const row = (key: string, c: string, ...kids: (VNode | string | null | undefined | false | VNode[])[]): VNode => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
 const tag = (text: string, hot = false): VNode => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
 
+const compared = (rules: { id: string }[], rule?: string): VNode | false => rules.length > 0 && button("rule", "Compare rules", { "data-arg": rule ?? rules[0].id });
+
 export function strip(asked: Asked): VNode {
   const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
   if (rule) {
     const words = differs(asked.state, rule);
     return row("rules", words ? "wrong" : "", tag("Two rules"), h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
-      h("div", { class: "wst-seg", role: "group", "aria-label": "your rule" }, rules.map((one) => h("button", { key: one.id, type: "button", "data-ui": "rule", "data-arg": one.id, "aria-pressed": String(rule === one.id) }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" }));
+      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": "your rule" }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" }));
   }
-  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), button("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), rules.length > 0 && button("rule", "Compare rules", { "data-arg": rules[0].id }), question && asked.skipped && button("again", "Answer"));
+  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button("branch", "↩ run as given", { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), compared(rules), question && asked.skipped && button("again", "Answer"));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
     return row("ask", "", tag(asked.urged ? "Commit first" : "Predict", asked.urged), h("div", { class: "wst-q" }, h("b", {}, question.text)),
@@ -41,7 +43,7 @@ export function strip(asked: Asked): VNode {
   }
   if (!verdict || !asked.shown) return row("said", "", tag("Predict"), h("div", { class: "wst-q" }, "You said ", h("b", {}, String(answer)), asked.playing ? ". Watch." : ". Press play and watch."), button("again", "Change"));
   return row("verdict", verdict.right ? "right" : "wrong", h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
-    rules.length > 0 && button("rule", "Compare rules", { "data-arg": verdict.rule ?? rules[0].id }), button("again", "Again"));
+    compared(rules, verdict.rule), button("again", "Again"));
 }
 
 /** Whether any text of the strip needs a third line: the strip then has it all the time. */

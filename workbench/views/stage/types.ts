@@ -39,6 +39,8 @@ export interface Scene {
   acts?: Act[];
   /** rules of learners that can be shown beside the right one */
   rules?: { id: string; name: string }[];
+  /** the one of them that is shown at first; none if absent */
+  rule?: string;
   /** ids of nodes that are lifelines of the sequence diagram, from top to bottom; all of them if absent */
   lifelines?: string[];
   /** the tab *All counters*: its columns after the first, and its rows */

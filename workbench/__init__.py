@@ -35,7 +35,6 @@ _HOME = {
     "order_lines": "workbench.exercises.order_lines:order_lines",
     "panel": "workbench.exercises.desk:panel",
     "progress_log": "workbench.exercises.progress_view:progress_log",
-    "quorum_view": "workbench.views.quorum_view:quorum_view",
     "read_trace": "workbench.trace.files:read",
     "recall": "workbench.exercises.recall_view:recall",
     "reset_lesson": "workbench.exercises.lesson_pages:reset_lesson",

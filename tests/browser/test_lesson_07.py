@@ -1,10 +1,11 @@
-"""Lesson 07 as a learner meets it: figure, lamps and stepper have one cursor, by keyboard."""
+"""Lesson 07 as a learner meets it: replicas on the stage, by keyboard and by mouse."""
 
 import re
 
 import pytest
 
-from .test_lesson_03 import act, run_cell, step_on, stepper, where
+from .test_lesson_01 import picture, said
+from .test_lesson_03 import run_cell
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -15,19 +16,6 @@ LESSON = "07_quorum.ipynb"
 def pictures(tmp_path_factory):
     """A folder for pictures of this run."""
     return tmp_path_factory.mktemp("lesson-07")
-
-
-def lamps(lesson, cell_id: str):
-    """The lamps of a cell."""
-    return lesson.show_cell(cell_id).locator(".wbl").first
-
-
-def cells(root, number: int) -> list[str]:
-    """The lamps of one message as they stand in the page."""
-    row = root.get_by_role("row").filter(
-        has=root.page.get_by_role("rowheader", name=str(number), exact=True)
-    )
-    return row.locator("td").all_inner_texts()
 
 
 def chosen(lesson, cell_id: str, words: str) -> str:
@@ -42,34 +30,40 @@ def chosen(lesson, cell_id: str, words: str) -> str:
     return line.inner_text()
 
 
-def test_figure_lamps_and_stepper_have_one_cursor(lab_page, pictures):
-    """A message goes through its lamps; the figure's title names the stepper's step."""
+def shown(root) -> str:
+    """The sentence of the step that is shown."""
+    return root.locator(".wst-sentence").inner_text()
+
+
+def test_the_third_fsync_is_told_and_a_node_and_a_line_can_be_clicked(lab_page, pictures):
+    """Interesting steps lead to the majority's fsync; crash and cut make branches."""
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
-    assert lesson.failed_cells() == {}
-
-    root = stepper(lesson, "one-step")
-    lights = lamps(lesson, "one-step")
-    assert cells(lights, 1) == []
+    root = picture(lesson, "one-step")
+    assert "n1 leader" in said(root)
     seen = []
-    for _ in range(34):
-        step_on(root)
-        now = cells(lights, 1)
-        if now and now not in seen:
-            seen.append(now)
-    assert seen[0][0] == "● n1"
-    assert any(now[1] == "◐ n3 n1" for now in seen)
-    assert any(now[1].startswith("● n3 n1 n5") for now in seen)
-    assert seen[-1][5] == "●"
+    while not seen or seen[-1] != shown(root):
+        seen.append(shown(root))
+        lesson.page.keyboard.press("n")
+    (told,) = [text for text in seen if "a majority." in text]
+    assert "Now 3 of 5 disks have entry 2" in told
+    assert "The leader n1 knows it when n5's reply arrives" in told
     lesson.page.keyboard.press("End")
-    lights.get_by_text("1 of 1 messages are confirmed").wait_for()
-    step = where(root)
-    lesson.show_cell("one-step").screenshot(path=pictures / "one.png")
-    lesson.show_cell("one-step").get_by_text("The figure in words").click()
-    said = lesson.show_cell("one-step").locator("pre", has_text=f"Step {step} of").first
-    said.wait_for()
-    assert "★ n1 leader" in said.inner_text()
+    assert "Confirmed: 1 message" in said(root)
+    root.screenshot(path=pictures / "one.png")
+
+    lesson.page.keyboard.press("Home")
+    for _ in range(6):
+        lesson.page.keyboard.press("ArrowRight")
+    root.get_by_role("button", name=re.compile("^n3, follower")).click()
+    root.get_by_text("Branch 1").first.wait_for()
+    root.focus()
+    lesson.page.keyboard.press("End")
+    assert "n3 down" in said(root)
+    root.locator("[data-act='cut:n1:n2']").first.press("Enter")
+    root.get_by_text("Branch 2").first.wait_for()
+    root.screenshot(path=pictures / "branches.png")
     lesson.assert_quiet()
 
 
@@ -78,9 +72,9 @@ def test_predictions_tables_and_the_slider(lab_page, pictures):
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
-    told = chosen(lesson, "slow-leader", "as soon as before")
+    told = chosen(lesson, "slow-disks", "as soon as before")
     assert "Right" in told
-    stepper(lesson, "crash-step")
+    picture(lesson, "crash-step")
     lesson.page.keyboard.press("End")
     told = chosen(lesson, "who-resends", "nobody: they are lost")
     assert "what is pending is lost" in told
@@ -105,21 +99,19 @@ def test_predictions_tables_and_the_slider(lab_page, pictures):
 
 
 def test_the_desk_by_keyboard_and_in_the_dark(lab_page, pictures):
-    """Crash the leader: lamps and figure show the branch; the check says what is missing."""
+    """Publish by key: a branch in which all are confirmed; the check says what is missing."""
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
-    stepper(lesson, "desk")
-    desk = lesson.show_cell("desk")
-    desk.get_by_label("node").first.wait_for()
-    act(lesson, "desk", "publish")
-    lamps(lesson, "desk").get_by_text("4 of 4 messages are confirmed").wait_for()
+    root = picture(lesson, "desk")
+    lesson.page.keyboard.press("End")
+    root.locator("[data-act=publish]").first.press("Enter")
+    root.get_by_text("Branch 1").first.wait_for()
+    root.focus()
+    lesson.page.keyboard.press("End")
+    assert "Confirmed: 4 messages" in said(root)
     assert "a majority always reached each other" in run_cell(lesson, "check-recovered")
-    lesson.page.evaluate(
-        "() => window.jupyterapp.commands.execute('apputils:change-theme',"
-        " {theme: 'JupyterLab Dark'})"
-    )
-    lesson.page.locator(".wbl[data-theme=dark]").first.wait_for(state="attached")
-    lesson.show_cell("desk").screenshot(path=pictures / "dark.png")
-    assert where(stepper(lesson, "desk")) > 0
+    lesson.set_theme("JupyterLab Dark")
+    lesson.page.locator(".wst[data-theme=dark]").first.wait_for(state="attached")
+    picture(lesson, "desk").screenshot(path=pictures / "dark.png")
     lesson.assert_quiet()

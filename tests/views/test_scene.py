@@ -202,7 +202,7 @@ def test_a_frame_goes_from_the_row_that_sent_it_to_the_row_that_received_it(name
     for frame in doc["branches"][0]["frames"]:
         path = frame["path"]
         assert all(a[0] <= b[0] and a[1] <= b[1] for a, b in pairwise(path))
-        if frame["kind"] == "write" and frame["id"].startswith("w"):
+        if not frame["id"].isdecimal():  # between replicas: of no connection
             continue
         assert 0 <= path[0][0] - sent[frame["id"]].t_us / 1000 < 0.001
         arrived = received.get(frame["id"])
@@ -394,3 +394,31 @@ def test_a_long_run_is_drawn_in_part_and_the_picture_says_so(monkeypatch):
     doc = scene(played)
     assert len(doc["branches"][0]["steps"]) == 10
     assert doc["idea"].endswith(f"Drawn are the first 10 of {len(played.rows)} steps.")
+
+
+def test_a_quorum_run_says_who_leads_before_a_row_does():
+    """The broker has elected a leader before anything is published."""
+    fresh = run("quorum", "rmq4.3", {"replicas": "3"})
+    (node, *others) = [
+        one for name, one in list(resolved(scene(fresh)))[-1]["nodes"].items() if name[0] == "n"
+    ]
+    assert (node["leads"], node["sub"]) == (True, "leader")
+    assert {one["sub"] for one in others} == {"follower"}
+
+
+def test_the_fsync_that_makes_a_majority_is_told_and_the_leader_knows_it_by_a_reply():
+    """Of disks of 1, 3, 7, 9 and 40 ms the third decides; the reply lands as the commit moves."""
+    played = run("quorum", "rmq4.3", {"replicas": "5", "node_latency_us": 1000})
+    for node, fsync_ms in {"n1": 3, "n2": 9, "n3": 1, "n4": 40, "n5": 7}.items():
+        played = played.then("slow_disk", node=node, fsync_us=fsync_ms * 1000)
+    doc = scene(played.then("publish", count=1))
+    steps = doc["branches"][0]["steps"]
+    told = [step for step in steps if "a majority." in step["sentence"]]
+    assert ["n5's reply" in step["sentence"] and step["mark"] for step in told] == [True]
+    commits = [step["t"] for step in steps if "commit" in step.get("lines", {}).get("log", {})]
+    (reply,) = [
+        frame for frame in doc["branches"][0]["frames"]
+        if frame["kind"] == "acknowledgement" and frame["path"][0][0] == told[0]["t"]
+    ]  # fmt: skip
+    assert (reply["link"], reply["way"]) == ("n1-n5", "back")
+    assert reply["path"][1] == [pytest.approx(commits[-1], abs=0.001), 1.0]

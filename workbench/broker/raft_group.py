@@ -305,6 +305,7 @@ class RaftGroup:
         watchers: told of every step.
         majority: how many replicas that is.
         persisted: what each node's disk holds of term and vote.
+        first_leader: the node that led when the queue was there, which is before any row.
         suspended: the leader's process takes no commands.
         age_timer: when the leader looks for messages that are too old.
     """
@@ -349,6 +350,7 @@ class RaftGroup:
             self._live(node, None)
         first = self.members[nodes[0]]
         self._pump(lambda: first.carry_out(first.replica.timer_expired()))
+        self.first_leader = self.leader
 
     # -- reading ----------------------------------------------------------------------------
 

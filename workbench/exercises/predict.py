@@ -199,6 +199,28 @@ class PredictionView(Still, widgets.VBox):
         return str(self.prediction)
 
 
+class Questions(Still, widgets.Tab):
+    """Several predictions in one place, one at a time.
+
+    Args:
+        asked: widgets that ask, in order.
+    """
+
+    still_is_prose = True
+
+    def __init__(self, *asked: widgets.Widget) -> None:
+        titles = tuple(f"Question {number}" for number, _ in enumerate(asked, start=1))
+        super().__init__(children=asked, titles=titles, selected_index=0)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self.children))
+
+
+def questions(*asked: widgets.Widget) -> Questions:
+    """Ask several questions in one place, one at a time."""
+    return Questions(*asked)
+
+
 def _looked_at(row: Row) -> bool:
     return looked.at(str(row.run), row.seq)
 

@@ -11,6 +11,7 @@ from workbench import presets
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
 from workbench.exercises.measure import about, link_rate, stalls_us
+from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
 from workbench.exercises.quorum_real import real_chart, real_table, senders_table
 from workbench.exercises.table import Table, tables
@@ -34,17 +35,16 @@ from workbench.trace.replicas import (
     Replicas,
 )
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
 __all__ = [
     "check",
     "confirm_table",
-    "crash_table",
     "crashed",
     "disks",
     "predict",
+    "questions",
     "race",
     "race_table",
     "real_chart",
@@ -231,8 +231,11 @@ def _replicas(form: int) -> Run:
 
 
 @lesson.asks
-def trigger(run: Run) -> Facts:
+def trigger(run: Run) -> Found:
     """What has to be so before a message is confirmed?"""
+    disks = Replicas(run.rows).nodes.values()
+    times = [f"{measure.milliseconds(disk.fsync_us.now or 0):g}" for disk in disks]
+    yield {"count": len(times), "times": f"{', '.join(times[:-1])} and {times[-1]}"}
     branch = run.then("publish", count=1)
     story = Replicas(branch.rows)
     message = newest(story)
@@ -552,31 +555,6 @@ def confirm_table(runs: Mapping[str, Run]) -> Table:
         lines.append((words, *told))
     head = ("disks", "confirm after, in ms", "decided by", "on disk then, as the leader knew")
     return Table(name="When the confirm comes", head=head, lines=lines)
-
-
-def crash_table(played: Run) -> Table:
-    """What became of the messages that were pending when the leader crashed."""
-    crash, elected = _event(played.rows, "crash"), _event(played.rows, "elect")
-    before, new = measure.step(crash.seq), _node(elected)
-    messages = Replicas(played.rows).messages.values()
-    known = [message for message in messages if message.known(before)]
-    pending = [one for one in known if one.done.get(CONFIRMED, before + 1) > before]
-    found = {
-        "pending when the leader crashed": len(pending),
-        "of its log no fsync had made safe": count(int(crash.extra["lost"]), "entry", "entries"),
-        "in the log of the next leader already": sum(
-            new in one.logs.at(measure.step(elected.seq)) for one in pending
-        ),
-        f"sent to {new} by the broker's session, again": _copies(played),
-        "sent by the publisher, again": len(_arrivals(played.rows, event=SENT, after=crash.seq)),
-        "confirmed in the end": sum(CONFIRMED in one.done for one in pending),
-        "ready in the queue": _ready(played),
-    }
-    return Table(
-        name="What became of the pending messages",
-        head=("messages", "how many"),
-        lines=[(words, str(number)) for words, number in found.items()],
-    )
 
 
 def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None = None) -> Table:

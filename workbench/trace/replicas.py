@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from .schema import BROKER, CLIENT, Row
+from .schema import Row
 
 WRITTEN, FSYNCED, REPLICATED = "written", "fsynced", "replicated"
 COMMITTED, APPLIED, CONFIRMED = "committed", "applied", "confirmed"
@@ -126,6 +126,7 @@ class Replicas:
         rows: of one run, in order of `seq`.
         queue: which; the first that has replicas if None.
         nodes: that hold a replica, where that is known before a row tells of them.
+        leader: that leads first, where that is known before a row tells of it.
 
     Attributes:
         queue: its name; empty if no row tells of one.
@@ -139,7 +140,11 @@ class Replicas:
     """
 
     def __init__(
-        self, rows: Iterable[Row], queue: str | None = None, nodes: Iterable[str] = ()
+        self,
+        rows: Iterable[Row],
+        queue: str | None = None,
+        nodes: Iterable[str] = (),
+        leader: str = "",
     ) -> None:
         self.rows: Sequence[Row] = list(rows)
         self.queue = queue if queue is not None else _first_queue(self.rows)
@@ -151,7 +156,10 @@ class Replicas:
         self.slow: Timeline[bool] = Timeline(False)
         self.confirmed: Timeline[int] = Timeline(0)
         self._step = 0
-        self._begin()
+        if leader in self.nodes:
+            self._lead(leader)
+        else:
+            self._begin()
         for row in self.rows:
             self._step += 1
             self._take(row)
@@ -380,26 +388,3 @@ def _with(nodes: Nodes, name: str) -> Nodes:
 
 def _without(nodes: Nodes, name: str) -> Nodes:
     return tuple(node for node in nodes if node != name)
-
-
-def counter_line(
-    rows: Sequence[Row], wanted: Callable[[Row], bool], name: str, first: int = 0
-) -> Timeline[int]:
-    """A counter of a ledger over the steps, from the rows that are wanted."""
-    line = Timeline(first)
-    for step, row in enumerate(rows, start=1):
-        if row.ledger is not None and wanted(row):
-            value = row.ledger.get(name)
-            if value is not None:
-                line.put(step, int(value))
-    return line
-
-
-def of_publisher(end: str) -> Callable[[Row], bool]:
-    """Rows that one end wrote of a link over which a client publishes."""
-    return lambda row: row.link_sender == CLIENT and row.vantage.startswith(end)
-
-
-def of_consumer(end: str) -> Callable[[Row], bool]:
-    """Rows that one end wrote of a link over which a client consumes."""
-    return lambda row: row.link_sender == BROKER and row.vantage.startswith(end)

@@ -262,7 +262,6 @@ class Panel:
         cursor: int | None = None,
         follow: bool = False,
         meter: bool = False,
-        quorum: bool = False,
     ) -> None:
         self.model = PanelModel(run, follow=follow)
         if cursor is not None:
@@ -271,13 +270,8 @@ class Panel:
         stepper = StepperWidget(self.model.doc, cursor=self.model.cursor)
         rows = self.model.run.rows
         self.meter = BrakeMeter(rows).follow(stepper) if meter else None
-        self.quorum: Any = None
-        if quorum:
-            from .quorum_view import QuorumBox  # it draws, most panels do not
-
-            self.quorum = QuorumBox(list(rows), cursor=stepper.cursor).follow(stepper)
         drawn = self._chart.widget if self._chart else None
-        self.view = PanelView(self.model.run, stepper, drawn, acts, (self.meter, self.quorum))
+        self.view = PanelView(self.model.run, stepper, drawn, acts, (self.meter,))
         self._quiet = False
         self._link()
 
@@ -329,9 +323,8 @@ class Panel:
         """Another run: stepper, branches and chart follow."""
         model, view = self.model, self.view
         view.stepper.show(model.doc, model.cursor)
-        for above in (self.meter, self.quorum):
-            if above:
-                above.show(model.run.rows, model.cursor)
+        if self.meter:
+            self.meter.show(model.run.rows, model.cursor)
         view.code.clear()
         self._list_branches()
         self._offer()
@@ -358,8 +351,6 @@ class Panel:
     def still(self) -> str:
         """What the stepper shows now, as text, and before it what stands above it."""
         still = self.view.stepper.still()
-        if self.quorum is not None:
-            still = f"{self.quorum.still(self.model.cursor)}\n\n{still}"
         if self.meter is None:
             return still
         return f"{self.meter.still(self.model.cursor)}\n\n{still}"
@@ -375,7 +366,6 @@ def panel(
     acts: Sequence[str] | None = None,
     follow: bool = False,
     meter: bool = False,
-    quorum: bool = False,
 ) -> Panel:
     """The learner's desk for a run: act at the cursor, go back, act differently.
 
@@ -388,7 +378,5 @@ def panel(
         follow: after an act show the last step of what came of it, ready for the next act; without
             it the act itself, so that one can step through what it causes.
         meter: whether a meter above the stepper says which brake is on.
-        quorum: whether a figure of the cluster and a row of lamps stand above the stepper; call
-            `notebook_output()` before.
     """
-    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter, quorum=quorum)
+    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter)

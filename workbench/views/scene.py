@@ -123,7 +123,9 @@ def picture_of(
     links = _chosen(walk, link)
     if layout.name == "quorum":
         cluster = run.world.broker.cluster
-        return QuorumPicture(walk, cluster.nodes if cluster is not None else ())
+        groups = () if cluster is None else tuple(cluster.groups.values())
+        leader = groups[0].first_leader if groups else None
+        return QuorumPicture(walk, () if cluster is None else cluster.nodes, leader or "")
     publishes = [one for one in links if one.link_sender == CLIENT]
     if layout.name == "valves" and publishes:
         return ValvesPicture(walk, publishes[0])
@@ -199,7 +201,7 @@ class Strip:
             self.states.append(state)
             before = state
         if isinstance(picture, QuorumPicture):
-            self.frames += picture.writes()
+            self.frames += [*picture.writes(), *picture.replies()]
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
         assert len(self.steps) == len(rows)
@@ -244,8 +246,10 @@ class Strip:
     def _step(self, row: Row, state: Doc) -> Doc:
         told = self.walk.explanation
         assert told is not None
-        step: Doc = {"t": self.walk.times[self.walk.place], "sentence": told.sentence or row.event}
-        if is_marked(told) or _turns(state):
+        remark = self.picture.remark()
+        sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
+        step: Doc = {"t": self.walk.times[self.walk.place], "sentence": sentence}
+        if is_marked(told) or remark or _turns(state):
             step["mark"] = True
         step["in_words"] = self.picture.words()
         if told.formulas:

@@ -388,6 +388,10 @@ class LinkPicture:
         if row.event == "latency" and row.connection:
             self._latency[row.connection] = int(row.extra["latency_us"]) / 1000
 
+    def remark(self) -> str:
+        """What is to be added to the sentence of the row taken last, which is then marked."""
+        return ""
+
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies and what it does to the lines; None for one that is not shown."""
         row = flight.row

@@ -14,6 +14,7 @@ from .scene_walk import Flight, Path, Walk
 
 Doc = dict[str, Any]
 BARS = "log"
+_AT_ONCE_MS = 0.01
 
 
 class QuorumPicture(LinkPicture):
@@ -22,14 +23,15 @@ class QuorumPicture(LinkPicture):
     Args:
         walk: the run.
         nodes: of the cluster, those that no row has told of yet among them.
+        leader: who leads first, where no row tells.
     """
 
     layout = "quorum"
 
-    def __init__(self, walk: Walk, nodes: Iterable[str] = ()) -> None:
+    def __init__(self, walk: Walk, nodes: Iterable[str] = (), leader: str = "") -> None:
         publishes = [link for link in walk.links if link.link_sender == CLIENT]
         super().__init__(walk, publishes[:1])
-        self.story = Replicas(walk.rows, nodes=nodes)
+        self.story = Replicas(walk.rows, nodes=nodes, leader=leader)
         self.lines = []
         self._fsyncs = self._syncs()
         # Entries before the first that a row tells of are where they were: on every disk.
@@ -56,6 +58,24 @@ class QuorumPicture(LinkPicture):
         if first is None:
             return {}
         return {link.connection: (self.nodes[0], first) for link in self.links}
+
+    def on_disks(self, step: int) -> int:
+        """The last entry that a majority of disks has at a step."""
+        saved = sorted((node.saved.at(step) for node in self.story.nodes.values()), reverse=True)
+        return saved[self.story.majority - 1]
+
+    def remark(self) -> str:
+        """With which fsync a majority of disks has an entry, and whether the leader knows that."""
+        story, step, row = self.story, self.step, self.walk.row
+        entry = self.on_disks(step) if row.vantage.startswith("wal:") else 0
+        if entry <= self.on_disks(step - 1) or entry <= self._before:
+            return ""
+        leader, here = story.leader.at(step), row.vantage.partition(":")[2]
+        have = sum(node.saved.at(step) >= entry for node in story.nodes.values())
+        words = f"Now {have} of {len(story.nodes)} disks have entry {entry}: a majority."
+        if not leader or here == leader:
+            return words
+        return f"{words} The leader {leader} knows it when {here}'s reply arrives."
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -99,9 +119,69 @@ class QuorumPicture(LinkPicture):
                     doc["path"].append([times[place], 1.0])
         for waiting in open_.values():
             for place, doc in waiting:
-                doc["path"].append([times[place], 0.5])
-                doc["lost"] = True
+                fault = self._fault(place, str(doc["link"]))
+                t = times[-1 if fault is None else fault]
+                part = 0.5 if t - times[place] > _AT_ONCE_MS else 0.05
+                doc["path"].append([t, part])
+                if fault is not None:
+                    doc["lost"] = True
         return found
+
+    def _fault(self, place: int, pair: str) -> int | None:
+        """Place of the first later row that cuts a line between two nodes, or crashes one."""
+        ends = pair.split("-")
+        for later in range(place + 1, len(self.walk.rows)):
+            row = self.walk.rows[later]
+            node = row.vantage.partition(":")[2]
+            if row.event == "crash" and node in ends:
+                return later
+            if row.event == "cut" and {node, row.extra["to"]} == set(ends):
+                return later
+        return None
+
+    def replies(self) -> list[tuple[int, Doc]]:
+        """What followers tell the leader of their disks, with the place of the row of the fsync.
+
+        A follower replies when its fsync is over. The reply takes as long as the last entries took
+        from the leader to it: both ways between two nodes are equally long. What becomes of one on
+        a line that is cut is not known.
+        """
+        found: list[tuple[int, Doc]] = []
+        sent: dict[tuple[str, int], float] = {}
+        takes: dict[str, float] = {}
+        story, times = self.story, self.walk.times
+        for place, row in enumerate(self.walk.rows):
+            kind, _, here = row.vantage.rpartition("@")[2].rpartition(":")
+            if row.queue == story.queue and row.event == "replicate":
+                sent[str(row.kind), int(row.extra["last"])] = times[place]
+            elif row.queue == story.queue and row.event == "append":
+                begun = sent.pop((here, int(row.extra.get("last", 0))), None)
+                takes[here] = takes.get(here, 0.0) if begun is None else times[place] - begun
+            elif (kind, row.event) == ("wal", "fsync") and here in takes:
+                doc = self._reply(place, here, takes[here])
+                found += [(place, doc)] if doc else []
+        return found
+
+    def _reply(self, place: int, here: str, takes: float) -> Doc | None:
+        story, t = self.story, self.walk.times[place]
+        leader, upto = story.leader.at(place + 1), story.nodes[here].saved.at(place + 1)
+        if leader in ("", here) or upto == story.nodes[here].saved.at(place):
+            return None
+        a, b = self._pair(here, leader)
+        fault = self._fault(place, f"{a}-{b}")
+        end = t + takes
+        if (a, b) in story.cuts.at(place + 1) or (fault and self.walk.times[fault] <= end):
+            return None
+        words = f"on disk to {upto}"
+        return {
+            "id": f"k{self.walk.rows[place].seq}",
+            "link": f"{a}-{b}",
+            "way": "there" if here == a else "back",
+            "kind": "acknowledgement",
+            "name": f"reply of {here} to the leader {leader}: {words}",
+            "short": words,
+            "path": [[t, 0.0], [round(end, 5), 1.0]],
+        }
 
     def _write(self, row: Row, here: str, number: str, path: Path) -> Doc:
         first, last = int(row.extra["first"]), int(row.extra["last"])
@@ -179,7 +259,7 @@ class QuorumPicture(LinkPicture):
         """The publisher, or a replica."""
         if name in self.story.nodes:
             return {"id": name, "role": "", "name": name}
-        return super().node(name) | {"name": "Publisher"}
+        return super().node(name) | {"name": "Publisher", "sub": ""}
 
     # -- what is so now ---------------------------------------------------------------------
 

@@ -757,7 +757,7 @@ function valves(view) {
 function quorum(view) {
   const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
-  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 112, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
+  const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 124, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
   const ly = leads < 0 ? middle : rowY(leads), kids = [], place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link2) => {
     const a = link2.from === publisher?.id ? [px, middle] : place.get(link2.from), b = link2.to === publisher?.id ? [px, middle] : place.get(link2.to);
@@ -790,7 +790,7 @@ function quorum(view) {
         R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
         own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
         T(30, ch / 2 - 1, fit(node.name, cw - 34, 13, 650), "b"),
-        T(30, ch / 2 + 13, fit(sub, cw - 34, 11), "s11 m")
+        T(30, ch / 2 + 13, textWidth(sub, 11) > cw - 34 ? fit(sub.split(", ")[0], cw - 34, 11) : sub, "s11 m")
       )),
       disk && diskMark(view, disk.id, disk.name, dx, y - 17, 36, 32, "under")
     );

@@ -28,6 +28,7 @@ from workbench.trace.schema import Row
 
 TLS = b"\x16\x03\x01\x00\x05hello"
 OLD_HEADER = b"AMQP\x00\x00\x09\x01"
+QPID_HEADER = b"AMQP\x01\x01\x00\x0a"
 OLD_START = b"\x01\x00\x00\x00\x00\x00\x03abc\xce"
 
 
@@ -284,14 +285,13 @@ def other(talk: int, client: bytes, broker: bytes = b"") -> list[Burst]:
 @pytest.mark.parametrize(
     ("burst", "message"),
     [
-        (other(0, TLS, TLS), "no AMQP 1.0 in it: 1 TCP connection: 1 of TLS"),
-        (other(0, OLD_HEADER, OLD_START), "1 TCP connection: 1 of AMQP 0-9-1"),
-        (other(0, b"AMQP\x01\x01\x00\x0a"), "1 of AMQP 0-10"),
+        (other(0, TLS, TLS), "no AMQP 1.0 or AMQP 0-9-1 in it: 1 TCP connection: 1 of TLS"),
+        (other(0, QPID_HEADER), "1 of AMQP 0-10"),
         (other(0, b"GET / HTTP/1.1\r\n\r\n"), "1 of another protocol"),
-        (other(0, TLS) + other(1, OLD_HEADER), "2 TCP connections: 1 of AMQP 0-9-1, 1 of TLS"),
+        (other(0, TLS) + other(1, QPID_HEADER), "2 TCP connections: 1 of AMQP 0-10, 1 of TLS"),
     ],
 )
-def test_a_capture_without_amqp_1_0_says_what_it_holds(folder, burst, message):
+def test_a_capture_without_amqp_that_is_read_says_what_it_holds(folder, burst, message):
     """One line names the protocols that are there instead."""
     tape, _ = record(burst)
     with pytest.raises(CaptureError, match=message) as caught:
@@ -313,29 +313,29 @@ def test_what_is_no_capture_is_refused(folder, content):
         import_capture(folder / "missing.pcapng")
 
 
-def test_a_mixed_capture_gives_the_1_0_connections_and_lists_the_others(folder):
-    """Connections keep the number of their first packet; what is not 1.0 is named."""
-    mixed = other(0, TLS, TLS) + other(1, OLD_HEADER, OLD_START) + plan(3)[0:0]
+def test_a_mixed_capture_gives_the_connections_it_reads_and_lists_the_others(folder):
+    """Connections keep the number of their first packet; what nobody reads is named."""
+    mixed = other(0, TLS, TLS) + other(1, QPID_HEADER, QPID_HEADER) + plan(3)[0:0]
     mixed += [dataclasses.replace(burst, talk=2) for burst in plan()]
     result = import_capture(record(mixed)[0].write(folder / "mixed.pcapng"))
     assert {row.connection for row in result.rows} == {"c3"}
-    assert [c.protocol for c in result.report.connections] == ["tls", "amqp-0-9-1", "amqp-1.0"]
+    assert [c.protocol for c in result.report.connections] == ["tls", "amqp-0-10", "amqp-1.0"]
     first, second, _ = result.report.connections
-    assert f"c2  {second.client} -> {second.broker}  amqp-0-9-1, not imported" in (
+    assert f"c2  {second.client} -> {second.broker}  amqp-0-10, not imported" in (
         result.report.text()
     )
     told = result.report.captures[0].others
-    assert told.startswith("mixed.pcapng: 2 connections not imported; AMQP 0-9-1: c2 ")
+    assert told.startswith("mixed.pcapng: 2 connections not imported; AMQP 0-10: c2 ")
     assert f"{first.client} -> {first.broker}" in told
 
 
 def test_a_header_outweighs_the_port_that_was_named(folder):
-    """A connection that begins with the header of 0-9-1 is not read as 1.0 on any port."""
-    mixed = other(1, OLD_HEADER, OLD_START) + plan()
+    """A connection that begins with the header of 0-10 is not read as 1.0 on any port."""
+    mixed = other(1, QPID_HEADER, QPID_HEADER) + plan()
     path = record(mixed)[0].write(folder / "port.pcapng")
     result = import_capture(path, port=5672)
     assert result.rows == import_capture(path).rows
-    assert "1 connection not imported; AMQP 0-9-1" in result.report.captures[0].others
+    assert "1 connection not imported; AMQP 0-10" in result.report.captures[0].others
 
 
 class Methods:

@@ -12,10 +12,8 @@ The rules of this file:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from workbench.amqp091.channel import Channel
-from workbench.amqp091.counters import Ledger
 from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
 from workbench.amqp091.events import (
     Event,
@@ -50,6 +48,7 @@ from workbench.amqp091.methods import (
     Method,
     Table,
 )
+from workbench.amqp091.scope import NOWHERE, ItemScope
 from workbench.amqp091.settings import BLOCKED_CAPABILITY, ConnectionSettings
 from workbench.amqp091.states import (
     CHANNEL_TABLE,
@@ -63,29 +62,12 @@ from workbench.amqp091.states import (
     step_of,
 )
 
-__all__ = ["Connection", "ItemScope"]
+__all__ = ["Connection"]
 
 CONNECTION_CLASS = 10
 
 Taken = tuple[list[Event], Channel | None, str | None]
 """Events, and the channel and consumer that the frame concerns."""
-
-
-class ItemScope(NamedTuple):
-    """What a frame concerns, and this end's counters right after it.
-
-    Attributes:
-        session: ordinal of the channel on its connection, from 1.
-        consumer: tag of the consumer.
-        ledger: of that consumer, or of the channel; see `ChannelCounters.ledger`.
-    """
-
-    session: int | None = None
-    consumer: str | None = None
-    ledger: Ledger | None = None
-
-
-NOWHERE = ItemScope()
 
 
 class Connection:

@@ -17,7 +17,7 @@ from workbench.amqp091.methods import NO_PROPERTIES, Method, Properties
 __all__ = [
     "BASIC", "EMPTY_FRAME_SIZE", "FRAME_MIN_SIZE", "ContentHeader", "Frame", "FrameReader",
     "Payload", "ProtocolHeader", "RawItem", "Undecodable", "WireItem", "body_parts", "encode_item",
-    "item_size", "kind_of",
+    "item_size", "kind_of", "read_frame",
 ]  # fmt: skip
 
 FRAME_MIN_SIZE: Final = 4096
@@ -196,6 +196,33 @@ def body_parts(body: bytes, frame_max: int) -> Iterator[bytes]:
         yield body[at : at + most]
 
 
+def read_frame(data: bytes, at: int, end: int) -> Frame:
+    """Reads the frame that is `data[at:end]`, whose size is right.
+
+    Raises:
+        DecodeError: its frame-end or its TYPE is wrong; in RabbitMQ's words [rabbit_reader.erl].
+    """
+    frame_type, channel, _ = _frame_header.unpack_from(data, at)
+    begin, stop = at + 7, end - 1
+    fault = f"{{invalid_frame_end_marker,{data[stop]}}}"
+    if data[stop] == FRAME_END:
+        try:
+            if frame_type == METHOD:
+                return Frame(channel, read_method(data, begin, stop))
+            if frame_type == BODY:
+                return Frame(channel, data[begin:stop])
+            if frame_type == HEADER:
+                return Frame(channel, _read_content_header(data, begin, stop))
+        except DecodeError as error:
+            inside = Undecodable(frame_type, data[begin:stop], error.code, error.reason)
+            return Frame(channel, inside)
+        if frame_type == HEARTBEAT and begin == stop:
+            return Frame(channel)
+        fault = "unknown_frame"
+    text = f"type {frame_type}, {_snippet(data[begin:stop])}: {fault}"
+    raise DecodeError(text, at, ReplyCode.FRAME_ERROR)
+
+
 class FrameReader:
     """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
 
@@ -267,7 +294,7 @@ class FrameReader:
                 return at
         item: WireItem
         while end - at >= 7:
-            frame_type, channel, size = _frame_header.unpack_from(data, at)
+            frame_type, _, size = _frame_header.unpack_from(data, at)
             whole = size + EMPTY_FRAME_SIZE
             if whole > self.frame_max + FUDGE > FUDGE:
                 raise self._refused(
@@ -277,13 +304,10 @@ class FrameReader:
             if end - at < whole:
                 self._needed = whole
                 return at
-            begin, stop = at + 7, at + whole - 1
-            if data[stop] != FRAME_END:
-                raise self._refused(
-                    f"type {frame_type}, {_snippet(data[begin:stop])}: "
-                    f"{{invalid_frame_end_marker,{data[stop]}}}"
-                )
-            item = Frame(channel, self._inside(frame_type, data, begin, stop))
+            try:
+                item = read_frame(data, at, at + whole)
+            except DecodeError as error:
+                raise error.moved(self.offset - at) from None
             items.append(RawItem(self.offset, data[at : at + whole], item))
             at += whole
             self.offset += whole
@@ -308,22 +332,8 @@ class FrameReader:
         items.append(RawItem(self.offset - 8, data[:8], ProtocolHeader(*data[4:8])))
         return 8
 
-    def _inside(self, frame_type: int, data: bytes, begin: int, stop: int) -> Payload:
-        try:
-            if frame_type == METHOD:
-                return read_method(data, begin, stop)
-            if frame_type == BODY:
-                return data[begin:stop]
-            if frame_type == HEADER:
-                return _read_content_header(data, begin, stop)
-        except DecodeError as error:
-            return Undecodable(frame_type, data[begin:stop], error.code, error.reason)
-        if frame_type == HEARTBEAT and begin == stop:
-            return None
-        raise self._refused(f"type {frame_type}, {_snippet(data[begin:stop])}: unknown_frame")
-
     def _refused(self, reason: str) -> DecodeError:
-        """The error for octets that are no frame, in RabbitMQ's words [rabbit_reader.erl]."""
+        """The error for octets that are no frame."""
         return DecodeError(reason, self.offset, ReplyCode.FRAME_ERROR)
 
 

@@ -40,6 +40,9 @@ def _f(name: str, type_: str, doc: str, unit: str = "") -> Field:
     return Field(name=name, type=type_, doc=doc, unit=unit)
 
 
+FRAME_PROTOCOLS = ("amqp-1.0", "amqp-0-9-1", "amqp-0-10")
+"""The protocols that have frames, each a struct of its own."""
+
 EXTRA_JSON = "extra_json"
 
 FRAME_FIELDS: tuple[Field, ...] = (

@@ -24,6 +24,7 @@ from .fields import (
     FRAME_010_FIELDS,
     FRAME_091_FIELDS,
     FRAME_FIELDS,
+    FRAME_PROTOCOLS,
     HOP_FIELDS,
     LINK_FIELDS,
     PREFETCH_FIELDS,
@@ -84,7 +85,8 @@ INTERNAL_EVENTS: dict[str, str] = {
 }
 EVENTS: tuple[str, ...] = (*FRAME_EVENTS, *INTERNAL_EVENTS)
 
-AMQP_1_0, AMQP_0_9_1, AMQP_0_10, INTERNAL = "amqp-1.0", "amqp-0-9-1", "amqp-0-10", "internal"
+AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = FRAME_PROTOCOLS
+INTERNAL = "internal"
 PROTOCOLS: tuple[str, ...] = (AMQP_1_0, AMQP_0_9_1, AMQP_0_10, INTERNAL)
 
 OWN, SHADOW = "own", "shadow"

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from workbench.amqp091 import frame as amqp091
 from workbench.amqp10 import frame as amqp10
 
+from .fields import FRAME_PROTOCOLS
 from .flatten import frame_fields
 from .flatten_091 import fields_091
-from .schema import AMQP_0_9_1, AMQP_1_0
 
 __all__ = ["WireCodec", "codec_of"]
 
@@ -34,14 +34,14 @@ class WireCodec(NamedTuple):
 
 
 _ONE = WireCodec(
-    AMQP_1_0,
+    FRAME_PROTOCOLS[0],
     frame_fields,
     amqp10.item_size,
     amqp10.encode_item,
     lambda item, kind: len(item.payload) if kind == "transfer" else None,
 )
 _OLD = WireCodec(
-    AMQP_0_9_1,
+    FRAME_PROTOCOLS[1],
     fields_091,
     amqp091.item_size,
     amqp091.encode_item,

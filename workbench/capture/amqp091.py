@@ -1,0 +1,154 @@
+"""The decoder of AMQP 0-9-1: frames of both directions, and the books of the channels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from msgspec.structs import replace
+
+from workbench.amqp091.frame import (
+    Frame,
+    ProtocolHeader,
+    Undecodable,
+    WireItem,
+    encode_item,
+    kind_of,
+)
+from workbench.amqp091.methods import (
+    ConnectionSecure,
+    ConnectionSecureOk,
+    ConnectionStartOk,
+    ConnectionUpdateSecret,
+)
+from workbench.amqp091.observer import ConnectionObserver
+from workbench.capture.decoder import DecodedFrame, Found, FrameRecord
+from workbench.capture.report import ConnectionReport
+from workbench.capture.splitter_091 import FrameSplitter091
+from workbench.trace.brakes import first as first_brake
+from workbench.trace.brakes import prefetch_brakes
+from workbench.trace.clauses import clause_091
+from workbench.trace.flatten_091 import fields_091
+from workbench.trace.schema import BROKER, CLIENT
+
+__all__ = ["Amqp091Decoder"]
+
+_SECRETS: dict[Any, str] = {
+    ConnectionStartOk: "response",
+    ConnectionSecure: "challenge",
+    ConnectionSecureOk: "response",
+    ConnectionUpdateSecret: "new_secret",
+}
+
+
+class Amqp091Decoder:
+    """Reads one connection of AMQP 0-9-1; see `Decoder`."""
+
+    client_kinds = frozenset(
+        {"connection.start-ok", "connection.tune-ok", "connection.open", "channel.open",
+         "basic.publish", "basic.consume", "basic.qos", "queue.declare", "confirm.select"}
+    )  # fmt: skip
+    broker_kinds = frozenset(
+        {"connection.start", "connection.tune", "connection.open-ok", "channel.open-ok",
+         "basic.deliver", "basic.consume-ok", "basic.get-ok", "queue.declare-ok"}
+    )  # fmt: skip
+
+    def __init__(
+        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
+    ) -> None:
+        self._splitters = (
+            FrameSplitter091(first, trusted=known), FrameSplitter091(second, trusted=known),
+        )  # fmt: skip
+        self._observer = ConnectionObserver()
+        self._redact = redact
+        self._begun = [False, False]
+        self._without_body = [0, 0]
+        self._unknown: Counter[str] = Counter()
+
+    def restarted(self, first: bool, second: bool) -> Amqp091Decoder:
+        """The same connection from its beginning, known to be AMQP 0-9-1."""
+        return Amqp091Decoder(first, second, known=True, redact=self._redact)
+
+    def feed(self, side: int, data: bytes) -> list[Found]:
+        """The frames that these octets complete."""
+        return self._splitters[side].feed(data)
+
+    def gap(self, side: int, octets: int) -> list[Found]:
+        """What can be told of the frame in which octets are lost."""
+        return self._splitters[side].gap(octets)
+
+    def finish(self, side: int) -> list[Found]:
+        """What is left at the end of the stream."""
+        return self._splitters[side].finish()
+
+    def position(self, side: int) -> int:
+        """Stream offset up to which all octets are done with."""
+        return self._splitters[side].offset
+
+    def kind(self, frame: DecodedFrame) -> str:
+        """The method's name, `content-header`, `heartbeat` and so on."""
+        return kind_of(frame.item)
+
+    def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
+        """What a frame concerns, and the counters right behind it."""
+        item, raw = frame.item, frame.raw
+        if not self._begun[side]:
+            self._begun[side] = True
+            if from_client and not isinstance(item, ProtocolHeader):
+                self._observer.lost()
+        if raw is None:
+            self._without_body[side] += 1
+        if self._redact:
+            item = _redacted(item)
+            raw = None if raw is None else encode_item(item)
+        scope = self._observer.see(item, from_client)
+        self._unknown.update(scope.unknown)
+        brake: str | None = None
+        held: tuple[str, ...] = ()
+        if scope.consumer is not None and scope.ledger is not None:
+            held = prefetch_brakes(scope.ledger)
+            brake = first_brake(held)
+        kind, fields = fields_091(item)
+        return FrameRecord(
+            kind, fields, scope.session, None, None, None, scope.ledger, scope.unknown, brake,
+            held, frame.body_bytes, frame.size, raw, clause_091(kind), scope.consumer,
+        )  # fmt: skip
+
+    def lost(self, from_client: bool) -> None:
+        """Octets of a peer gave no frame."""
+        self._observer.lost()
+
+    def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
+        """Adds assumptions and what cannot be known."""
+        for peer in (CLIENT, BROKER):
+            side = peers.index(peer)
+            splitter = self._splitters[side]
+            if splitter.synced:
+                report.assumptions.append(
+                    f"from {peer}: no protocol header; valid frames make it AMQP 0-9-1, "
+                    f"{splitter.skipped} octets before them are passed over"
+                )
+            if self._without_body[side]:
+                report.unknown.append(
+                    f"from {peer}: body of {self._without_body[side]} frames, which the capture "
+                    "kept only in part"
+                )
+        report.assumptions.extend(self._observer.assumptions)
+        for name, count in sorted(self._unknown.items()):
+            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
+
+
+def _redacted(item: WireItem) -> WireItem:
+    """The frame with zeros where secrets and message bodies are."""
+    if not isinstance(item, Frame):
+        return item
+    said: Any = item.payload
+    if isinstance(said, bytes):
+        return Frame(item.channel, bytes(len(said)))
+    if isinstance(said, Undecodable):
+        clean = said.octets[:4] + bytes(max(0, len(said.octets) - 4))
+        return Frame(item.channel, replace(said, octets=clean))
+    name = _SECRETS.get(type(said))
+    if name is None:
+        return item
+    return Frame(item.channel, replace(said, **{name: bytes(len(getattr(said, name)))}))

@@ -8,7 +8,7 @@ that stands in their place.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pamqp.commands
@@ -17,7 +17,10 @@ from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
 from workbench.amqp091.methods import METHODS, Method, Properties
 from workbench.amqp091.values import read_table, short_string, write_table
 
-__all__ = ["SOURCES", "read_method", "read_properties", "write_method", "write_properties"]
+__all__ = [
+    "SOURCES", "argument_octets", "read_method", "read_properties", "write_method",
+    "write_properties",
+]  # fmt: skip
 
 _FORMS = {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}
 
@@ -177,6 +180,33 @@ def read_properties(data: bytes, at: int, end: int) -> Properties:
     if stop != end:
         raise DecodeError(_misfit("content header", stop - end), at)
     return said  # type: ignore[no-any-return]
+
+
+def argument_octets(said: Method) -> Iterator[tuple[str, str, int, str]]:
+    """A method's arguments as they lie on the wire: name, type, size in octets, value in words.
+
+    Bits in a row share an octet, and then a line.
+    """
+    bits: list[str] = []
+    for name, type_ in [*_arguments(type(said)), ("", "")]:
+        if type_ == "bit":
+            bits.append(f"{name}={getattr(said, name)}")
+            continue
+        if bits:
+            yield "bits", "bit", (len(bits) + 7) // 8, ", ".join(bits)
+            bits = []
+        if type_:
+            value = getattr(said, name)
+            form = _FORMS.get(type_)
+            size = struct.calcsize(form) if form else len(_SIZED[type_](value))
+            yield name, type_, size, f"0x{value.hex()}" if type_ == "longstr" else str(value)
+
+
+_SIZED: dict[str, Callable[[Any], bytes]] = {
+    "shortstr": short_string,
+    "longstr": lambda value: bytes(4) + value,
+    "table": write_table,
+}
 
 
 def _words(what: str, fault: Exception) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from workbench.amqp091.spans import field_spans as spans_091
 from workbench.amqp10.spans import field_spans
+
+from .schema import AMQP_0_9_1, AMQP_1_0
 
 
 class Place(NamedTuple):
@@ -27,8 +30,13 @@ class Place(NamedTuple):
     text: str
 
 
-def places(raw: bytes) -> list[Place]:
-    """Every field of an AMQP 1.0 frame or protocol header; any octets give places."""
+def places(raw: bytes, protocol: str = AMQP_1_0) -> list[Place]:
+    """Every field of a frame or protocol header; any octets give places."""
+    if protocol == AMQP_0_9_1:
+        return [
+            Place(span.path, span.type_name, "", span.start, span.end, span.text)
+            for span in spans_091(raw)
+        ]
     return [
         Place(span.path, span.type_name, span.constructor, span.start, span.end, span.value_text)
         for span in field_spans(raw)

@@ -27,6 +27,20 @@ _SHOWN = {
     "begin": ("next_outgoing_id", "incoming_window", "outgoing_window"),
     "open": ("container_id", "max_frame_size"),
     "detach": ("handle", "closed"),
+    # AMQP 0-9-1
+    "basic.qos": ("prefetch_count", "global"),
+    "basic.publish": ("exchange", "routing_key", "mandatory"),
+    "basic.deliver": ("delivery_tag", "redelivered"),
+    "basic.get-ok": ("delivery_tag", "message_count"),
+    "basic.ack": ("delivery_tag", "multiple"),
+    "basic.nack": ("delivery_tag", "multiple", "requeue"),
+    "basic.reject": ("delivery_tag", "requeue"),
+    "basic.consume": ("queue", "consumer_tag", "no_ack"),
+    "content-header": ("body_size",),
+    "queue.declare": ("queue", "passive"),
+    "connection.close": ("reply_code", "reply_text"),
+    "channel.close": ("reply_code", "reply_text"),
+    "connection.blocked": ("reason",),
 }
 _SESSION_FLOW = ("next_incoming_id", "incoming_window", "next_outgoing_id", "outgoing_window")
 
@@ -129,11 +143,11 @@ class Frames:
         )
 
     def _fields(self, row: Row, raw: bytes) -> tuple[int, list[Any]]:
-        fields = _spans(raw) if raw and self._spans else []
+        fields = _spans(raw, row.protocol) if raw and self._spans else []
         if not fields:
             fields = [
                 (spec_name(name), "", "", -1, -1, value_text(value))
-                for name, value in (row.frame or {}).items()
+                for name, value in row.fields.items()
                 if name != EXTRA_JSON
             ]
             fields += [
@@ -153,7 +167,7 @@ class Frames:
 
 def summary(row: Row) -> str:
     """What the frame carries, in the fewest words: `link-credit 6 · delivery-count 20`."""
-    frame = row.frame or {}
+    frame = row.fields
     names: Sequence[str] = _SHOWN.get(row.kind or "", ())
     if row.kind == "flow" and frame.get("handle") is None:
         names = _SESSION_FLOW
@@ -172,12 +186,14 @@ def fields_of(row: Row) -> list[list[Any]]:
     """Name, value, first octet, octet after the last, and depth of each field of a frame."""
     return [
         [spec_name(place.path), _short(place.text), place.start, place.end, place.path.count(".")]
-        for place in places(row.raw or b"")
+        for place in places(row.raw or b"", row.protocol)
     ]
 
 
-def _spans(raw: bytes) -> list[tuple[str, str, str, int, int, str]]:
-    return [(spec_name(place.path), *place[1:5], _short(place.text)) for place in places(raw)]
+def _spans(raw: bytes, protocol: str) -> list[tuple[str, str, str, int, int, str]]:
+    return [
+        (spec_name(place.path), *place[1:5], _short(place.text)) for place in places(raw, protocol)
+    ]
 
 
 def _short(text: str) -> str:

@@ -49,6 +49,19 @@ _KINDS = {
     "transfer": "message",
     "flow": "permission",
     "disposition": "acknowledgement",
+    "basic.publish": "message",
+    "basic.deliver": "message",
+    "basic.get-ok": "message",
+    "basic.return": "message",
+    "content-header": "message",
+    "content-body": "message",
+    "basic.qos": "permission",
+    "connection.blocked": "permission",
+    "connection.unblocked": "permission",
+    "channel.flow": "permission",
+    "basic.ack": "acknowledgement",
+    "basic.nack": "acknowledgement",
+    "basic.reject": "acknowledgement",
 }
 
 

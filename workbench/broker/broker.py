@@ -13,6 +13,7 @@ from workbench.queues.arguments import CLASSIC, QUORUM
 from workbench.sim import Clock, CreditFlow, NoTap, Tap
 
 from .dead_letters import DeadLetters
+from .memory import MemoryMonitor
 from .message_store import Stores
 from .queue_process import LocalQueueProcess, QueueProcess
 from .virtual_host import VirtualHost
@@ -63,6 +64,7 @@ class Broker:
         connections: by name, in order of opening; a front end puts its own here.
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         stores: the message stores of its classic queues.
+        memory: sets the memory alarm by itself; None: nobody looks.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
         tap: observer of what happens inside.
         anonymous: whether ANONYMOUS is let in.
@@ -88,6 +90,7 @@ class Broker:
         self.clock = clock
         self.tap: Tap = tap if tap is not None else NoTap()
         self.stores = Stores(clock, preset, self.tap)
+        self.memory: MemoryMonitor | None = None
         self._dead_letters = DeadLetters(self.vhost, clock, self.tap)
         self._notes = self.tap.bind(clock, vantage="broker")
         self._users = dict(users)
@@ -225,6 +228,15 @@ class Broker:
             soft_limit=self.preset.quorum_soft_limit,
             tap=self.tap,
         )
+
+    def watch_memory(self, limit: int) -> None:
+        """Set the memory alarm by itself whenever more is held than this, in octets."""
+        self.memory = MemoryMonitor(self, lambda: self.held_octets, limit)
+
+    def received(self, octets: int) -> None:
+        """So many octets have come over a connection."""
+        if self.memory is not None:
+            self.memory.received(octets)
 
     def set_alarm(self, resource: str = "memory") -> None:
         """A resource runs short: with the first alarm every connection is told.

@@ -8,14 +8,31 @@ notebook's kernel, of which the broker is a small part, so what counts is what t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from .broker import Broker
+from workbench.sim import Clock
 
 MEMORY = "memory"
 CHECK_INTERVAL_US = 1_000_000  # rabbit_memory.hrl: DEFAULT_MEMORY_CHECK_INTERVAL
 CHECKS_PER_LIMIT = 32
+
+
+class Alarmed(Protocol):
+    """A broker, as far as its memory goes.
+
+    Attributes:
+        alarms: those that are on.
+        clock: of the run.
+    """
+
+    alarms: list[str]
+    clock: Clock
+
+    def set_alarm(self, resource: str = MEMORY) -> None:
+        """A resource runs short."""
+
+    def clear_alarm(self, resource: str = MEMORY) -> None:
+        """It is there again."""
 
 
 class MemoryMonitor:
@@ -35,7 +52,7 @@ class MemoryMonitor:
         on_change: told when the alarm is set (True) or cleared (False).
     """
 
-    def __init__(self, broker: Broker, held: Callable[[], int], limit: int) -> None:
+    def __init__(self, broker: Alarmed, held: Callable[[], int], limit: int) -> None:
         self.limit = limit
         self._held = held
         self._broker = broker

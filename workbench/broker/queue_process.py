@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from workbench.queues import (
     Activated,
+    Cancel,
     Checkout,
     ClassicQueue,
     Command,
@@ -168,6 +169,14 @@ class QueueProcess(Protocol):
             name: of the consumer.
             failed: that counts as a failed attempt to deliver them.
             done: called when they are back in the queue.
+        """
+
+    def cancel(self, name: str, done: Callable[[], None]) -> None:
+        """Let a consumer get nothing more; it keeps what it has not settled, and may settle it.
+
+        Args:
+            name: of the consumer.
+            done: called when nothing more comes.
         """
 
     def purge(self, done: Callable[[int], None]) -> None:
@@ -358,11 +367,17 @@ class LocalQueueProcess:
     def detach(
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
     ) -> None:
-        """Detach a consumer; its messages go back into the queue at once."""
-        del self._consumers[name]
+        """Detach a consumer, cancelled or not; its messages go back into the queue at once."""
+        self._consumers.pop(name, None)
         self._command(DetachConsumer(consumer=name, delivery_failed=failed))
         if done is not None:
             done()
+
+    def cancel(self, name: str, done: Callable[[], None]) -> None:
+        """Let a consumer get nothing more, at once."""
+        del self._consumers[name]
+        self._command(Cancel(consumer=name))
+        done()
 
     def purge(self, done: Callable[[int], None]) -> None:
         """Drop what is ready; `done` is told how many messages went."""

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from workbench.queues import (
+    Cancel,
     Checkout,
     Command,
     Count,
@@ -162,6 +163,7 @@ class QuorumProcess:
             clock, vantage=f"queue:{group.name}", queue=group.name, ledger=partial(counters, self)
         ).note
         self._links: dict[str, _Link] = {}
+        self._cancelled: dict[str, FifoClient] = {}  # consumers that may have something to settle
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
         self._logged_octets = 0
         self._ended = False
@@ -270,7 +272,8 @@ class QuorumProcess:
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
     ) -> None:
         """Detach a consumer; its messages go back when the command is applied."""
-        client = self._links.pop(name).client
+        link = self._links.pop(name, None)
+        client = self._cancelled.pop(name) if link is None else link.client
         client.forget(name)
         if self._ended:  # no replica is left that could let it go
             if done is not None:
@@ -281,6 +284,12 @@ class QuorumProcess:
         client.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
 
+    def cancel(self, name: str, done: Callable[[], None]) -> None:
+        """Send a cancel; until it is applied messages come."""
+        client = self._cancelled[name] = self._links[name].client
+        self._leaving[name] = done
+        client.send(Cancel(consumer=name))
+
     def purge(self, done: Callable[[int], None]) -> None:
         """Send a purge; `done` is told when it is applied."""
         through = self._sessions
@@ -289,8 +298,9 @@ class QuorumProcess:
 
     def command(self, command: Command) -> Reply:
         """Send credit or a settlement; the reply says how many messages are named."""
-        link = self._links.get(getattr(command, "consumer", ""))
-        (self.client if link is None else link.client).send(command)
+        name = getattr(command, "consumer", "")
+        link = self._links.get(name)
+        (self._cancelled[name] if link is None else link.client).send(command)
         if isinstance(command, Settle | Reject | Release | Modify):
             return Count(count=len(command.message_ids))
         return None
@@ -366,7 +376,14 @@ class QuorumProcess:
             self._log("confirm", extra={"message": logged.enqueue_seq})
             if answered is not None:
                 answered(self, CONFIRMED)
-        if isinstance(logged.command, DetachConsumer):
+        if isinstance(logged.command, Cancel):
+            link = self._links.pop(logged.command.consumer, None)
+            held = () if link is None else tuple(link.waiting)
+            numbers = tuple(one.message.message_id for one in held if isinstance(one, Deliver))
+            if numbers:  # that it could not take
+                self.command(Release(consumer=logged.command.consumer, message_ids=numbers))
+            self.touch()
+        if isinstance(logged.command, Cancel | DetachConsumer):
             self._let_go(logged.command.consumer)
         purged = through.purges.pop(logged.seq, None)
         if purged is not None:

@@ -37,6 +37,10 @@ class QueueLockedError(ValueError):
     """A queue belongs to another connection."""
 
 
+class QueueInUseError(ValueError):
+    """A queue has a consumer that wants to be its only one, or another one beside that."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """How a queue was declared, beside what it does with messages.
@@ -93,6 +97,7 @@ class VirtualHost:
         self._make = make
         self._tell_deleted = deleted
         self._deprecated = deprecated
+        self._exclusive: dict[QueueProcess, str] = {}  # consumers that want to be the only one
         self._generated = 0
         self._unconfirmed: Unconfirmed = {}
 
@@ -235,6 +240,7 @@ class VirtualHost:
         """
         queue = self.queues.pop(name)
         del self.terms[name]
+        self._exclusive.pop(queue, None)
         self.routing.queue_gone(name)
         ready = queue.queue.ready
         queue.end()
@@ -261,9 +267,22 @@ class VirtualHost:
         """
         self.queues[name].purge(done)
 
-    def consumer_left(self, queue: QueueProcess) -> None:
+    def claim(self, queue: QueueProcess, consumer: str, *, exclusive: bool) -> None:
+        """A consumer is about to attach, perhaps as the only one.
+
+        Raises:
+            QueueInUseError: another consumer is in the way.
+        """
+        if queue in self._exclusive or (exclusive and queue.queue.consumers()):
+            raise QueueInUseError(f"queue '{queue.name}' in vhost '/' in exclusive use")
+        if exclusive:
+            self._exclusive[queue] = consumer
+
+    def consumer_left(self, queue: QueueProcess, consumer: str) -> None:
         """A consumer has left: an auto-delete queue goes with its last."""
         name = queue.name
+        if self._exclusive.get(queue) == consumer:
+            del self._exclusive[queue]
         if self.queues.get(name) is not queue or not self.terms[name].auto_delete:
             return
         if not queue.queue.consumers():

@@ -8,9 +8,17 @@ specification where the real broker does. The plain reading of the specification
 from workbench.broker import Broker
 
 from .addresses import queue_name
+from .amqp091.connection import BrokerConnection091
 from .connection import BrokerConnection
 from .outgoing_link import CreditRule
 from .payload import message_of
+
+
+def accept_091(broker: Broker, name: str) -> BrokerConnection091:
+    """The broker's end for a new AMQP 0-9-1 connection; connect it to a wire."""
+    connection = BrokerConnection091(broker, name)
+    broker.connections[name] = connection
+    return connection
 
 
 def accept(broker: Broker, name: str, credit_rule: CreditRule | None = None) -> BrokerConnection:
@@ -20,4 +28,12 @@ def accept(broker: Broker, name: str, credit_rule: CreditRule | None = None) -> 
     return connection
 
 
-__all__ = ["BrokerConnection", "CreditRule", "accept", "message_of", "queue_name"]
+__all__ = [
+    "BrokerConnection",
+    "BrokerConnection091",
+    "CreditRule",
+    "accept",
+    "accept_091",
+    "message_of",
+    "queue_name",
+]

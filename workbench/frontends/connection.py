@@ -41,6 +41,7 @@ from workbench.amqp10.settings import CreditOverrun
 from workbench.amqp10.states import ConnectionState
 from workbench.broker.broker import Broker
 from workbench.broker.queue_process import QueueProcess
+from workbench.broker.virtual_host import QueueInUseError
 from workbench.presets import RABBITMQ, Preset
 from workbench.queues.arguments import QUORUM
 from workbench.sim import Clock, Notes, Tap, Wire
@@ -306,6 +307,12 @@ class BrokerConnection:
             policy.refused(link, fault)
             return
         name = f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
+        try:
+            self._broker.vhost.claim(queue, name, exclusive=False)
+        except QueueInUseError as error:
+            condition = ErrorCondition.RESOURCE_LOCKED
+            policy.refused(link, Error(condition=condition, description=str(error)))
+            return
         host = policy.consumer(name, link, queue, self._notes_of(link), self._credit_rule)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         link.available = 0 if queue.queue.active is not None else queue.queue.ready
@@ -472,7 +479,7 @@ class BrokerConnection:
         if made in self._broker.queues:
             self._broker.delete(made)
         if isinstance(host, OutgoingLink):
-            self._broker.vhost.consumer_left(host.queue)
+            self._broker.vhost.consumer_left(host.queue, host.name)
 
     def queue_deleted(self, queue: QueueProcess) -> None:
         """A queue is no more: the links to it end."""

@@ -34,6 +34,7 @@ from workbench.queues.arguments import STREAM
 from workbench.serial import link_credit_snd
 from workbench.sim import Notes
 
+from .amqp091.content import as_amqp10
 from .consumer_terms import Filters, priority_of
 from .payload import format_of, redelivered
 
@@ -194,7 +195,7 @@ class OutgoingLink:
 
     def sent_as(self, message: Stored) -> bytes:
         """The octets to send for a message."""
-        return redelivered(message)
+        return redelivered(as_amqp10(message))
 
     @property
     def size_limit(self) -> int:

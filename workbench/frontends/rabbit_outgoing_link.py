@@ -27,6 +27,7 @@ from workbench.queues import Command, Credit, CreditReply, Deliver, Drained, Mod
 from workbench.queues.arguments import CLASSIC, QUORUM
 from workbench.sim import Notes
 
+from .amqp091.content import as_amqp10
 from .annotations import delivered, plain
 from .consumer_terms import Filters
 from .outgoing_link import CreditRule, OutgoingLink, Owner
@@ -212,7 +213,7 @@ class RabbitOutgoingLink(OutgoingLink):
     def sent_as(self, message: Stored) -> bytes:
         """The octets to send for a message: RabbitMQ's header and annotations, and the rest."""
         return delivered(
-            message,
+            as_amqp10(message),
             self._kind,
             tells_acquired=self._counts_failures,
             durable=self._durable,

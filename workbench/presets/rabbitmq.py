@@ -206,6 +206,7 @@ class RabbitMq384(RabbitMq40):
         "memory_high_watermark", 0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0"
     )
     max_message_size: int = other("max_message_size", 134_217_728, "RabbitMQ max_message_size, 3.8")
+    flow_shown_us: int = other("flow_shown_us", 5_000_000, "rabbit_reader.erl: 5 s")
     queue_sync_us: int = other(
         "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"
     )

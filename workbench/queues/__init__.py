@@ -3,6 +3,7 @@
 from .arguments import QueueArgumentError, QueueArguments
 from .base import (
     Activated,
+    Cancel,
     Checkout,
     Command,
     Confirm,
@@ -50,6 +51,7 @@ from .stream import StreamQueue
 
 __all__ = [
     "Activated",
+    "Cancel",
     "Checkout",
     "ClassicQueue",
     "Command",

@@ -295,6 +295,12 @@ class Modify(Struct, frozen=True, gc=False, kw_only=True):
     annotations: Mapping[Any, Any] = {}
 
 
+class Cancel(Struct, frozen=True, gc=False, kw_only=True):
+    """The consumer gets nothing more; what it has not settled stays with it until it has."""
+
+    consumer: str
+
+
 class DetachConsumer(Struct, frozen=True, gc=False, kw_only=True):
     """The consumer is gone; what it had not settled goes back to its place.
 
@@ -327,6 +333,7 @@ Command = (
     | Reject
     | Release
     | Modify
+    | Cancel
     | DetachConsumer
     | Purge
     | Expire

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from .arguments import NO_ARGUMENTS, QueueArguments
 from .base import (
+    Cancel,
     Checkout,
     Command,
     Confirm,
@@ -107,7 +108,7 @@ class ClassicQueue:
     @property
     def octets(self) -> int:
         """Sizes of the messages that it holds, ready or unsettled, added up."""
-        return self._ready.octets + sum(consumer.octets for consumer in self._consumers)
+        return self._ready.octets + self._consumers.octets
 
     @property
     def enqueued(self) -> int:
@@ -232,6 +233,8 @@ class ClassicQueue:
                 return self._give_back(command)
             case Checkout():
                 return self._checkout(command)
+            case Cancel():
+                return self._cancel(command, now_us)
             case DetachConsumer():
                 return self._detach(command, now_us)
             case Purge():
@@ -325,6 +328,12 @@ class ClassicQueue:
             self._ready.put_back(changed)
         return Count(count=len(messages)), [*self._drop_heads(), *self._drained()]
 
+    def _cancel(self, command: Cancel, now_us: int) -> tuple[Reply, list[Effect]]:
+        self._consumers.cancel(command.consumer)
+        if not len(self._consumers):
+            self._unused_since = now_us
+        return None, [*self._consumers.activate(), *self._drained()]
+
     def _detach(self, command: DetachConsumer, now_us: int) -> tuple[Reply, list[Effect]]:
         consumer = self._consumers.detach(command.consumer)
         count = len(consumer.unsettled)
@@ -389,6 +398,7 @@ class ClassicQueue:
         for number in message_ids:
             del consumer.unsettled[number]
         consumer.count_settled(len(messages))
+        self._consumers.settled(consumer)
         self._unsettled -= len(messages)
         return messages
 

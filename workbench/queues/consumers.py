@@ -108,6 +108,7 @@ class Consumers:
         self.active: str | None = None
         self._queue = queue
         self._all: dict[str, Consumer] = {}
+        self._cancelled: dict[str, Consumer] = {}  # that have something to settle
         # Whose turn it is: priorities from the highest, and in each the first in line first.
         self._turns: dict[int, deque[str]] = {}
 
@@ -128,7 +129,7 @@ class Consumers:
             QueueError: there is none.
         """
         try:
-            return self._all[name]
+            return self._all.get(name) or self._cancelled[name]
         except KeyError:
             attached = ", ".join(self._all) or "none"
             raise QueueError(
@@ -159,6 +160,27 @@ class Consumers:
         self._turns[consumer.priority].append(consumer.name)
         return consumer
 
+    @property
+    def octets(self) -> int:
+        """Sizes of the messages that are not settled, added up."""
+        return sum(one.octets for one in (*self._all.values(), *self._cancelled.values()))
+
+    def cancel(self, name: str) -> None:
+        """One gets nothing more, and can still settle; if it was the active one, nobody is now.
+
+        Raises:
+            QueueError: there is none of that name.
+        """
+        consumer = self.detach(name)
+        consumer.link_credit, consumer.returns_credit = 0, False
+        if consumer.unsettled:
+            self._cancelled[name] = consumer
+
+    def settled(self, consumer: Consumer) -> None:
+        """It has settled messages: one that was cancelled goes with the last."""
+        if not consumer.unsettled:
+            self._cancelled.pop(consumer.name, None)
+
     def detach(self, name: str) -> Consumer:
         """One fewer; if it was the active one, nobody is now.
 
@@ -166,6 +188,8 @@ class Consumers:
             QueueError: there is none of that name.
         """
         consumer = self.known(name)
+        if self._cancelled.pop(name, None) is not None:
+            return consumer
         del self._all[name]
         line = self._turns[consumer.priority]
         line.remove(name)

@@ -31,6 +31,7 @@ from msgspec.structs import replace
 
 from .arguments import QUORUM, REJECT_PUBLISH, QueueArguments
 from .base import (
+    Cancel,
     Checkout,
     Command,
     Count,
@@ -184,10 +185,12 @@ class FifoConsumer(Consumer):
         waits: it is in the line of those to be served.
         quiescing: it was active and gets nothing more; a consumer with a higher priority takes over
             when it has settled all.
+        cancelled: it gets nothing more, and can still settle; then it is gone.
         handed: deliveries so far; the next one's number.
     """
 
     client: str
+    cancelled: bool = False
     waits: bool = False
     quiescing: bool = False
     handed: int = 0
@@ -241,6 +244,17 @@ class ServiceQueue:
                 self.active = None
         return consumer
 
+    def cancel(self, name: str) -> None:
+        """A consumer gets nothing more; with something to settle it stays in the list."""
+        consumer = self.consumers.get(name)
+        if consumer is None or not consumer.unsettled:
+            self.detach(name)
+            return
+        consumer.cancelled = True
+        if name == self.active:
+            self.active = None
+        self.place(consumer)
+
     def serve_next(self) -> FifoConsumer:
         """Whose turn it is; it leaves the line."""
         consumer = self.consumers[self.turn.popleft()]
@@ -268,7 +282,8 @@ class ServiceQueue:
 
     def may_have(self, consumer: str) -> bool:
         """Whether messages are for this consumer, and it takes new ones."""
-        return self.is_active(consumer) and not self.consumers[consumer].quiescing
+        found = self.consumers[consumer]
+        return self.is_active(consumer) and not (found.quiescing or found.cancelled)
 
     def activate(self, ready: int, *, told: bool = True) -> list[QuorumEffect]:
         """Choose the single active consumer: one with a higher priority takes over.
@@ -287,7 +302,11 @@ class ServiceQueue:
         now = self.consumers[self.active] if self.active is not None else None
         made_way = now is not None and now.quiescing and not now.unsettled
         best = max(
-            (one for one in self.consumers.values() if made_way or one is not now),
+            (
+                one
+                for one in self.consumers.values()
+                if (made_way or one is not now) and not one.cancelled
+            ),
             key=lambda one: (one.priority, one.link_credit),
             default=None,
         )
@@ -481,6 +500,10 @@ class QuorumFifo:
                 reply = self._credit(logged, command, effects)
             case Checkout() as command:
                 reply = self._checkout(logged.client, command, effects)
+            case Cancel(consumer=name):
+                self._line.cancel(name)
+                effects += self._line.activate(self.ready)
+                self._serve(effects)
             case DetachConsumer(consumer=name, delivery_failed=failed):
                 reply = self._detach(name, effects, failed=failed)
             case ClientDown():
@@ -589,7 +612,9 @@ class QuorumFifo:
         if consumer is not None:
             consumer.count_settled(count)
             self._line.place(consumer)
-            if consumer.quiescing and not consumer.unsettled:
+            if consumer.cancelled and not consumer.unsettled:
+                self._line.detach(name)
+            elif consumer.quiescing and not consumer.unsettled:
                 effects += self._line.activate(self.ready, told=told)
         self._serve(effects)
 

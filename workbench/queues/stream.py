@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from .arguments import STREAM, QueueArguments
 from .base import (
+    Cancel,
     Checkout,
     Command,
     Confirm,
@@ -198,7 +199,7 @@ class StreamQueue:
                 return self._settle(command)
             case Checkout():
                 return self._checkout(command, meta.t_us)
-            case DetachConsumer():
+            case Cancel() | DetachConsumer():
                 return self._detach(command)
             case Purge():
                 raise QueueError(
@@ -320,7 +321,7 @@ class StreamQueue:
         consumer.count_settled(count)
         return Count(count=count), []
 
-    def _detach(self, command: DetachConsumer) -> tuple[Reply, list[Effect]]:
+    def _detach(self, command: Cancel | DetachConsumer) -> tuple[Reply, list[Effect]]:
         """The consumer is gone; there is nothing to give back."""
         self._consumers.detach(command.consumer)
         del self._place[command.consumer], self._had[command.consumer]

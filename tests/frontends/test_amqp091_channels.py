@@ -1,0 +1,543 @@
+"""Channels of AMQP 0-9-1: declarations, consumers, prefetch, confirms, transactions, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.methods import (
+    BasicAck,
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicGet,
+    BasicGetEmpty,
+    BasicNack,
+    BasicPublish,
+    BasicQos,
+    BasicRecover,
+    BasicReject,
+    BasicReturn,
+    ChannelClose,
+    ChannelFlow,
+    ChannelFlowOk,
+    ConfirmSelect,
+    ConnectionClose,
+    ExchangeBind,
+    ExchangeDeclare,
+    ExchangeDeclareOk,
+    ExchangeDelete,
+    ExchangeDeleteOk,
+    Properties,
+    QueueBind,
+    QueueDeclare,
+    QueueDeclareOk,
+    QueueDelete,
+    QueueDeleteOk,
+    QueuePurge,
+    QueuePurgeOk,
+    QueueUnbind,
+    TxCommit,
+    TxCommitOk,
+    TxRollback,
+    TxSelect,
+)
+from workbench.presets import get as preset_of
+
+from .rig091 import RMQ40, RMQ43, Rig091
+
+QUORUM = {"x-queue-type": "quorum"}
+KINDS = pytest.mark.parametrize("arguments", [{}, QUORUM], ids=["classic", "quorum"])
+
+
+def ready(
+    count: int = 0, preset: Any = RMQ43, arguments: Any = None, **numbers: Any
+) -> tuple[Rig091, Any, Any]:
+    """A client with a channel, and a queue with messages m0, m1, ..."""
+    rig = Rig091(preset, **numbers)
+    client, channel = rig.channel()
+    channel.send(QueueDeclare(queue="q", durable=True, arguments=arguments or {}))
+    for number in range(count):
+        channel.publish("", "q", b"m%d" % number)
+    rig.rest()
+    return rig, client, channel
+
+
+def consume(rig: Rig091, channel: Any, tag: str = "t", **terms: Any) -> None:
+    channel.send(BasicConsume(queue="q", consumer_tag=tag, **terms))
+    rig.rest()
+
+
+def do(rig: Rig091, channel: Any, *methods: Any) -> None:
+    for method in methods:
+        channel.send(method)
+    rig.rest()
+
+
+def refusal(client: Any) -> tuple[str, int, str]:
+    """How the broker has ended the channel or the connection."""
+    (method,) = client.methods(ChannelClose, ConnectionClose)
+    return method.NAME.partition(".")[0], method.reply_code, method.reply_text
+
+
+# -- declaring ------------------------------------------------------------------------------
+
+
+def test_a57_queue_declare_tells_how_many_messages_and_consumers_there_are() -> None:
+    """Passive too, and basic.get with what it brings: it costs a round trip."""
+    rig, client, channel = ready(3)
+    do(rig, channel, QueueDeclare(queue="q", passive=True), BasicGet(queue="q", no_ack=True))
+    told = client.methods(QueueDeclareOk)[-1]
+    assert (told.message_count, told.consumer_count) == (3, 0)
+    assert client.messages()[-1].method.message_count == 2
+    consume(rig, channel)
+    do(rig, channel, QueueDeclare(queue="q", passive=True))
+    assert client.methods(QueueDeclareOk)[-1].consumer_count == 1
+
+
+def test_queues_exchanges_and_bindings_are_made_and_unmade() -> None:
+    """Through two exchanges into a queue, and no more when unbound."""
+    rig, client, channel = ready()
+    do(
+        rig,
+        channel,
+        ExchangeDeclare(exchange="e", type="topic"),
+        ExchangeDeclare(exchange="f", type="fanout"),
+        ExchangeBind(source="e", destination="f", routing_key="a.*"),
+        QueueBind(queue="q", exchange="f", routing_key=""),
+    )
+    channel.publish("e", "a.b", b"in")
+    channel.publish("e", "b.b", b"out")
+    rig.rest()
+    assert rig.queue().ready == 1
+    do(rig, channel, QueuePurge(queue="q"), QueueUnbind(queue="q", exchange="f", routing_key=""))
+    assert client.methods(QueuePurgeOk)[-1].message_count == 1
+    channel.publish("e", "a.b", b"out")
+    rig.rest()
+    assert rig.queue().ready == 0
+    do(rig, channel, ExchangeDelete(exchange="f"), QueueDelete(queue="q"))
+    assert len(client.methods(ExchangeDeclareOk, ExchangeDeleteOk, QueueDeleteOk)) == 4
+    assert "q" not in rig.broker.queues
+
+
+def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
+    """The last one declared on the channel."""
+    rig, client, channel = ready()
+    do(rig, channel, QueueDeclare(queue="", exclusive=True), BasicGet(queue=""))
+    name = client.methods(QueueDeclareOk)[-1].queue
+    assert name.startswith("amq.gen-")
+    assert len(client.methods(BasicGetEmpty)) == 1
+    client.amqp.close()
+    rig.rest()
+    assert name not in rig.broker.queues  # it was exclusive
+
+
+@pytest.mark.parametrize(
+    ("method", "scope", "code", "text"),
+    [
+        (QueueDeclare(queue="q"), "channel", 406, "inequivalent arg 'durable' for queue 'q'"),
+        (QueueDeclare(queue="x", passive=True), "channel", 404, "no queue 'x' in vhost '/'"),
+        (QueueDeclare(queue="amq.x"), "channel", 403, "reserved prefix 'amq.*'"),
+        (QueueBind(queue="q", exchange="x"), "channel", 404, "no exchange 'x' in vhost '/'"),
+        (QueueDelete(queue="q", if_empty=True), "channel", 406, "not empty"),
+        (ExchangeDeclare(exchange="e", type="x"), "connection", 503, "no exchange type 'x'"),
+        (ExchangeDeclare(exchange="", type="direct"), "channel", 403, "the default exchange"),
+        (BasicConsume(queue="x"), "channel", 404, "no queue 'x'"),
+        (BasicQos(prefetch_size=1), "connection", 540, "prefetch_size!=0 (1)"),
+        (BasicRecover(requeue=False), "connection", 540, "requeue=false"),
+        (BasicAck(delivery_tag=7), "channel", 406, "unknown delivery tag 7"),
+        (ChannelFlow(active=False), "connection", 540, "active=false"),
+    ],
+    ids=lambda one: getattr(one, "NAME", None),
+)
+def test_what_cannot_be_ends_channel_or_connection_with_its_code(method, scope, code, text) -> None:
+    """The others go on, and the number can be used again."""
+    rig, client, channel = ready(1)
+    do(rig, channel, method)
+    ended, told_code, told = refusal(client)
+    assert (ended, told_code) == (scope, code)
+    assert told.startswith(f"{ReplyCode(code).name} - ") and text in told
+    if scope == "channel":
+        again = rig.open(client)
+        do(rig, again, QueueDeclare(queue="q", passive=True))
+        assert again.number == channel.number
+        assert client.methods(QueueDeclareOk)[-1].message_count == 1
+
+
+def test_an_exclusive_queue_is_locked_for_other_connections() -> None:
+    """405, and it goes with its connection."""
+    rig = Rig091()
+    owner, channel = rig.channel()
+    do(rig, channel, QueueDeclare(queue="mine", exclusive=True))
+    other, second = rig.channel("c2")
+    do(rig, second, BasicConsume(queue="mine"))
+    assert refusal(other)[:2] == ("channel", 405)
+    owner.amqp.close()
+    rig.rest()
+    assert "mine" not in rig.broker.queues
+
+
+def test_an_exclusive_consumer_is_the_only_one() -> None:
+    """403 for whoever comes beside it; when it has left others may."""
+    rig, client, channel = ready()
+    consume(rig, channel, exclusive=True)
+    second = rig.open(client)
+    do(rig, second, BasicConsume(queue="q", consumer_tag="u"))
+    assert refusal(client)[1:] == (403, "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use")
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    third = rig.open(client)
+    consume(rig, third, "u")
+    assert len(rig.queue().consumers()) == 1
+
+
+def test_a_deleted_queue_cancels_its_consumers() -> None:
+    """The broker sends basic.cancel to who has said that it understands."""
+    rig, client, channel = ready(1)
+    consume(rig, channel)
+    rig.broker.delete("q")
+    rig.rest()
+    assert [method.consumer_tag for method in client.methods(BasicCancel)] == ["t"]
+    do(rig, channel, BasicAck(delivery_tag=1))  # of what is gone
+    assert channel.opened
+
+
+# -- publishing -----------------------------------------------------------------------------
+
+
+def test_confirms_are_gathered_and_told_as_a_range() -> None:
+    """Ten messages at once: one ack, `multiple`; a single one alone without."""
+    rig, client, channel = ready()
+    do(rig, channel, ConfirmSelect())
+    channel.publish("", "q", b"m")
+    rig.rest()
+    assert client.confirms == [("ack", 1, False)]
+    rig.broker.queues["q"].stall()
+    for _ in range(5):
+        channel.publish("", "q", b"m")
+    channel.publish("", "nowhere", b"m")
+    rig.rest()
+    assert client.confirms[1:] == [("ack", 7, False)]  # the first that is open is 2
+    rig.broker.queues["q"].resume()
+    rig.rest()
+    assert channel.counters.unconfirmed == {}
+
+
+@KINDS
+def test_reject_publish_refuses_what_finds_no_room(arguments) -> None:
+    """A nack; a classic queue takes exactly as many as it holds."""
+    limits = {"x-max-length": 3, "x-overflow": "reject-publish"}
+    rig, client, channel = ready(arguments={**arguments, **limits})
+    do(rig, channel, ConfirmSelect())
+    for _ in range(10):
+        channel.publish("", "q", b"m")
+        rig.rest()
+    kinds = [kind for kind, _, _ in client.confirms]
+    assert kinds == ["ack"] * (4 if arguments else 3) + ["nack"] * (6 if arguments else 7)
+
+
+def test_a_mandatory_message_without_a_queue_comes_back_before_its_confirm() -> None:
+    """312, with body and properties."""
+    rig, client, channel = ready()
+    do(rig, channel, ConfirmSelect())
+    channel.publish("", "nowhere", b"m", Properties(message_id="7"), mandatory=True)
+    channel.publish("", "nowhere", b"n")
+    rig.rest()
+    (returned,) = client.messages()
+    assert isinstance(returned.method, BasicReturn)
+    assert (returned.method.reply_code, returned.method.reply_text) == (312, "NO_ROUTE")
+    assert (returned.body, returned.properties.message_id) == (b"m", "7")
+    first = next(one for one in client.events if isinstance(getattr(one, "method", 0), BasicAck))
+    assert client.events.index(returned) < client.events.index(first)
+    assert channel.counters.unconfirmed == {}
+
+
+@pytest.mark.parametrize(
+    ("publish", "properties", "scope", "code", "text"),
+    [
+        ({"immediate": True}, {}, "connection", 540, "immediate=true"),
+        ({"exchange": "x"}, {}, "channel", 404, "no exchange 'x'"),
+        ({"exchange": "amq.rabbitmq.trace"}, {}, "channel", 403, "internal exchange"),
+        ({}, {"expiration": "soon"}, "channel", 406, "invalid expiration"),
+        ({}, {"user_id": "eve"}, "channel", 406, "authenticated user was 'guest'"),
+        ({}, {"headers": {"CC": "a"}}, "channel", 406, "CC header"),
+    ],
+    ids=["immediate", "exchange", "internal", "expiration", "user", "cc"],
+)
+def test_a_message_that_cannot_be_published(publish, properties, scope, code, text) -> None:
+    """The code of each, and nothing in the queue."""
+    rig, client, channel = ready()
+    method = BasicPublish(**{"exchange": "", "routing_key": "q", **publish})
+    channel.send_content(method, b"m", Properties(**properties))
+    rig.rest()
+    assert refusal(client)[:2] == (scope, code)
+    assert text in refusal(client)[2]
+    assert rig.queue().ready == 0
+
+
+def test_cc_and_bcc_are_routing_keys_and_bcc_is_not_told() -> None:
+    """Three queues get the message, each once."""
+    rig, client, channel = ready()
+    for name in ("c", "b"):
+        do(rig, channel, QueueDeclare(queue=name, durable=True))
+    headers = {"CC": ["c", "q"], "BCC": ["b"], "k": 1}
+    channel.publish("", "q", b"m", Properties(headers=headers))
+    rig.rest()
+    assert [rig.queue(name).ready for name in "qcb"] == [1, 1, 1]
+    do(rig, channel, BasicGet(queue="q", no_ack=True))
+    assert dict(client.messages()[-1].properties.headers) == {"CC": ["c", "q"], "k": 1}
+
+
+def test_ttl_priority_and_dead_letters_are_as_for_any_message() -> None:
+    """Expired after its own ttl, and told in x-death, without the ttl."""
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    rig, client, channel = ready(arguments={**arguments, "x-max-priority": 5})
+    do(rig, channel, QueueDeclare(queue="dead", durable=True))
+    channel.publish("", "q", b"old", Properties(expiration="10"))
+    rig.rest()
+    rig.clock.call_later(20_000, lambda: None)
+    rig.rest()
+    do(rig, channel, BasicGet(queue="dead", no_ack=True))
+    (message,) = client.messages()
+    (death,) = message.properties.headers["x-death"]
+    assert message.properties.expiration is None
+    assert (death["queue"], death["reason"], death["original-expiration"]) == ("q", "expired", "10")
+    for priority in (1, 5):
+        channel.publish("", "q", b"p%d" % priority, Properties(priority=priority))
+    consume(rig, channel)
+    assert client.bodies[1:] == [b"p5", b"p1"]
+
+
+# -- consuming ------------------------------------------------------------------------------
+
+
+@KINDS
+def test_a33_each_acknowledgement_frees_a_place_of_the_prefetch(arguments) -> None:
+    """n acks, n deliveries."""
+    rig, client, channel = ready(30, arguments=arguments)
+    do(rig, channel, BasicQos(prefetch_count=10))
+    consume(rig, channel)
+    assert len(client.bodies) == 10
+    do(rig, channel, BasicAck(delivery_tag=1))
+    assert len(client.bodies) == 11
+    do(rig, channel, BasicAck(delivery_tag=7, multiple=True))
+    assert len(client.bodies) == 17
+    assert client.bodies == [b"m%d" % number for number in range(17)]
+
+
+@KINDS
+@pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda one: one.name)
+def test_a_private_prefetch_is_each_consumer_s_own_and_holds_for_those_started_later(
+    arguments, preset
+) -> None:
+    """5 + 5, and 2 for the third, whatever was said after the first two began."""
+    rig, client, channel = ready(40, preset, arguments)
+    do(rig, channel, BasicQos(prefetch_count=5))
+    consume(rig, channel, "a")
+    consume(rig, channel, "b")
+    do(rig, channel, BasicQos(prefetch_count=2))
+    consume(rig, channel, "c")
+    tags = [message.method.consumer_tag for message in client.messages()]
+    assert {tag: tags.count(tag) for tag in "abc"} == {"a": 5, "b": 5, "c": 2}
+
+
+def test_a_shared_prefetch_limits_the_channel_s_consumers_together() -> None:
+    """Up to 4.2, for classic queues; basic.get is not counted, and a quorum queue refuses it."""
+    rig, client, channel = ready(40, RMQ40)
+    do(rig, channel, BasicQos(prefetch_count=5, global_=True))
+    consume(rig, channel, "a")
+    consume(rig, channel, "b")
+    assert len(client.bodies) == 5
+    do(rig, channel, BasicGet(queue="q"))
+    assert len(client.bodies) == 6
+    do(rig, channel, BasicAck(delivery_tag=2))
+    assert len(client.bodies) == 7
+    do(rig, channel, QueueDeclare(queue="quorum", durable=True, arguments=QUORUM))
+    do(rig, channel, BasicConsume(queue="quorum"))
+    assert refusal(client)[:2] == ("connection", 540)
+
+
+@KINDS
+def test_a_shared_prefetch_is_taken_for_a_private_one_by_4_3(arguments) -> None:
+    """Answered, and then applied per consumer: 5 + 5, measured on 4.3.6."""
+    rig, client, channel = ready(40, RMQ43, arguments)
+    do(rig, channel, BasicQos(prefetch_count=5, global_=True))
+    consume(rig, channel, "a")
+    consume(rig, channel, "b")
+    assert len(client.bodies) == 10
+
+
+def test_b19_without_acknowledgements_no_prefetch_holds_a_consumer() -> None:
+    """Everything comes; what TCP does not take waits in the queue, but for 200 a channel."""
+    rig, client, channel = ready(600, capacity=None)
+    do(rig, channel, BasicQos(prefetch_count=5))
+    end = rig.ends["c1"]
+    end.writable = False
+    consume(rig, channel, no_ack=True)
+    assert (len(client.bodies), rig.queue().ready) == (0, 400)
+    end.writable = True
+    end.kick()
+    rig.rest()
+    assert (len(client.bodies), rig.queue().ready) == (600, 0)
+
+
+@KINDS
+def test_cancelling_requeues_nothing(arguments) -> None:
+    """What was delivered stays the channel's, which may settle it; nothing more comes."""
+    rig, client, channel = ready(10, arguments=arguments)
+    do(rig, channel, BasicQos(prefetch_count=4))
+    consume(rig, channel)
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    assert len(client.methods(BasicCancelOk)) == 1
+    assert (rig.queue().ready, rig.queue().unsettled) == (6, 4)
+    do(rig, channel, BasicAck(delivery_tag=2, multiple=True))
+    do(rig, channel, BasicNack(delivery_tag=3, requeue=True))
+    assert (rig.queue().ready, rig.queue().unsettled, len(client.bodies)) == (7, 1, 4)
+    do(rig, channel, QueueDeclare(queue="q", passive=True))
+    held = client.methods(QueueDeclareOk)[-1].consumer_count
+    assert held == (1 if arguments else 0)  # a quorum queue counts those that hold something
+    channel.close()
+    rig.rest()
+    assert (rig.queue().ready, rig.queue().unsettled) == (8, 0)
+
+
+def two_consumers(arguments: Any) -> tuple[Rig091, Any, Any, Any]:
+    """A single active consumer that holds m0 to m4, and another that waits."""
+    terms = {**arguments, "x-single-active-consumer": True}
+    rig, client, channel = ready(11, arguments=terms)
+    do(rig, channel, BasicQos(prefetch_count=5))
+    consume(rig, channel)
+    other, second = rig.channel("c2")
+    do(rig, second, BasicQos(prefetch_count=100))
+    consume(rig, second, "u")
+    assert (len(client.bodies), len(other.bodies)) == (5, 0)
+    return rig, client, channel, other
+
+
+@KINDS
+def test_a51_a_cancel_hands_over_without_order(arguments) -> None:
+    """The next consumer gets m5 to m10, and then what the first one held."""
+    rig, _, channel, other = two_consumers(arguments)
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    assert other.bodies == [b"m%d" % number for number in range(5, 11)]
+    channel.close()
+    rig.rest()
+    assert other.bodies[6:] == [b"m%d" % number for number in range(5)]
+
+
+@KINDS
+def test_a52_a_closed_channel_hands_over_in_order(arguments) -> None:
+    """Without a cancel before: m0 to m10."""
+    rig, _, channel, other = two_consumers(arguments)
+    channel.close()
+    rig.rest()
+    assert other.bodies == [b"m%d" % number for number in range(11)]
+
+
+@KINDS
+def test_get_brings_one_message_and_takes_an_acknowledgement(arguments) -> None:
+    """Until then it is unsettled; requeued it comes again, and is said to."""
+    rig, client, channel = ready(2, arguments=arguments)
+    do(rig, channel, BasicGet(queue="q"))
+    assert (client.bodies, rig.queue().unsettled) == ([b"m0"], 1)
+    do(rig, channel, BasicReject(delivery_tag=1, requeue=True))
+    assert (rig.queue().ready, rig.queue().unsettled) == (2, 0)
+    do(rig, channel, BasicGet(queue="q", no_ack=True))
+    assert client.bodies[-1] == b"m0" and client.messages()[-1].method.redelivered
+    do(rig, channel, BasicGet(queue="q"), BasicGet(queue="q"))
+    assert client.bodies[-1] == b"m1"
+    assert len(client.methods(BasicGetEmpty)) == 1
+    do(rig, channel, BasicAck(delivery_tag=0, multiple=True))
+    assert (rig.queue().ready, rig.queue().unsettled) == (0, 0)
+
+
+@KINDS
+def test_nack_reject_and_recover_give_back_or_throw_away(arguments) -> None:
+    """Multiple too; recover gives back all."""
+    rig, client, channel = ready(4, arguments=arguments)
+    consume(rig, channel)
+    do(rig, channel, BasicNack(delivery_tag=2, multiple=True, requeue=False))
+    assert (rig.queue().ready, rig.queue().unsettled) == (0, 2)
+    do(rig, channel, BasicRecover(requeue=True))
+    assert client.bodies[4:] == [b"m2", b"m3"]
+    assert all(one.method.redelivered for one in client.messages()[4:])
+    do(rig, channel, BasicReject(delivery_tag=5, requeue=False))
+    assert (rig.queue().ready, rig.queue().unsettled) == (0, 1)
+
+
+def test_priorities_decide_which_consumer_is_served() -> None:
+    """The one with the higher priority has all while its prefetch lasts."""
+    rig, client, channel = ready()
+    do(rig, channel, BasicQos(prefetch_count=3))
+    consume(rig, channel, "low")
+    consume(rig, channel, "high", arguments={"x-priority": 10})
+    for number in range(5):
+        channel.publish("", "q", b"%d" % number)
+    rig.rest()
+    tags = [message.method.consumer_tag for message in client.messages()]
+    assert tags == ["high"] * 3 + ["low"] * 2
+
+
+@pytest.mark.parametrize("preset", ["spec", "rmq4.3"])
+def test_a_client_s_channel_flow_is_answered_by_version(preset) -> None:
+    """True is answered by all; false pauses deliveries up to 3.2.4 and in the specification."""
+    rig, client, channel = ready(3, preset_of(preset))
+    do(rig, channel, ChannelFlow(active=True))
+    assert [method.active for method in client.methods(ChannelFlowOk)] == [True]
+    if preset == "spec":
+        do(rig, channel, ChannelFlow(active=False))
+        consume(rig, channel)
+        assert client.bodies == []
+        do(rig, channel, ChannelFlow(active=True))
+        assert len(client.bodies) == 3
+
+
+# -- transactions ---------------------------------------------------------------------------
+
+
+def test_a_transaction_takes_effect_at_its_commit() -> None:
+    """Publishes and acknowledgements; a rollback undoes both."""
+    rig, client, channel = ready(2)
+    do(rig, channel, TxSelect())
+    consume(rig, channel)
+    channel.publish("", "q", b"new")
+    do(rig, channel, BasicAck(delivery_tag=1))
+    assert (rig.queue().ready, rig.queue().unsettled) == (0, 2)
+    do(rig, channel, TxRollback())
+    do(rig, channel, BasicAck(delivery_tag=1))  # it is unacknowledged again
+    channel.publish("", "q", b"newer")
+    do(rig, channel, TxCommit())
+    assert len(client.methods(TxCommitOk)) == 1
+    assert client.bodies == [b"m0", b"m1", b"newer"]
+    assert rig.queue().unsettled == 2
+    do(rig, channel, ConfirmSelect())
+    assert refusal(client)[:2] == ("channel", 406)
+
+
+# -- connections ----------------------------------------------------------------------------
+
+
+def test_a_wrong_password_is_told_to_a_client_that_understands() -> None:
+    """403 of the connection; otherwise TCP ends without a word, as for an unknown vhost."""
+    rig = Rig091()
+    client = rig.connect("c1", response=b"\0guest\0wrong")
+    assert refusal(client)[:2] == ("connection", 403)
+    for name, settings in (
+        ("c2", {"response": b"\0guest\0wrong", "properties": {}}),
+        ("c3", {"virtual_host": "other"}),
+    ):
+        silent = rig.connect(name, **settings)
+        assert silent.methods(ConnectionClose) == []
+        assert rig.ends[name].amqp.ended
+
+
+def test_closing_the_connection_works_off_what_was_published_before() -> None:
+    """Channels finish first; then the answer comes, and exclusive queues go."""
+    rig, client, channel = ready(channel_us=100)
+    for _ in range(20):
+        channel.publish("", "q", b"m")
+    client.amqp.close()
+    rig.rest()
+    assert rig.queue().ready == 20
+    assert client.amqp.ended and rig.ends["c1"].amqp.ended

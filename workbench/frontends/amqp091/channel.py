@@ -1,0 +1,697 @@
+"""One channel of AMQP 0-9-1 as the broker has it: a process with a mailbox (`rabbit_channel.erl`).
+
+Methods of the client come through the reader, which spends credit on messages alone. What is
+published goes on to each queue, for credit of that hop. What queues hand out comes into the same
+mailbox; confirms are gathered, and told as ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from workbench.amqp091.channel import Channel
+from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.events import MessageReceived, MethodReceived, ProtocolViolation
+from workbench.amqp091.methods import (
+    BasicAck,
+    BasicCancel,
+    BasicCancelOk,
+    BasicConsume,
+    BasicConsumeOk,
+    BasicGet,
+    BasicGetEmpty,
+    BasicNack,
+    BasicPublish,
+    BasicQos,
+    BasicQosOk,
+    BasicRecover,
+    BasicRecoverAsync,
+    BasicRecoverOk,
+    BasicReject,
+    BasicReturn,
+    ChannelClose,
+    ChannelFlow,
+    ChannelFlowOk,
+    ChannelOpen,
+    ConfirmSelect,
+    ConfirmSelectOk,
+    Method,
+    TxCommit,
+    TxCommitOk,
+    TxRollback,
+    TxRollbackOk,
+    TxSelect,
+    TxSelectOk,
+)
+from workbench.broker import Broker, Outcome, QueueProcess, Refused
+from workbench.broker.hops import Hops
+from workbench.broker.routing import RoutingError
+from workbench.broker.virtual_host import QueueInUseError
+from workbench.queues import (
+    Command,
+    Credit,
+    Credited,
+    Deliver,
+    Modify,
+    Origin,
+    Prefetch,
+    Reject,
+    Release,
+    Settle,
+)
+from workbench.queues.arguments import QUORUM, STREAM
+from workbench.sim import Actor
+
+from .consumers import Getter, QueueConsumer
+from .content import Amqp091Message, ContentError, as_amqp091, published
+from .declarations import Declarations
+from .faults import RefusedError, no_exchange
+
+Task = Callable[[], None]
+NO_LIMIT = 2**31 - 1
+QUORUM_PREFETCH = 2_000  # rabbit_quorum_queue.erl: simple_prefetch, 0
+
+
+class Owner(Protocol):
+    """The connection, as its channels see it."""
+
+    name: str
+    user: str
+
+    @property
+    def tells_cancels(self) -> bool:
+        """Whether the client wants to hear of consumers that the broker has cancelled."""
+
+    def sends_at_once(self) -> bool:
+        """Whether nothing waits for the transport."""
+
+    def unsent(self, channel: Channel, queue: str) -> int:
+        """Deliveries of a queue on a channel that wait for the transport."""
+
+    def delivering(self, channel: Channel, queue: str) -> None:
+        """What is sent next is a delivery of this queue."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A delivery that is not acknowledged."""
+
+    queue: QueueProcess
+    consumer: str
+    message_id: int
+    counts: bool  # against the shared prefetch
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What waits for a commit."""
+
+    messages: list[Callable[[Callable[[Outcome], None]], None]] = field(default_factory=list)
+    settled: dict[int, Entry] = field(default_factory=dict)
+    commands: list[tuple[Callable[[str, tuple[int, ...]], Command], list[Entry]]] = field(
+        default_factory=list
+    )
+    left: int = 0  # messages of a commit that no queue has answered
+    failed: bool = False
+    committing: bool = False
+
+
+class ChannelProcess:
+    """One channel.
+
+    Args:
+        owner: the connection.
+        broker: that serves it.
+        channel: the endpoint's.
+
+    Attributes:
+        process: its mailbox.
+        held_octets: of messages that wait in it.
+    """
+
+    def __init__(self, owner: Owner, broker: Broker, channel: Channel) -> None:
+        self.held_octets = 0
+        self._owner = owner
+        self._broker = broker
+        self._channel = channel
+        self._preset = preset = broker.preset
+        self.name = f"{owner.name}/{channel.ordinal}"
+        vantage = f"channel:{self.name}"
+        columns = {"connection": owner.name, "session": channel.ordinal}
+        hops = Hops(broker.tap, broker.clock, vantage, connection=owner.name)
+        self.process: Actor[Task] = Actor(
+            broker.clock,
+            vantage,
+            service_us=preset.channel_us,
+            handle=self._handle,
+            flow=broker.credit_flow(),
+            blocking=hops.blocking,
+            watch=hops,
+        )
+        self._notes = broker.tap.bind(
+            broker.clock,
+            vantage=vantage,
+            ledger=lambda: {"mailbox": self.process.depth},
+            **columns,
+        )
+        self._declarations = Declarations(broker.vhost, owner.name)
+        self._prefetch = 0
+        self._shared = 0
+        self._consumers: dict[str, QueueConsumer] = {}
+        self._unacked: dict[int, Entry] = {}
+        self._counted = 0  # of them, against the shared prefetch
+        self._unconfirmed: dict[int, None] = {}
+        self._acks: list[int] = []
+        self._nacks: list[int] = []
+        self._telling = False
+        self._reached: dict[QueueProcess, None] = {}
+        self._tags = 0
+        self._gets = 0
+        self._tx: Transaction | None = None
+        self._over = False
+
+    # -- the mailbox ------------------------------------------------------------------------
+
+    def message_came(self, reader: Actor[Any], event: MessageReceived) -> None:
+        """The reader has read a message: for credit."""
+        size = len(event.body)
+        self.held_octets += size
+
+        def publish() -> None:
+            self.held_octets -= size
+            self._obey(event.method, lambda: self._publish(event))
+
+        reader.send(self.process, publish)
+        self._notes.note("note", "mailbox")
+
+    def method_came(self, event: MethodReceived) -> None:
+        """The reader has read another method: that costs nothing."""
+        if self._over:
+            self._channel.connection.answer(event)  # of what still comes, a close alone
+        elif isinstance(event.method, ChannelOpen | ChannelClose):
+            self.post(partial(self._life, event))
+        else:
+            self.post(lambda: self._obey(event.method, lambda: self._method(event)))
+
+    def violated(self, event: ProtocolViolation) -> None:
+        """The client has broken a rule of the channel: it ends when its turn has come."""
+        self.post(lambda: self._end_by(event))
+
+    def _end_by(self, event: ProtocolViolation) -> None:
+        if not self._over:
+            self.end()
+            self._channel.connection.answer(event)
+
+    def finish(self, done: Task) -> None:
+        """The connection closes: work off what is there, and tell."""
+        if self._over:
+            done()
+        else:
+            self.post(partial(self._finish, done))
+
+    def _finish(self, done: Task) -> None:
+        self.end()
+        done()
+
+    def post(self, task: Task) -> None:
+        """Let the channel do something when its turn comes."""
+        self.process.post(task)
+        self._notes.note("note", "mailbox")
+
+    def _handle(self, task: Task) -> None:
+        self._notes.note("note", "mailbox")
+        task()
+
+    def _obey(self, method: Method, obey: Task) -> None:
+        """Obey a method, unless the channel has ended; refuse it where it cannot be obeyed."""
+        if self._over:
+            return
+        try:
+            if self._tx is not None and self._tx.committing:
+                raise RefusedError(
+                    ReplyCode.CHANNEL_ERROR, "unexpected command while processing 'tx.commit'"
+                )
+            obey()
+        except RefusedError as refused:
+            self._refuse(refused, method)
+
+    def _life(self, event: MethodReceived) -> None:
+        """The channel begins, or ends."""
+        if isinstance(event.method, ChannelClose):
+            self.end()
+        self._channel.connection.answer(event)
+
+    def _refuse(self, refused: RefusedError, method: Method) -> None:
+        event = self._channel.violated(refused.code, str(refused), method)
+        if event.channel is not None:
+            self.end()
+        self._channel.connection.answer(event)
+
+    def _send(self, method: Method) -> None:
+        """Answer, unless the channel is closing."""
+        if self._channel.opened and not self._over:
+            self._channel.send(method)
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def _publish(self, event: MessageReceived) -> None:
+        method = event.method
+        assert isinstance(method, BasicPublish)
+        if method.immediate:
+            raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "immediate=true")
+        vhost = self._broker.vhost
+        try:
+            exchange = vhost.exchange(method.exchange)
+        except RoutingError:
+            raise no_exchange(method.exchange) from None
+        if exchange.internal:
+            raise RefusedError(
+                ReplyCode.ACCESS_REFUSED,
+                f"cannot publish to internal exchange '{method.exchange}' in vhost '/'",
+            )
+        user = event.properties.user_id
+        if user is not None and user != self._owner.user:
+            raise RefusedError(
+                ReplyCode.PRECONDITION_FAILED,
+                f"user_id property set to '{user}' but authenticated user was '{self._owner.user}'",
+            )
+        try:
+            message, more = published(event.properties, event.body)
+        except ContentError as error:
+            raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
+        keys = (method.routing_key, *more)
+        if self._tx is not None:
+            self._tx.messages.append(lambda done: self._route(method, event, message, keys, done))
+            return
+        number = event.number
+        if number is not None:
+            self._unconfirmed[number] = None
+        self._route(method, event, message, keys, partial(self._outcome, number))
+
+    def _route(
+        self,
+        method: BasicPublish,
+        event: MessageReceived,
+        message: Amqp091Message,
+        keys: tuple[str, ...],
+        done: Callable[[Outcome], None],
+    ) -> None:
+        """Hand a message to its queues, each for one credit; back to the client if it must be."""
+        vhost = self._broker.vhost
+        try:
+            queues = vhost.route(method.exchange, keys, message)
+        except RoutingError:  # deleted before the commit
+            queues = []
+        if not queues and method.mandatory and self._channel.opened:
+            returned = BasicReturn(
+                reply_code=ReplyCode.NO_ROUTE,
+                reply_text=ReplyCode.NO_ROUTE.name,
+                exchange=method.exchange,
+                routing_key=method.routing_key,
+            )
+            self._channel.send_content(returned, event.body, message.properties)
+        self._reached |= dict.fromkeys(queues)
+        origin = Origin(exchange=method.exchange, routing_keys=keys)
+        vhost.publish(queues, message, origin, done, via=self.process)
+
+    def _outcome(self, number: int | None, outcome: Outcome) -> None:
+        """What has become of a message: told soon, with others."""
+        if number is None or self._over:
+            return
+        self._unconfirmed.pop(number, None)
+        (self._nacks if type(outcome) is Refused else self._acks).append(number)
+        if not self._telling:
+            self._telling = True
+            self._broker.soon(self._tell)
+
+    def _tell(self) -> None:
+        """Tell what has been confirmed and refused: up to the first that is open in one method."""
+        self._telling = False
+        acks, nacks = sorted(self._acks), sorted(self._nacks)
+        self._acks, self._nacks = [], []
+        self._tell_all(
+            nacks, acks, lambda tag, many: BasicNack(delivery_tag=tag, multiple=many, requeue=False)
+        )
+        self._tell_all(acks, nacks, lambda tag, many: BasicAck(delivery_tag=tag, multiple=many))
+
+    def _tell_all(
+        self, numbers: list[int], others: list[int], method: Callable[[int, bool], Method]
+    ) -> None:
+        if len(numbers) == 1:
+            self._send(method(numbers[0], False))
+            return
+        still = min([*self._unconfirmed, *others], default=NO_LIMIT)
+        below = [number for number in numbers if number < still]
+        if below:
+            self._send(method(below[-1], True))
+        for number in numbers[len(below) :]:
+            self._send(method(number, False))
+
+    # -- methods ----------------------------------------------------------------------------
+
+    def _method(self, event: MethodReceived) -> None:
+        method = event.method
+        if self._declarations.obey(method, self._send):
+            return
+        match method:
+            case BasicConsume():
+                self._consume(method)
+            case BasicCancel():
+                self._cancel(method)
+            case BasicAck():
+                self._settle(event.tags, lambda who, ids: Settle(consumer=who, message_ids=ids))
+            case BasicNack() | BasicReject():
+                self._settle(event.tags, self._giving_back(method))
+            case BasicRecover() | BasicRecoverAsync():
+                self._recover(event, method)
+            case BasicGet():
+                self._get(method)
+            case BasicQos():
+                self._qos(method)
+            case ConfirmSelect():
+                if not method.nowait:
+                    self._send(ConfirmSelectOk())
+            case TxSelect():
+                self._tx = self._tx or Transaction()
+                self._send(TxSelectOk())
+            case TxCommit():
+                self._commit()
+            case TxRollback():
+                self._rollback()
+            case ChannelFlow():
+                self._flow(method)
+            case _:
+                self._channel.connection.answer(event)
+
+    def _flow(self, method: ChannelFlow) -> None:
+        if not (method.active or self._preset.channel_flow_pauses):
+            raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "active=false")
+        self._send(ChannelFlowOk(active=method.active))
+        if method.active:
+            self.kick()
+
+    def _qos(self, method: BasicQos) -> None:
+        if method.prefetch_size:
+            raise RefusedError(
+                ReplyCode.NOT_IMPLEMENTED, f"prefetch_size!=0 ({method.prefetch_size})"
+            )
+        if method.global_ and self._preset.shared_prefetch:
+            self._shared = method.prefetch_count
+        else:
+            self._shared = 0
+            self._prefetch = method.prefetch_count
+            counters = self._channel.counters
+            counters.prefetch_shared, counters.prefetch_count = 0, method.prefetch_count
+        self._send(BasicQosOk())
+        self.kick()
+
+    # -- consuming --------------------------------------------------------------------------
+
+    def _consume(self, method: BasicConsume) -> None:
+        queue = self._declarations.queue(method.queue)
+        kind = queue.arguments.queue_type
+        if self._shared and kind != "classic":
+            raise RefusedError(
+                ReplyCode.NOT_IMPLEMENTED,
+                f"queue '{queue.name}' in vhost '/' does not support global qos",
+            )
+        if kind == STREAM and (method.no_ack or not self._prefetch):
+            wrong = "no_ack" if method.no_ack else "consumer prefetch count is not set"
+            code = ReplyCode.NOT_IMPLEMENTED if method.no_ack else ReplyCode.PRECONDITION_FAILED
+            raise RefusedError(code, f"{wrong} for stream queue '{queue.name}' in vhost '/'")
+        tag = method.consumer_tag
+        if not tag:
+            self._tags += 1
+            tag = f"amq.ctag-{self.name}-{self._tags}"
+        self._tags += 1
+        name = f"{self.name}/{tag}/{self._tags}"
+        try:
+            self._broker.vhost.claim(queue, name, exclusive=method.exclusive)
+        except QueueInUseError as error:
+            raise RefusedError(ReplyCode.ACCESS_REFUSED, str(error)) from None
+        if not method.nowait:
+            self._send(BasicConsumeOk(consumer_tag=tag))
+        consumer = QueueConsumer(self, name, tag, queue, no_ack=method.no_ack)
+        self._consumers[tag] = consumer
+        self._reached[queue] = None
+        unlimited = QUORUM_PREFETCH if kind == QUORUM else NO_LIMIT
+        limit = 0 if method.no_ack or self._shared else self._prefetch
+        priority = method.arguments.get("x-priority", 0)
+        queue.attach(
+            name,
+            consumer,
+            mode=Prefetch(limit or unlimited),
+            settled=method.no_ack,
+            priority=priority if isinstance(priority, int) else 0,
+            via=self.process,
+        )
+        queue.kick()
+
+    def _cancel(self, method: BasicCancel) -> None:
+        """Nothing more comes; what was delivered stays the channel's."""
+        tag = method.consumer_tag
+        consumer = self._consumers.get(tag)
+
+        def done() -> None:
+            self._consumers.pop(tag, None)
+            if not method.nowait:
+                self._send(BasicCancelOk(consumer_tag=tag))
+            if consumer is not None:
+                self._broker.vhost.consumer_left(consumer.queue, consumer.name)
+
+        if consumer is None:
+            done()
+        else:
+            consumer.queue.cancel(consumer.name, lambda: self.post(done))
+
+    def takes(self, consumer: QueueConsumer) -> bool:
+        """Whether a message can be delivered to a consumer now."""
+        queue = consumer.queue.name
+        if not self._channel.counters.delivering:
+            return False
+        if not self._owner.sends_at_once():
+            unsent = consumer.coming + self._owner.unsent(self._channel, queue)
+            if unsent >= self._preset.unsent_limit:
+                return False
+        if not self._shared or consumer.no_ack:
+            return True
+        coming = sum(one.coming for one in self._consumers.values() if not one.no_ack)
+        return self._counted + coming < self._shared
+
+    def take(self, consumer: QueueConsumer, effect: Deliver) -> None:
+        """A queue has handed a message out: deliver it when its turn comes."""
+        consumer.coming += 1
+        self.post(partial(self._deliver, consumer, effect))
+
+    def _deliver(self, consumer: QueueConsumer, effect: Deliver) -> None:
+        consumer.coming -= 1
+        if self._over or not self._channel.opened:
+            return  # it goes back with the consumer
+        if consumer.tag not in self._channel.counters.consumers:
+            if not effect.settled:  # it was cancelled with nowait
+                self._command(
+                    [Entry(consumer.queue, consumer.name, effect.message.message_id, False)],
+                    lambda who, ids: Release(consumer=who, message_ids=ids),
+                )
+            return
+        stored = effect.message
+        properties, body = as_amqp091(stored, consumer.queue.arguments.queue_type)
+        origin = stored.origin
+        self._owner.delivering(self._channel, consumer.queue.name)
+        tag = self._channel.deliver(
+            consumer.tag,
+            origin.exchange,
+            origin.routing_keys[0] if origin.routing_keys else "",
+            body,
+            properties,
+            redelivered=stored.acquired_count > 1,
+        )
+        if not effect.settled:
+            self._counted += 1
+            self._unacked[tag] = Entry(
+                consumer.queue, consumer.name, stored.message_id, counts=True
+            )
+
+    def _get(self, method: BasicGet) -> None:
+        queue = self._declarations.queue(method.queue)
+        if queue.arguments.queue_type == STREAM:
+            raise RefusedError(
+                ReplyCode.NOT_IMPLEMENTED, f"basic.get not supported by stream '{queue.name}'"
+            )
+        self._gets += 1
+        name = f"{self.name}/get/{self._gets}"
+        getter = Getter(self, name, "", queue, no_ack=method.no_ack)
+        self._reached[queue] = None
+        queue.attach(name, getter, mode=Credited(), settled=method.no_ack, via=self.process)
+        queue.request(Credit(consumer=name, delivery_count=0, link_credit=1, drain=True))
+
+    def answer_get(self, getter: Getter) -> None:
+        """A basic.get has got what it could: a message, which it keeps until it is settled."""
+        got, queue = getter.got, getter.queue
+        if got is None or got.settled:
+            self._broker.soon(partial(queue.detach, getter.name))
+        else:
+            queue.cancel(getter.name, _nothing)
+        self.post(partial(self._got, getter))
+
+    def _got(self, getter: Getter) -> None:
+        got, queue = getter.got, getter.queue
+        if self._over or not self._channel.opened:
+            return
+        if got is None:
+            self._send(BasicGetEmpty())
+            return
+        stored = got.message
+        properties, body = as_amqp091(stored, queue.arguments.queue_type)
+        origin = stored.origin
+        tag = self._channel.get_ok(
+            origin.exchange,
+            origin.routing_keys[0] if origin.routing_keys else "",
+            queue.queue.ready,
+            body,
+            properties,
+            redelivered=stored.acquired_count > 1,
+        )
+        if not got.settled:
+            self._unacked[tag] = Entry(queue, getter.name, stored.message_id, counts=False)
+
+    # -- settling ---------------------------------------------------------------------------
+
+    def _giving_back(
+        self, method: BasicNack | BasicReject
+    ) -> Callable[[str, tuple[int, ...]], Command]:
+        """What nack and reject come to: since 4.3 a reject counts as a failed delivery."""
+        if not method.requeue:
+            return lambda who, ids: Reject(consumer=who, message_ids=ids)
+        if isinstance(method, BasicReject) and self._preset.counts_failures:
+            return lambda who, ids: Modify(consumer=who, message_ids=ids, delivery_failed=True)
+        return lambda who, ids: Release(consumer=who, message_ids=ids)
+
+    def _settle(
+        self, tags: Iterable[int], command: Callable[[str, tuple[int, ...]], Command]
+    ) -> None:
+        entries = {tag: self._unacked.pop(tag) for tag in tags if tag in self._unacked}
+        self._counted -= sum(entry.counts for entry in entries.values())
+        if self._tx is not None:
+            self._tx.settled |= entries
+            self._tx.commands.append((command, list(entries.values())))
+            return
+        self._command(list(entries.values()), command)
+
+    def _command(
+        self, entries: list[Entry], command: Callable[[str, tuple[int, ...]], Command]
+    ) -> None:
+        """Tell the queues, each consumer's messages together."""
+        together: dict[tuple[QueueProcess, str], list[int]] = {}
+        for entry in entries:
+            together.setdefault((entry.queue, entry.consumer), []).append(entry.message_id)
+        for (queue, consumer), numbers in together.items():
+            if self._is_there(queue):
+                queue.command(command(consumer, tuple(numbers)))
+        if self._shared:
+            self.kick()
+
+    def _is_there(self, queue: QueueProcess) -> bool:
+        return self._broker.queues.get(queue.name) is queue
+
+    def _recover(self, event: MethodReceived, method: BasicRecover | BasicRecoverAsync) -> None:
+        if not method.requeue:
+            raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
+        entries = [self._unacked.pop(tag) for tag in event.tags if tag in self._unacked]
+        self._counted -= sum(entry.counts for entry in entries)
+        if isinstance(method, BasicRecover):
+            self._send(BasicRecoverOk())
+        self._command(entries, lambda who, ids: Release(consumer=who, message_ids=ids))
+
+    # -- transactions -----------------------------------------------------------------------
+
+    def _commit(self) -> None:
+        """Publish and settle; answered when every queue has taken its messages."""
+        tx = self._tx
+        assert tx is not None
+        self._tx = Transaction(committing=True)
+        waiting = self._tx
+        waiting.left = 1 + len(tx.messages)
+
+        def done(outcome: Outcome | None) -> None:
+            waiting.left -= 1
+            waiting.failed = waiting.failed or type(outcome) is Refused
+            if not waiting.left:
+                self.post(lambda: self._committed(waiting))
+
+        for publish in tx.messages:
+            publish(done)
+        for command, entries in tx.commands:
+            self._command(entries, command)
+        done(None)
+
+    def _committed(self, waiting: Transaction) -> None:
+        if self._over or not self._channel.opened:
+            return
+        self._tx = Transaction()
+        if waiting.failed:
+            refused = RefusedError(ReplyCode.PRECONDITION_FAILED, "partial tx completion")
+            self._refuse(refused, TxCommit())
+        else:
+            self._send(TxCommitOk())
+
+    def _rollback(self) -> None:
+        tx = self._tx
+        assert tx is not None
+        self._unacked = dict(sorted((self._unacked | tx.settled).items()))
+        self._counted += sum(entry.counts for entry in tx.settled.values())
+        self._tx = Transaction()
+        self._send(TxRollbackOk())
+
+    # -- around -----------------------------------------------------------------------------
+
+    def kick(self) -> None:
+        """A consumer may be able to take a message again."""
+        for queue in dict.fromkeys(one.queue for one in self._consumers.values()):
+            if self._is_there(queue):
+                queue.kick()
+
+    def queue_deleted(self, queue: QueueProcess) -> None:
+        """A queue is no more: its consumers are cancelled by the broker."""
+        for tag, consumer in tuple(self._consumers.items()):
+            if consumer.queue is queue:
+                del self._consumers[tag]
+                if self._owner.tells_cancels:
+                    self._send(BasicCancel(consumer_tag=tag, nowait=True))
+        self._reached.pop(queue, None)
+
+    def end(self) -> None:
+        """The channel is over: what it has not acknowledged goes back, and nobody waits for it."""
+        if self._over:
+            return
+        self._over = True
+        held = [*self._unacked.values(), *(self._tx.settled.values() if self._tx else ())]
+        live = {consumer.name: consumer.queue for consumer in self._consumers.values()}
+        owners = live | {entry.consumer: entry.queue for entry in held}
+        for name, queue in owners.items():
+            if not self._is_there(queue):
+                continue
+            failed = self._preset.counts_failures or queue.arguments.queue_type == QUORUM
+            queue.detach(name, failed=failed)
+            if name in live:
+                self._broker.vhost.consumer_left(queue, name)
+        for queue in self._reached:
+            if self._is_there(queue):
+                queue.left(self.process)
+        self.process.end()
+
+    def overview(self) -> dict[str, int]:
+        """Flat picture: what waits for it, and what it has delivered and published."""
+        return {
+            "mailbox": self.process.depth,
+            "consumers": len(self._consumers),
+            "unacknowledged": len(self._unacked),
+            "unconfirmed": len(self._unconfirmed),
+        }
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""

@@ -1,0 +1,365 @@
+"""The broker's end of one AMQP 0-9-1 connection: a reader, its channels, and what it writes.
+
+The reader takes frames off the socket and hands methods to their channels. It alone stops: when a
+channel grants it nothing more, or an alarm is on, and something is being published. Then it takes
+nothing off the socket, so octets pile up there until TCP holds the client (`rabbit_reader.erl`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from workbench.amqp091.channel import Channel
+from workbench.amqp091.connection import Connection, ItemScope
+from workbench.amqp091.errors import DecodeError, ReplyCode
+from workbench.amqp091.events import (
+    Event,
+    HeaderRefused,
+    MessageReceived,
+    MethodReceived,
+    PeerSilent,
+    ProtocolViolation,
+)
+from workbench.amqp091.frame import ContentHeader, Frame, WireItem, item_size
+from workbench.amqp091.methods import (
+    BasicDeliver,
+    ChannelCloseOk,
+    ConnectionClose,
+    ConnectionOpen,
+    ConnectionStartOk,
+)
+from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
+from workbench.amqp091.values import read_table
+from workbench.broker import Broker, QueueProcess
+from workbench.broker.hops import Hops
+from workbench.presets import RABBITMQ
+from workbench.sim import Actor, Flight, Wire
+
+from .channel import ChannelProcess, Task
+from .throttle import Throttle
+
+VHOST = "/"
+ALARM = "alarm"
+
+
+class _Read(NamedTuple):
+    """In the reader's mailbox: a frame in the socket, and what takes it off."""
+
+    item: WireItem
+    take: Task
+
+
+class BrokerConnection091:
+    """One connection as the broker has it; an end of a wire.
+
+    Args:
+        broker: that the client has connected to.
+        name: of the connection.
+
+    Attributes:
+        name: `c1`, `c2`, ...
+        amqp: the protocol endpoint.
+        wire: over which it talks.
+        throttle: what holds the reader.
+        reader: the process that takes frames off the wire.
+        user: who has logged in; empty before.
+        writable: False while the transport takes no more octets.
+    """
+
+    vantage = "broker"
+    from_peer = "broker"
+    ledger_source = "own"
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        preset = broker.preset
+        self.name = name
+        self.user = ""
+        self.wire: Wire | None = None
+        self.writable = True
+        self._broker = broker
+        self._channels: dict[Channel, ChannelProcess] = {}
+        self._events: list[Event] = []
+        self._parked: deque[tuple[Flight, tuple[Channel, str] | None]] = deque()
+        self._unsent: dict[tuple[Channel, str], int] = {}
+        self._delivering: tuple[Channel, str] | None = None
+        self._over = False
+        vantage = f"reader:{name}"
+        self._hops = Hops(broker.tap, broker.clock, vantage, connection=name)
+        self.reader: Actor[_Read] = Actor(
+            broker.clock,
+            vantage,
+            service_us=preset.reader_us,
+            handle=self._read,
+            flow=broker.credit_flow(),
+            blocking=self._credit,
+            watch=self._hops,
+        )
+        self._notes = broker.tap.bind(broker.clock, vantage=vantage, connection=name)
+        self.throttle = Throttle(self, lambda: broker.clock.now_us, preset.flow_shown_us)
+        self.amqp = Connection(
+            is_client=False,
+            emit=self._emit,
+            settings=ConnectionSettings(
+                channel_max=preset.channel_max_091,
+                frame_max=preset.max_frame_size,
+                least_frame_max=preset.frame_min_091,
+                heartbeat_s=2 * preset.idle_time_out_ms // 1000,
+                max_message_size=preset.max_message_size or None,
+                properties={
+                    "capabilities": {
+                        **CLIENT_CAPABILITIES,
+                        "consumer_priorities": True,
+                        "direct_reply_to": False,
+                        "per_consumer_qos": True,
+                    },
+                    "product": preset.product,
+                    "version": preset.version,
+                },
+                mechanisms="PLAIN AMQPLAIN" + (" ANONYMOUS" if broker.anonymous else ""),
+                terse=preset.conduct == RABBITMQ,
+            ),
+        )
+        self.throttle.alarms(broker.alarms)
+
+    # -- an end of a wire -------------------------------------------------------------------
+
+    def connect(self, wire: Wire) -> None:
+        """Take the wire and wait for the client's header."""
+        self.wire = wire
+        self.amqp.start()
+
+    def intake(self, item: WireItem, take: Task) -> None:
+        """A frame is in the socket; the reader takes it off when it comes to it."""
+        self.reader.post(_Read(item, take))
+
+    def _read(self, read: _Read) -> None:
+        """Take a frame off the socket, and do what the reader does about it."""
+        read.take()
+        events, self._events = self._events, []
+        self._work(events)
+        item = read.item
+        if type(item) is Frame and isinstance(item.payload, ContentHeader | bytes):
+            self.throttle.published()
+
+    def apply(self, item: WireItem) -> list[Event]:
+        """Work a frame into the state; what it means is done when it was recorded."""
+        self._broker.received(item_size(item))
+        self._events += self.amqp.apply(item)
+        return []
+
+    def react(self, events: Iterable[Event]) -> None:
+        """Do what frames ask for that did not come through the reader."""
+        self._work(events)
+
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
+        """What the frame concerns, with the broker's counters."""
+        return self.amqp.scope(item, outgoing)
+
+    def kick(self) -> None:
+        """The transport takes octets again: what waits goes, and channels get more."""
+        assert self.wire is not None
+        while self._parked and self.writable:
+            flight, delivery = self._parked.popleft()
+            if delivery is not None:
+                self._unsent[delivery] -= 1
+            self.wire.depart(flight)
+        if not self._parked:
+            for channel in tuple(self._channels.values()):
+                channel.kick()
+
+    def _emit(self, item: WireItem) -> None:
+        assert self.wire is not None, "connect the broker's end to a wire first"
+        if self.sends_at_once():
+            self.wire.send(self, item)
+            return
+        delivery = None
+        if type(item) is Frame and isinstance(item.payload, BasicDeliver):
+            delivery = self._delivering
+            if delivery is not None:
+                self._unsent[delivery] = self._unsent.get(delivery, 0) + 1
+        self._parked.append((self.wire.park(self, item), delivery))
+
+    # -- the reader -------------------------------------------------------------------------
+
+    def _work(self, events: Iterable[Event]) -> None:
+        for event in events:
+            match event:
+                case MessageReceived(channel=channel):
+                    self._channel(channel).message_came(self.reader, event)
+                case MethodReceived(channel=Channel() as channel):
+                    if isinstance(event.method, ChannelCloseOk):
+                        self._forget(channel)
+                    else:
+                        self._channel(channel).method_came(event)
+                case ProtocolViolation(channel=Channel() as channel):
+                    self._channel(channel).violated(event)
+                case MethodReceived(method=ConnectionStartOk() as method):
+                    self._login(event, method)
+                case MethodReceived(method=ConnectionOpen(virtual_host=vhost)) if vhost != VHOST:
+                    self._refuse_vhost(event, vhost)
+                case MethodReceived(method=ConnectionClose()):
+                    self._close(event)
+                case ProtocolViolation() | PeerSilent() | HeaderRefused():
+                    self.amqp.answer(event)
+                    self._end()
+                case _:
+                    self.amqp.answer(event)
+            if self.amqp.ended:
+                self._end()
+
+    def _channel(self, channel: Channel) -> ChannelProcess:
+        process = self._channels.get(channel)
+        if process is None:
+            for old in tuple(self._channels):
+                if old.number == channel.number:
+                    self._forget(old)
+            process = self._channels[channel] = ChannelProcess(self, self._broker, channel)
+        return process
+
+    def _forget(self, channel: Channel) -> None:
+        """A channel is closed at both ends."""
+        process = self._channels.pop(channel, None)
+        if process is not None:
+            process.end()
+
+    def _login(self, event: MethodReceived, method: ConnectionStartOk) -> None:
+        user, password = _credentials(method)
+        anonymous = method.mechanism == "ANONYMOUS" and self._broker.anonymous
+        if anonymous or self._broker.login(user, password):
+            self.user = "guest" if anonymous else user
+            self.amqp.answer(event)
+            return
+        if "authentication_failure_close" in self.amqp.peer_capabilities:
+            self.amqp.close(
+                ReplyCode.ACCESS_REFUSED,
+                "ACCESS_REFUSED - Login was refused using authentication mechanism"
+                f" {method.mechanism}. For details see the broker logfile.",
+            )
+        else:
+            self.amqp.abandon()
+
+    def _refuse_vhost(self, event: MethodReceived, vhost: str) -> None:
+        violation = self.amqp.violated(
+            ReplyCode.NOT_ALLOWED, f"vhost {vhost} not found", event.method
+        )
+        self.amqp.answer(violation)
+
+    def _close(self, event: MethodReceived) -> None:
+        """The client closes: its channels work off what they have, and then it is answered."""
+        waiting = len(self._channels)
+
+        def one_done() -> None:
+            nonlocal waiting
+            waiting -= 1
+            if waiting <= 0 and not self._over:
+                self._end()
+                self.amqp.answer(event)
+
+        for process in tuple(self._channels.values()):
+            process.finish(one_done)
+        if not waiting:
+            one_done()
+
+    def _end(self) -> None:
+        """The connection is over: its channels end, and the queues that belong to it."""
+        if self._over:
+            return
+        self._over = True
+        for process in self._channels.values():
+            process.end()
+        self._channels.clear()
+        self.reader.end()
+        self._broker.vhost.connection_over(self.name)
+
+    # -- what holds the reader --------------------------------------------------------------
+
+    def _credit(self, blocked: bool) -> None:
+        self._hops.blocking(blocked)
+        self.throttle.credit(blocked)
+
+    def resource_alarm(self, on: bool) -> None:
+        """The first resource alarm is set, or the last one is cleared; nothing is sent for that."""
+        self.throttle.alarms(self._broker.alarms)
+
+    def reading(self, on: bool) -> None:
+        """The reader goes on, or stops."""
+        if on:
+            self.reader.resume()
+        else:
+            self.reader.stall()
+        self.amqp.idle.deaf = not on
+        self._notes.note("note", "state", extra={"state": self.throttle.state})
+
+    def tell_blocked(self, reason: str) -> None:
+        """Tell the client, if it understands: connection.blocked."""
+        self._notes.note("block", ALARM, extra={"reason": reason})
+        if self.amqp.opened:
+            self.amqp.block(reason)
+
+    def tell_unblocked(self) -> None:
+        """Tell it that this is over."""
+        self._notes.note("unblock", ALARM)
+        if self.amqp.opened:
+            self.amqp.unblock()
+
+    # -- asked by channels ------------------------------------------------------------------
+
+    @property
+    def tells_cancels(self) -> bool:
+        """Whether the client wants to hear of consumers that the broker has cancelled."""
+        return "consumer_cancel_notify" in self.amqp.peer_capabilities
+
+    def sends_at_once(self) -> bool:
+        """Whether nothing waits for the transport."""
+        return self.writable and not self._parked
+
+    def unsent(self, channel: Channel, queue: str) -> int:
+        """Deliveries of a queue on a channel that wait for the transport."""
+        return self._unsent.get((channel, queue), 0)
+
+    def delivering(self, channel: Channel, queue: str) -> None:
+        """What is sent next is a delivery of this queue."""
+        self._delivering = (channel, queue)
+
+    # -- asked by the broker ----------------------------------------------------------------
+
+    def queue_deleted(self, queue: QueueProcess) -> None:
+        """A queue is no more."""
+        for process in tuple(self._channels.values()):
+            process.queue_deleted(queue)
+
+    @property
+    def held_octets(self) -> int:
+        """What waits for its channels, and in its socket where nobody reads it."""
+        waiting = self.reader.waiting(_Read) if self.throttle.blocked else ()
+        return sum(one.held_octets for one in self._channels.values()) + sum(
+            item_size(read.item) for read in waiting
+        )
+
+    def overview(self) -> dict[str, int | bool | str]:
+        """Flat picture: state, reader, and each channel under its number."""
+        picture: dict[str, int | bool | str] = {
+            "state": self.throttle.state if self.amqp.opened else self.amqp.state.value,
+            "reader.mailbox": self.reader.depth,
+        }
+        for channel, process in self._channels.items():
+            for name, value in process.overview().items():
+                picture[f"channel_{channel.number}.{name}"] = value
+        return picture
+
+
+def _credentials(method: ConnectionStartOk) -> tuple[str, str]:
+    """User and password, by either mechanism; empty where they cannot be read."""
+    if method.mechanism == "PLAIN":
+        parts = method.response.decode(errors="replace").split("\0")
+        return (parts[1], parts[2]) if len(parts) == 3 else ("", "")
+    if method.mechanism == "AMQPLAIN":
+        size = len(method.response).to_bytes(4, "big")
+        try:
+            table, _ = read_table(size + method.response, 0, 4 + len(method.response))
+        except DecodeError:
+            return "", ""
+        return str(table.get("LOGIN", "")), str(table.get("PASSWORD", ""))
+    return "", ""

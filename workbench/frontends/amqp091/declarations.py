@@ -1,0 +1,260 @@
+"""Queues, exchanges and bindings by the methods of AMQP 0-9-1 (`rabbit_channel.erl`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.methods import (
+    ExchangeBind,
+    ExchangeBindOk,
+    ExchangeDeclare,
+    ExchangeDeclareOk,
+    ExchangeDelete,
+    ExchangeDeleteOk,
+    ExchangeUnbind,
+    ExchangeUnbindOk,
+    Method,
+    QueueBind,
+    QueueBindOk,
+    QueueDeclare,
+    QueueDeclareOk,
+    QueueDelete,
+    QueueDeleteOk,
+    QueuePurge,
+    QueuePurgeOk,
+    QueueUnbind,
+    QueueUnbindOk,
+)
+from workbench.broker import QueueProcess, VirtualHost
+from workbench.broker.routing import DEFAULT, Binding, RoutingError
+from workbench.broker.virtual_host import (
+    QueueConflictError,
+    QueueLockedError,
+    QueuePropertyError,
+)
+from workbench.queues import QueueError
+from workbench.queues.arguments import QueueArgumentError
+
+from .faults import RefusedError, no_exchange, no_queue
+
+Reply = Callable[[Method], None]
+_CODES = {
+    "not-found": ReplyCode.NOT_FOUND,
+    "access-refused": ReplyCode.ACCESS_REFUSED,
+    "precondition-failed": ReplyCode.PRECONDITION_FAILED,
+}
+
+
+class Declarations:
+    """What one channel declares.
+
+    Args:
+        vhost: where.
+        connection: the client's, to which exclusive queues belong.
+    """
+
+    def __init__(self, vhost: VirtualHost, connection: str) -> None:
+        self._vhost = vhost
+        self._connection = connection
+        self._last = ""  # the queue declared last
+
+    def obey(self, method: Method, reply: Reply) -> bool:
+        """Obey a method of class queue or exchange; False if it is none.
+
+        Args:
+            method: what the client has sent.
+            reply: sends the answer, perhaps later.
+
+        Raises:
+            RefusedError: it cannot be.
+        """
+        handler = _HANDLERS.get(type(method))
+        if handler is None:
+            return False
+        answer = _nobody if getattr(method, "nowait", False) else reply
+        try:
+            handler(self, method, answer)
+        except QueueLockedError as error:
+            raise RefusedError(ReplyCode.RESOURCE_LOCKED, str(error)) from None
+        except (QueueConflictError, QueuePropertyError, QueueArgumentError) as error:
+            raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
+        except RoutingError as error:
+            raise RefusedError(_CODES[error.reason], str(error)) from None
+        return True
+
+    def queue(self, name: str) -> QueueProcess:
+        """The queue that a method names; the one declared last if it names none.
+
+        Raises:
+            RefusedError: it is not there, or belongs to another connection.
+        """
+        name = self._named(name)
+        queue = self._vhost.queues.get(name)
+        if queue is None:
+            raise no_queue(name)
+        try:
+            self._vhost.check_access(name, self._connection)
+        except QueueLockedError as error:
+            raise RefusedError(ReplyCode.RESOURCE_LOCKED, str(error)) from None
+        return queue
+
+    def _named(self, name: str) -> str:
+        if not name and not self._last:
+            raise RefusedError(ReplyCode.NOT_FOUND, "no previously declared queue")
+        return name or self._last
+
+    # -- queues -----------------------------------------------------------------------------
+
+    def _declare_queue(self, method: QueueDeclare, reply: Reply) -> None:
+        name = method.queue
+        if method.passive:
+            queue = self.queue(name)
+        else:
+            if name.startswith("amq.") and name not in self._vhost.queues:
+                raise RefusedError(
+                    ReplyCode.ACCESS_REFUSED,
+                    f"queue name '{name}' contains reserved prefix 'amq.*'",
+                )
+            queue = self._vhost.declare_for(
+                self._connection,
+                name,
+                durable=method.durable,
+                auto_delete=method.auto_delete,
+                exclusive=method.exclusive,
+                arguments=method.arguments,
+            ).queue
+        self._last = queue.name
+        reply(
+            QueueDeclareOk(
+                queue=queue.name,
+                message_count=queue.queue.ready,
+                consumer_count=len(queue.queue.consumers()),
+            )
+        )
+
+    def _delete_queue(self, method: QueueDelete, reply: Reply) -> None:
+        name = self._named(method.queue)
+        queue = self._vhost.queues.get(name)
+        if queue is not None:
+            self._vhost.check_access(name, self._connection)
+            if method.if_unused and queue.queue.consumers():
+                raise RefusedError(
+                    ReplyCode.PRECONDITION_FAILED, f"queue '{name}' in vhost '/' in use"
+                )
+            if method.if_empty and queue.queue.ready:
+                raise RefusedError(
+                    ReplyCode.PRECONDITION_FAILED, f"queue '{name}' in vhost '/' not empty"
+                )
+        reply(QueueDeleteOk(message_count=self._vhost.delete_for(self._connection, name)))
+
+    def _purge_queue(self, method: QueuePurge, reply: Reply) -> None:
+        queue = self.queue(method.queue)
+        try:
+            self._vhost.purge(queue.name, lambda count: reply(QueuePurgeOk(message_count=count)))
+        except QueueError as error:
+            raise RefusedError(ReplyCode.NOT_IMPLEMENTED, str(error)) from None
+
+    def _bind_queue(self, method: QueueBind, reply: Reply) -> None:
+        self._vhost.routing.bind(
+            self._binding(method.exchange, self.queue(method.queue).name, method)
+        )
+        reply(QueueBindOk())
+
+    def _unbind_queue(self, method: QueueUnbind, reply: Reply) -> None:
+        name = self._named(method.queue)
+        if name in self._vhost.queues:
+            self._vhost.check_access(name, self._connection)
+        self._vhost.routing.unbind(self._binding(method.exchange, name, method))
+        reply(QueueUnbindOk())
+
+    # -- exchanges --------------------------------------------------------------------------
+
+    def _declare_exchange(self, method: ExchangeDeclare, reply: Reply) -> None:
+        routing, name = self._vhost.routing, method.exchange
+        _not_default(name)
+        if method.passive:
+            if name not in routing.exchanges:
+                raise no_exchange(name)
+        else:
+            try:
+                routing.declare(
+                    name,
+                    method.type,
+                    durable=method.durable,
+                    auto_delete=method.auto_delete,
+                    internal=method.internal,
+                    arguments=method.arguments,
+                )
+            except RoutingError as error:
+                if "no exchange type" in str(error):  # of this a connection dies
+                    raise RefusedError(ReplyCode.COMMAND_INVALID, str(error)) from None
+                raise
+        reply(ExchangeDeclareOk())
+
+    def _delete_exchange(self, method: ExchangeDelete, reply: Reply) -> None:
+        _not_default(method.exchange)
+        exchange = self._vhost.routing.exchanges.get(method.exchange)
+        if exchange is not None and method.if_unused and exchange.bindings:
+            raise RefusedError(
+                ReplyCode.PRECONDITION_FAILED, f"exchange '{method.exchange}' in vhost '/' in use"
+            )
+        self._vhost.routing.delete(method.exchange)
+        reply(ExchangeDeleteOk())
+
+    def _bind_exchange(self, method: ExchangeBind, reply: Reply) -> None:
+        binding = self._binding(method.source, method.destination, method, to_exchange=True)
+        self._vhost.routing.bind(binding)
+        reply(ExchangeBindOk())
+
+    def _unbind_exchange(self, method: ExchangeUnbind, reply: Reply) -> None:
+        binding = self._binding(method.source, method.destination, method, to_exchange=True)
+        self._vhost.routing.unbind(binding)
+        reply(ExchangeUnbindOk())
+
+    def _binding(
+        self,
+        source: str,
+        destination: str,
+        method: QueueBind | QueueUnbind | ExchangeBind | ExchangeUnbind,
+        *,
+        to_exchange: bool = False,
+    ) -> Binding:
+        if source not in self._vhost.routing.exchanges:
+            raise no_exchange(source)
+        return Binding(
+            source=source,
+            destination=destination,
+            to_exchange=to_exchange,
+            key=method.routing_key,
+            arguments=_pairs(method.arguments),
+        )
+
+
+def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(arguments.items()))
+
+
+def _not_default(name: str) -> None:
+    if name == DEFAULT:
+        raise RefusedError(
+            ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange"
+        )
+
+
+def _nobody(method: Method) -> None:
+    """No answer is wanted."""
+
+
+_HANDLERS: dict[type[Method], Callable[..., None]] = {
+    QueueDeclare: Declarations._declare_queue,
+    QueueDelete: Declarations._delete_queue,
+    QueuePurge: Declarations._purge_queue,
+    QueueBind: Declarations._bind_queue,
+    QueueUnbind: Declarations._unbind_queue,
+    ExchangeDeclare: Declarations._declare_exchange,
+    ExchangeDelete: Declarations._delete_exchange,
+    ExchangeBind: Declarations._bind_exchange,
+    ExchangeUnbind: Declarations._unbind_exchange,
+}

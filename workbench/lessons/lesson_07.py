@@ -22,7 +22,7 @@ from workbench.scenarios.confirming import (
     Confirmed,
     publish_for,
 )
-from workbench.scenarios.heeding import beside_a_hanging_disk
+from workbench.scenarios.hanging_disk import beside_a_hanging_disk
 from workbench.scenarios.run import Run, run
 from workbench.trace.replicas import (
     COMMITTED,

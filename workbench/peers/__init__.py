@@ -1,15 +1,20 @@
-"""Clients of a run: ours, made of links and a send policy, and the real python-qpid-proton."""
+"""Clients of a run: ours, for AMQP 1.0 and 0-9-1, and the real python-qpid-proton."""
 
 from .client import Client
+from .client091 import Client091, Consumer091, Publisher091, Task091
 from .links import ClientLink, Consumer, Publisher
 from .sending import AtOnce, OneByOne, SendPolicy
 
 __all__ = [
     "AtOnce",
     "Client",
+    "Client091",
     "ClientLink",
     "Consumer",
+    "Consumer091",
     "OneByOne",
     "Publisher",
+    "Publisher091",
     "SendPolicy",
+    "Task091",
 ]

@@ -1,0 +1,395 @@
+"""An AMQP 0-9-1 client of a run: a connection, its channels, and who publishes and consumes there.
+
+Everything that the client sends goes into one socket, first in, first out: an acknowledgement waits
+behind whatever was published before it, on whichever channel. While the socket takes nothing more,
+what is sent waits in the client, and nobody publishes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from workbench.amqp091.channel import Channel
+from workbench.amqp091.connection import Connection, ItemScope
+from workbench.amqp091.events import Event, MessageReceived, MethodReceived
+from workbench.amqp091.frame import WireItem
+from workbench.amqp091.methods import (
+    NO_PROPERTIES,
+    BasicAck,
+    BasicCancel,
+    BasicConsume,
+    BasicDeliver,
+    BasicNack,
+    BasicQos,
+    ChannelOpenOk,
+    ConfirmSelect,
+    ConnectionBlocked,
+    ConnectionOpenOk,
+    ConnectionUnblocked,
+    Properties,
+)
+from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
+from workbench.sim import Clock, Flight, Wire
+
+Overview = dict[str, int | bool | str]
+
+
+def _nothing() -> None:
+    """Does nothing: a callback that is not needed."""
+
+
+class Task091:
+    """What a client does on one of its channels.
+
+    Args:
+        name: of the task.
+        channel: on which: 1, 2, ...
+
+    Attributes:
+        amqp: the channel, once it is open.
+    """
+
+    def __init__(self, name: str, channel: int = 1) -> None:
+        self.name = name
+        self.channel = channel
+        self.amqp: Channel | None = None
+        self._client: Client091 | None = None
+
+    def join(self, client: Client091) -> None:
+        """Belongs to a client."""
+        self._client = client
+
+    @property
+    def client(self) -> Client091:
+        """Whose task it is."""
+        assert self._client is not None, "the task belongs to no client yet"
+        return self._client
+
+    @property
+    def open(self) -> Channel:
+        """The channel; it is open."""
+        assert self.amqp is not None, f"the channel of {self.name} is not open yet"
+        return self.amqp
+
+    def begin(self) -> None:
+        """The channel is open."""
+
+    def handle(self, event: Event) -> None:
+        """Something has come on the channel."""
+
+    def go_on(self) -> None:
+        """The socket takes something again, or the broker does."""
+
+    def overview(self) -> Overview:
+        """Flat picture of the task."""
+        return {}
+
+
+class Publisher091(Task091):
+    """Publishes one message after the other, each in a clock event of its own.
+
+    Args:
+        name: of the task.
+        queue: to which it publishes, over the default exchange.
+        exchange: another one.
+        channel: on which.
+        body: of each message.
+        properties: of each message.
+        pause_us: between two.
+        most_unconfirmed: asks for confirms, and waits while so many are out; None: asks for none.
+        heeds_blocked: stops while the broker says that it is blocked.
+
+    Attributes:
+        left: messages that are still to be published.
+        published: those that were.
+        confirmed: those that the broker has confirmed.
+        refused: those that it has refused.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: str,
+        *,
+        exchange: str = "",
+        channel: int = 1,
+        body: bytes = b"some payload",
+        properties: Properties = NO_PROPERTIES,
+        pause_us: int = 0,
+        most_unconfirmed: int | None = None,
+        heeds_blocked: bool = False,
+    ) -> None:
+        super().__init__(name, channel)
+        self.queue = queue
+        self.left = self.published = self.confirmed = self.refused = 0
+        self._exchange = exchange
+        self._body = body
+        self._properties = properties
+        self._pause_us = pause_us
+        self._most = most_unconfirmed
+        self._heeds = heeds_blocked
+        self._scheduled = False
+
+    def publish(self, count: int) -> None:
+        """Has so many messages more."""
+        self.left += count
+        self.go_on()
+
+    def begin(self) -> None:
+        """Asks for confirms, if it wants any, and begins."""
+        if self._most is not None:
+            self.open.send(ConfirmSelect())
+        self.go_on()
+
+    def handle(self, event: Event) -> None:
+        """Counts confirms; each makes room for more."""
+        if isinstance(event, MethodReceived) and isinstance(event.method, BasicAck | BasicNack):
+            if isinstance(event.method, BasicAck):
+                self.confirmed += len(event.tags)
+            else:
+                self.refused += len(event.tags)
+            self.go_on()
+
+    @property
+    def can_publish(self) -> bool:
+        """Whether a message may go now."""
+        if self.amqp is None or not self.amqp.opened or not self.left:
+            return False
+        if self._heeds and self.client.amqp.blocked is not None:
+            return False
+        room = self._most is None or len(self.amqp.counters.unconfirmed) < self._most
+        return room and self.client.sends_at_once
+
+    def go_on(self) -> None:
+        """Schedules the next message, if it may go."""
+        if not self._scheduled and self.can_publish:
+            self._scheduled = True
+            self.client.clock.call_later(self._pause_us, self._next)
+
+    def _next(self) -> None:
+        self._scheduled = False
+        if self.can_publish:
+            self.left -= 1
+            self.published += 1
+            self.open.publish(self._exchange, self.queue, self._body, self._properties)
+        self.go_on()
+
+    def overview(self) -> Overview:
+        """Flat picture: what is left, what was published, and what came of it."""
+        return {
+            "left": self.left,
+            "published": self.published,
+            "confirmed": self.confirmed,
+            "refused": self.refused,
+        }
+
+
+class Consumer091(Task091):
+    """Consumes from a queue, and acknowledges each message when it is done with it.
+
+    Args:
+        name: of the task; its consumer-tag.
+        queue: from which.
+        channel: on which.
+        prefetch: deliveries ahead of acknowledgement; 0: no limit.
+        no_ack: it acknowledges nothing.
+        processing_us: how long it works on one message; None: a hand acknowledges.
+
+    Attributes:
+        received: deliveries so far.
+        unacknowledged: their tags, as long as they are not.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: str,
+        *,
+        channel: int = 1,
+        prefetch: int = 0,
+        no_ack: bool = False,
+        processing_us: int | None = 0,
+    ) -> None:
+        super().__init__(name, channel)
+        self.queue = queue
+        self.received = self.acknowledged = 0
+        self.unacknowledged: list[int] = []
+        self._prefetch = prefetch
+        self._no_ack = no_ack
+        self._processing_us = processing_us
+
+    def begin(self) -> None:
+        """Says how much may be ahead, and consumes."""
+        self.open.send(BasicQos(prefetch_count=self._prefetch))
+        self.open.send(BasicConsume(queue=self.queue, consumer_tag=self.name, no_ack=self._no_ack))
+
+    def handle(self, event: Event) -> None:
+        """Works on a delivery, one after the other, and acknowledges it."""
+        if not isinstance(event, MessageReceived):
+            return
+        method = event.method
+        if isinstance(method, BasicDeliver) and method.consumer_tag == self.name:
+            self.received += 1
+            if self._no_ack:
+                return
+            self.unacknowledged.append(method.delivery_tag)
+            if self._processing_us is not None and len(self.unacknowledged) == 1:
+                self.client.clock.call_later(self._processing_us, self._done)
+
+    def _done(self) -> None:
+        self.acknowledge()
+        if self.unacknowledged and self._processing_us is not None:
+            self.client.clock.call_later(self._processing_us, self._done)
+
+    def acknowledge(self) -> None:
+        """Acknowledges the oldest delivery; nothing if there is none."""
+        if self.unacknowledged and self.open.opened:
+            self.acknowledged += 1
+            self.open.send(BasicAck(delivery_tag=self.unacknowledged.pop(0)))
+
+    def cancel(self) -> None:
+        """Wants no more; what came stays to be acknowledged."""
+        self.open.send(BasicCancel(consumer_tag=self.name))
+
+    def overview(self) -> Overview:
+        """Flat picture: what came, and what was acknowledged."""
+        return {
+            "received": self.received,
+            "acknowledged": self.acknowledged,
+            "unacknowledged": len(self.unacknowledged),
+        }
+
+
+class Client091:
+    """The client's end of a wire.
+
+    Args:
+        clock: the run's clock.
+        tasks: what is done, on which channels.
+        name: of the client.
+        settings: of its connection.
+        on_open: called when every channel is open and every task has begun.
+
+    Attributes:
+        amqp: the protocol endpoint.
+        tasks: by name.
+        wire: over which it talks.
+        writable: False while the transport takes no more octets.
+    """
+
+    from_peer = "client"
+    ledger_source = "own"
+
+    def __init__(
+        self,
+        clock: Clock,
+        tasks: Sequence[Task091],
+        *,
+        name: str = "app",
+        settings: ConnectionSettings | None = None,
+        on_open: Callable[[], None] = _nothing,
+    ) -> None:
+        self.clock = clock
+        self.vantage = f"client:{name}"
+        self.tasks = {task.name: task for task in tasks}
+        self.wire: Wire | None = None
+        self.writable = True
+        self._parked: deque[Flight] = deque()
+        self._on_open = on_open
+        self.amqp = Connection(
+            is_client=True,
+            emit=self._emit,
+            settings=settings
+            or ConnectionSettings(
+                properties={"product": name, "capabilities": CLIENT_CAPABILITIES}
+            ),
+        )
+        for task in tasks:
+            task.join(self)
+
+    @property
+    def sends_at_once(self) -> bool:
+        """Whether the socket takes something, and nothing waits for it."""
+        return self.writable and not self._parked
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.amqp.close()
+
+    def overview(self) -> Overview:
+        """Flat picture of the client and each of its tasks."""
+        picture: Overview = {
+            "vantage": self.vantage,
+            "open": self.amqp.opened,
+            "writable": self.writable,
+            "waiting": len(self._parked),
+            "blocked": self.amqp.blocked or "",
+        }
+        for name, task in self.tasks.items():
+            picture |= {f"{name}.{key}": value for key, value in task.overview().items()}
+        return picture
+
+    # -- an end of a wire ---------------------------------------------------------------------
+
+    def connect(self, wire: Wire) -> None:
+        """Takes the wire and begins to talk."""
+        self.wire = wire
+        self.amqp.start()
+
+    def apply(self, item: WireItem) -> list[Event]:
+        """Works a frame into the state; nothing is sent."""
+        return self.amqp.apply(item)
+
+    def react(self, events: Iterable[Event]) -> None:
+        """Answers, and lets the tasks act."""
+        for event in events:
+            self.amqp.answer(event)
+            self._handle(event)
+
+    def kick(self) -> None:
+        """The transport takes octets again."""
+        assert self.wire is not None
+        while self._parked and self.writable:
+            self.wire.depart(self._parked.popleft())
+        if not self._parked:
+            self._go_on()
+
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
+        """What the frame concerns, with this client's counters."""
+        return self.amqp.scope(item, outgoing)
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case MethodReceived(method=ConnectionOpenOk()):
+                for _ in range(max((task.channel for task in self.tasks.values()), default=0)):
+                    self.amqp.open_channel()
+            case MethodReceived(method=ChannelOpenOk(), channel=Channel() as channel):
+                self._opened(channel)
+            case MethodReceived(method=ConnectionBlocked() | ConnectionUnblocked()):
+                self._go_on()
+            case MethodReceived() | MessageReceived() if event.channel is not None:
+                for task in self.tasks.values():
+                    if task.amqp is event.channel:
+                        task.handle(event)
+
+    def _opened(self, channel: Channel) -> None:
+        for task in self.tasks.values():
+            if task.channel == channel.ordinal:
+                task.amqp = channel
+                task.begin()
+        if all(task.amqp is not None for task in self.tasks.values()):
+            self._on_open()
+
+    def _go_on(self) -> None:
+        for task in self.tasks.values():
+            task.go_on()
+
+    def _emit(self, item: WireItem) -> None:
+        assert self.wire is not None, "connect the client to a wire first"
+        if self.sends_at_once:
+            self.wire.send(self, item)
+        else:
+            self._parked.append(self.wire.park(self, item))

@@ -28,6 +28,8 @@ SAFETY = ("tests/rules/test_quorum_safety.py",)
 WAL = ("tests/queues/test_wal.py", "tests/broker/test_quorum_cluster.py")
 FIFO = ("tests/queues/test_quorum_fifo.py", "tests/queues/test_contract.py")
 CLIENT = ("tests/broker/test_quorum_client.py",)
+CHAIN = ("tests/frontends/test_amqp091_chain.py", "tests/frontends/test_amqp091_books.py")
+CHANNELS = ("tests/frontends/test_amqp091_channels.py",)
 GROUP = ("tests/broker/test_quorum_cluster.py", "tests/broker/test_quorum_faults.py")
 
 
@@ -104,6 +106,50 @@ MUTANTS = (
         "self._echo, self._drain = bool(frame.echo), bool(frame.drain)",
         "self._echo, self._drain = False, bool(frame.drain)",
         ("tests/frontends/test_rabbit_consumers.py", "tests/conformance"),
+    ),
+    # -- credit between processes, and AMQP 0-9-1 -----------------------------------------------
+    Mutant(
+        "grant is not kept back", "sim/credit_flow.py",
+        "        if self.blocked:\n            self.kept.append(grant)\n            return []\n",
+        "", CHAIN,
+    ),
+    Mutant(
+        "grant is lost", "sim/actor.py",
+        "            self._clock.call_soon(granted, grant, self, priority=Priority.REACT)",
+        "            assert granted", CHAIN,
+    ),
+    Mutant(
+        "credit per process and not per hop", "sim/credit_flow.py",
+        "credit = self.credit_from.get(to, initial)",
+        "credit = min(self.credit_from.values(), default=initial)", CHAIN,
+    ),
+    Mutant(
+        "a message to k queues costs one credit", "broker/virtual_host.py",
+        "queue.publish(message, answered, origin=origin, via=via)",
+        "queue.publish(message, answered, origin=origin, via=via if queue is queues[0] else None)",
+        CHAIN,
+    ),
+    Mutant(
+        "an ack spends credit", "frontends/amqp091/connection.py",
+        "self._channel(channel).method_came(event)",
+        "self.reader.send(\n"
+        "                            self._channel(channel).process,\n"
+        "                            lambda c=self._channel(channel), e=event: c.method_came(e),\n"
+        "                        )",
+        CHAIN,
+    ),
+    Mutant(
+        "an alarm sends no connection.blocked", "frontends/amqp091/connection.py",
+        "            self.amqp.block(reason)", "            pass", CHAIN,
+    ),
+    Mutant(
+        "a private prefetch is shared", "frontends/amqp091/channel.py",
+        "if method.global_ and self._preset.shared_prefetch:", "if True:", CHANNELS,
+    ),
+    Mutant(
+        "a cancel requeues", "broker/queue_process.py",
+        "self._command(Cancel(consumer=name))", "self._command(DetachConsumer(consumer=name))",
+        CHANNELS,
     ),
     # -- elections ------------------------------------------------------------------------------
     Mutant(

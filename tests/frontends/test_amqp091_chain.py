@@ -17,6 +17,7 @@ from workbench.amqp091.methods import (
     QueueDeclare,
     QueueDeclareOk,
 )
+from workbench.trace.braking import PublishingBraking
 
 from .rig091 import PERSISTENT, RMQ43, RMQ355, RMQ383, RMQ384, Rig091
 
@@ -162,9 +163,14 @@ def test_b8_the_wire_fills_and_the_client_s_writes_block() -> None:
         ("block", "reader:c1", "credit-flow"),
     ]
     assert [one[:2] for one in told if one[2] == "tcp"][-1] == ("block", "client:raw")
+    held = PublishingBraking("c1")
+    assert "credit-flow" in {held.apply(row) for row in rig.recorder.rows}
+    assert held.brakes == ("credit-flow", "tcp")
     queue.resume()
     rig.rest()
     assert (client.waiting, queue.queue.ready) == ([], 1_000)
+    later = PublishingBraking("c1")
+    assert [later.apply(row) for row in rig.recorder.rows][-1] == "none"
 
 
 def test_e7_from_a_full_store_brakes_go_on_up_to_the_reader() -> None:
@@ -255,6 +261,8 @@ def test_b14_a71_an_alarm_blocks_a_connection_at_its_first_publish() -> None:
     rig.rest()
     assert [method.reason for method in client.methods(ConnectionBlocked)] == ["low on memory"]
     assert (throttle.state, rig.queue().ready, "p" in rig.broker.queues) == ("blocked", 0, False)
+    held = PublishingBraking("c1")
+    assert [held.apply(row) for row in rig.recorder.rows][-1] == "alarm"
     rig.broker.set_alarm("disk")
     rig.broker.clear_alarm("memory")
     rig.rest()

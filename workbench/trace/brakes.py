@@ -81,6 +81,7 @@ def brakes(
     qpid_window: bool = False,
     credit_flow: bool = False,
     alarm: bool = False,
+    blocked: bool = False,
     tcp: bool = False,
 ) -> tuple[str, ...]:
     """Everything that holds the sender, in the order above; empty if nothing does.
@@ -98,6 +99,7 @@ def brakes(
         qpid_window: a 0-10 producer's window of incomplete transfers is full.
         credit_flow: an actor that must send on its behalf is blocked.
         alarm: a resource alarm is on; it holds whoever finds the window closed.
+        blocked: an alarm has blocked the AMQP 0-9-1 connection, whose windows nobody closes.
         tcp: the connection takes no more octets.
     """
     no_credit = link_credit is not None and link_credit <= 0 and not in_message
@@ -109,7 +111,7 @@ def brakes(
         PREFETCH: prefetch,
         QPID_WINDOW: qpid_window,
         CREDIT_FLOW: credit_flow,
-        ALARM: alarm and no_window,
+        ALARM: blocked or (alarm and no_window),
         SESSION_WINDOW: no_window,
         TCP: tcp,
     }

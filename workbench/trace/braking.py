@@ -170,6 +170,45 @@ class Braking:
         return peer_of(row.vantage) == link.link_sender
 
 
+class PublishingBraking:
+    """Takes rows one after the other and knows what holds whoever publishes on a connection.
+
+    This is for AMQP 0-9-1, where a connection is held as a whole: by its reader, which credit or an
+    alarm has stopped, and by the client's socket when that is full.
+
+    Args:
+        connection: which one.
+
+    Attributes:
+        brakes: everything that holds it now, in the order of `brakes.ORDER`.
+    """
+
+    def __init__(self, connection: str) -> None:
+        self.brakes: tuple[str, ...] = ()
+        self._connection = connection
+        self._on: set[str] = set()
+
+    @property
+    def brake(self) -> str:
+        """The binding one: the first that holds, or `none`."""
+        return brakes.first(self.brakes)
+
+    def apply(self, row: Row) -> str:
+        """Take in one row; returns the binding brake."""
+        if row.event in ("block", "unblock") and row.connection == self._connection:
+            reader = row.vantage == f"reader:{self._connection}"
+            if row.kind is not None and (
+                reader or (row.kind == brakes.TCP and peer_of(row.vantage) == CLIENT)
+            ):
+                (self._on.add if row.event == "block" else self._on.discard)(row.kind)
+                self.brakes = brakes.brakes(
+                    credit_flow=brakes.CREDIT_FLOW in self._on,
+                    blocked=brakes.ALARM in self._on,
+                    tcp=brakes.TCP in self._on,
+                )
+        return self.brake
+
+
 def peer_of(vantage: str) -> str | None:
     """Which peer's end a vantage is; None for an actor or a capture."""
     if vantage == BROKER:

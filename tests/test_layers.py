@@ -127,8 +127,12 @@ OWNERS = {
     "amqp091.channel": {"amqp091.connection"},
     "amqp091.events": {"amqp091.channel"},
     "broker.raft_group": {"broker.quorum_cluster"},
+    "frontends.amqp010.session": {"frontends.amqp010.connection"},
+    "frontends.amqp010.subscriber": {"frontends.amqp010.session"},
     "net.client": {"net.socket_server"},
     "net.greeting": {"net.listener"},
+    "net.live_connection": {"net.listener"},
+    "net.live_connection_010": {"net.listener"},
     "net.proxy_client": {"net.forwarder"},
     "peers.links": {"peers.client"},
 }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from workbench.amqp010 import commands as c
 from workbench.amqp010 import controls as k
-from workbench.amqp010.composite import COMMANDS, CONTROLS
+from workbench.amqp010.composite import COMMANDS, CONTROLS, UnknownCommand
 from workbench.amqp010.errors import (
     CloseCode,
     DetachCode,
@@ -303,6 +303,7 @@ BAD = {
     "an unknown mode": (SUB + command(c.MessageSetFlowMode("d", 2)), ErrorCode.INVALID_ARGUMENT),
     "an unknown accept-mode": (
         command(c.MessageSubscribe("q", "d", 2)), ErrorCode.INVALID_ARGUMENT),
+    "a transaction": (command(UnknownCommand(code=0x0F01, octets=b"\0\0")), ErrorCode.NOT_IMPLEMENTED),
     "flow to nobody": (command(c.MessageFlow("d", 0, 1)), ErrorCode.NOT_FOUND),
     "stop of nobody": (command(c.MessageStop("d")), ErrorCode.NOT_FOUND),
     "cancel of nobody": (command(c.MessageCancel("d")), ErrorCode.NOT_FOUND),

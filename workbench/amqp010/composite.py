@@ -38,6 +38,7 @@ __all__ = [
     "UInt16",
     "UInt32",
     "UInt64",
+    "UnknownCommand",
     "UnknownStruct",
     "Uuid",
     "VBin16",
@@ -145,6 +146,26 @@ class Command(Composite, frozen=True, gc=False, kw_only=True):
     def encode(self) -> bytes:
         """Its segment's octets: code, session header, fields."""
         return self.CODE.to_bytes(2, "big") + bytes((1, self.sync)) + self.encode_fields()
+
+
+class UnknownCommand(Command, frozen=True, gc=False, kw_only=True):
+    """A command whose code is not known here.
+
+    Attributes:
+        code: of its class and its own.
+        octets: packing flags and fields.
+    """
+
+    NAME: ClassVar[str] = "unknown command"
+    CODE: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    code: int
+    octets: bytes
+
+    def encode(self) -> bytes:
+        """Its segment's octets."""
+        return self.code.to_bytes(2, "big") + bytes((1, self.sync)) + self.octets
 
 
 CONTROLS: dict[int, type[Control]] = {}
@@ -259,13 +280,10 @@ def encode_struct32(value: Composite | UnknownStruct) -> bytes:
 READERS["struct32"], WRITERS["struct32"] = decode_struct32, encode_struct32
 
 
-def _known(data: bytes, table: Mapping[int, Any], what: str) -> Any:
+def _code(data: bytes, what: str) -> int:
     if len(data) < 2:
         raise DecodeError(f"a {what} of {len(data)} octets; it begins with a code of 2", 0)
-    found = table.get(int.from_bytes(data[:2], "big"))
-    if found is None:
-        raise DecodeError(f"no {what} has the code {data[0]:#04x} {data[1]:#04x}", 0)
-    return found
+    return int.from_bytes(data[:2], "big")
 
 
 def decode_control(data: bytes) -> Control:
@@ -274,23 +292,29 @@ def decode_control(data: bytes) -> Control:
     Raises:
         DecodeError: it cannot be read.
     """
-    cls = _known(data, CONTROLS, "control")
+    code = _code(data, "control")
+    cls = CONTROLS.get(code)
+    if cls is None:
+        raise DecodeError(f"no control has the code {code:#06x}", 0)
     value, at = cls.decode_fields(data, 2, len(data))
     found: Control = _whole(value, at, len(data))
     return found
 
 
 def decode_command(data: bytes) -> Command:
-    """Reads the segment of a command.
+    """Reads the segment of a command; one whose code is not known is an `UnknownCommand`.
 
     Raises:
         DecodeError: it cannot be read.
     """
-    cls = _known(data, COMMANDS, "command")
+    code = _code(data, "command")
     if len(data) < 4 or data[2] != 1 or data[3] > 1:
         raise DecodeError(
-            f"the session header of {cls.NAME} is {data[2:4].hex(' ')}; legal: 01 00 and 01 01", 2
+            f"the session header of a command is {data[2:4].hex(' ')}; legal: 01 00 and 01 01", 2
         )
+    cls = COMMANDS.get(code)
+    if cls is None:
+        return UnknownCommand(code=code, octets=data[4:], sync=data[3] == 1)
     value, at = cls.decode_fields(data, 4, len(data), data[3] == 1)
     found: Command = _whole(value, at, len(data))
     return found

@@ -35,7 +35,7 @@ from .commands import (
     MessageSubscribe,
     MessageTransfer,
 )
-from .composite import Command, Composite, Control
+from .composite import Command, Composite, Control, UnknownCommand
 from .controls import (
     SessionAttach,
     SessionAttached,
@@ -325,6 +325,9 @@ class Session:
                 return [ResultReceived(self, number, nearest(wire or 0, self.sent), value)]
             case ExecutionException(error_code=code, description=text):
                 return [ExceptionReceived(self, number, code or 0, text or "")]
+            case UnknownCommand(code=code):
+                why = f"no command here has the code {code:#06x}: class {code >> 8}"
+                return [self._violated(ErrorCode.NOT_IMPLEMENTED, why, command, number)]
             case MessageSubscribe(destination=destination):
                 return self._subscribe(number, command, destination or "")
             case MessageSetFlowMode() | MessageFlow() | MessageStop() | MessageFlush():

@@ -19,6 +19,7 @@ from .socket_end import SocketEnd
 
 if TYPE_CHECKING:
     from .greeting import Greeting
+    from .listener import Listener
 
 AFTER_HELD_FRAMES_US = 10_000
 UNREAD_LIMIT = 4
@@ -32,11 +33,15 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         greeting: that has met the client.
 
     Attributes:
+        protocol: that it speaks.
+        recorded: whether its frames make rows of a trace.
         wire: with the gates.
         end: the client's end of it.
         broker_end: the broker's end of it.
     """
 
+    protocol = AMQP_1_0
+    recorded = True
     wire: LiveWire
 
     def __init__(self, greeting: Greeting) -> None:
@@ -52,24 +57,17 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         self._closing: LoopTimer | None = None
         self._octets_told = 0  # octets_out when the client's idle timer was last thought of
         self._forgotten = False  # the socket is gone, and nothing of it waits any more
-        self.end = SocketEnd(
-            listener.loop,
-            self.name,
-            listener.limits,
-            first_max_frame_size=listener.broker.preset.first_max_frame_size,
-            recording=listener.recording,
-            on_undecodable=self._undecodable,
-        )
+        self.end = self._make_end(listener)
         assert greeting.socket.transport is not None
         self.end.take_transport(greeting.socket.transport)
-        self.broker_end = accept(listener.broker, self.name)
+        self.broker_end = self._accept(listener)
         self.end.wire = wire = LiveWire(
             self._clock,
             self.end,
             self.broker_end,
-            protocol=AMQP_1_0,
+            protocol=self.protocol,
             connection=self.name,
-            tap=listener.tap,
+            tap=listener.tap if self.recorded else None,
             next_frame_id=listener.next_frame_id,
         )
         wire.on_moved = lambda: self._guarded(self._moved)
@@ -78,6 +76,21 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         self.open_wire(wire)
         self.broker_end.connect(wire)
         self._await_handshake(greeting.connected_us)
+
+    def _make_end(self, listener: Listener) -> Any:
+        """The client's end of the wire."""
+        return SocketEnd(
+            listener.loop,
+            self.name,
+            listener.limits,
+            first_max_frame_size=listener.broker.preset.first_max_frame_size,
+            recording=listener.recording,
+            on_undecodable=self._undecodable,
+        )
+
+    def _accept(self, listener: Listener) -> Any:
+        """The broker's end of the wire."""
+        return accept(listener.broker, self.name)
 
     # -- what asyncio tells -----------------------------------------------------------------
 
@@ -170,8 +183,8 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     def _may_hear(self, direction: Direction) -> bool:
         if direction is Direction.BROKER_TO_CLIENT:
-            return self.end.told_open
-        return self.broker_end.amqp.opened
+            return bool(self.end.told_open)
+        return bool(self.broker_end.amqp.opened)
 
     def _keep_alive(self) -> None:
         """While frames to the client are held, empty ones tell it that the broker lives [2.4.5]."""
@@ -180,7 +193,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         direction = Direction.BROKER_TO_CLIENT
         silent = self.end.octets_out == self._octets_told
         if silent and not self.wire.free(direction) and self._may_hear(direction):
-            self.wire.send(self.broker_end, AMQP_1_0.empty)
+            self.wire.send(self.broker_end, self.protocol.empty)
             self.end.flush()
         self._octets_told = self.end.octets_out
         self._live_on()
@@ -291,7 +304,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
     @property
     def vantage(self) -> str:
         """Who tells of it."""
-        return self.end.vantage
+        return str(self.end.vantage)
 
     @property
     def words(self) -> str:
@@ -324,7 +337,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
     @property
     def held_octets(self) -> int:
         """Octets that wait at the gates, and for the client to read them."""
-        return self.end.unread + super().held_octets
+        return int(self.end.unread) + super().held_octets
 
     def overview(self) -> dict[str, Any]:
         """Flat picture: octets both ways, the wire's, and the broker's end."""

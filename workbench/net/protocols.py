@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.amqp010 import frame as frame010
+from workbench.amqp010.controls import ConnectionHeartbeat
 from workbench.amqp10.frame import Frame, encode_item, item_size
 
 HEARTBEAT = "heartbeat"
@@ -47,4 +49,19 @@ AMQP_1_0 = WireProtocol(
     size_of=item_size,
     encode=encode_item,
     empty=Frame(0),
+)
+
+
+def _kind_of_010(item: Any) -> str:
+    if not isinstance(item, frame010.Frame):
+        return str(getattr(item, "KIND", "protocol-header"))
+    return HEARTBEAT if isinstance(item.content, ConnectionHeartbeat) else item.kind
+
+
+AMQP_0_10 = WireProtocol(
+    headers=(b"AMQP\x01\x01\x00\x0a",),
+    kind_of=_kind_of_010,
+    size_of=frame010.item_size,
+    encode=frame010.encode_item,
+    empty=frame010.control_frame(0, ConnectionHeartbeat()),
 )

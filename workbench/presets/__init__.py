@@ -18,9 +18,11 @@ from dataclasses import dataclass, fields
 
 from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, number, settings_of
+from .qpid import QpidCpp
 from .rabbitmq import RabbitMq40, RabbitMq43, RabbitMq355, RabbitMq383, RabbitMq384
 from .specification import (
     AMQP_0_9_1,
+    AMQP_0_10,
     AMQP_1_0,
     INT_MAX,
     RABBITMQ,
@@ -31,6 +33,7 @@ from .specification import (
 
 __all__ = [
     "AMQP_0_9_1",
+    "AMQP_0_10",
     "AMQP_1_0",
     "INT_MAX",
     "RABBITMQ",
@@ -40,6 +43,7 @@ __all__ = [
     "Blog2024",
     "Number",
     "Preset",
+    "QpidCpp",
     "RabbitMq40",
     "RabbitMq43",
     "RabbitMq355",
@@ -84,9 +88,9 @@ _PRESETS: dict[str, Preset] = {
         RabbitMq384(),
         RabbitMq383(),
         RabbitMq355(),
+        QpidCpp(),
     )
 }
-
 
 def names(protocol: str | None = None) -> tuple[str, ...]:
     """Names of the presets there are: all, or those that are models of a protocol."""

@@ -8,7 +8,7 @@ from typing import Any
 UINT_MAX = 4294967295
 INT_MAX = 2147483647
 SPEC, RABBITMQ = "spec", "rabbitmq"
-AMQP_1_0, AMQP_0_9_1 = "amqp-1.0", "amqp-0-9-1"
+AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = "amqp-1.0", "amqp-0-9-1", "amqp-0-10"
 
 
 def _number(default: Any, *, unit: str, source: str, doc: str) -> Any:

@@ -1,0 +1,390 @@
+"""Sessions of AMQP 0-10 as Qpid C++ serves them; cases named after the article's statements."""
+
+from dataclasses import replace
+
+import pytest
+
+from workbench import presets
+from workbench.amqp010 import commands as c
+from workbench.amqp010.connection import Connection
+from workbench.amqp010.errors import ErrorCode
+from workbench.amqp010.events import (
+    CommandReceived,
+    ExceptionReceived,
+    FlushReceived,
+    ResultReceived,
+    SessionDetaching,
+)
+from workbench.amqp010.frame import Headers
+from workbench.amqp010.structs import (
+    DeliveryProperties,
+    ExchangeBoundResult,
+    ExchangeQueryResult,
+    QueueQueryResult,
+)
+from workbench.amqp010.values import SequenceSet
+from workbench.broker import Broker
+from workbench.frontends.amqp010 import accept
+from workbench.sim import VirtualClock, Wire
+
+QPID = presets.get("qpid-cpp")
+MESSAGE, BYTE = c.CreditUnit.MESSAGE, c.CreditUnit.BYTE
+MARKS = {"qpid.flow_stop_count": 7, "qpid.flow_resume_count": 5}
+
+
+class Client:
+    """A client whose commands a test sends; transfers that come are kept, and completed by hand."""
+
+    vantage, from_peer, ledger_source = "client:c", "client", "own"
+
+    def __init__(self, broker):
+        self.events, self.messages = [], []
+        self.amqp = Connection(is_client=True, emit=lambda item: self.wire.send(self, item))
+        end = accept(broker, f"c{len(broker.connections) + 1}")
+        self.wire = Wire(broker.clock, self, end, latency_us=(1000, 1000))
+        self.clock, self.end = broker.clock, end
+        end.connect(self.wire)
+        self.amqp.start()
+        self.rest()
+        self.session = self.attach(b"s")
+
+    def attach(self, name):
+        """One more session."""
+        session = self.amqp.attach(name)
+        self.rest()
+        return session
+
+    def apply(self, item):
+        return self.amqp.apply(item)
+
+    def react(self, events):
+        for event in events:
+            self.events.append(event)
+            if isinstance(event, CommandReceived) and isinstance(event.command, c.MessageTransfer):
+                self.messages.append(event)
+            else:
+                self.amqp.answer(event)
+
+    def scope(self, item, outgoing):
+        return None
+
+    def rest(self):
+        self.clock.run_until_rest()
+
+    def do(self, command, session=None):
+        """Send a command and wait until all is at rest; gives its result, if there is one."""
+        number = (session or self.session).send(command)
+        self.rest()
+        found = [e.value for e in self.of(ResultReceived) if e.result_of == number]
+        return found[0] if found else None
+
+    def put(self, *keys, exchange="", size=1, session=None, **more):
+        """Send a message for each key."""
+        for key in keys:
+            headers = Headers((DeliveryProperties(routing_key=key),))
+            command = c.MessageTransfer(exchange, **more)
+            (session or self.session).send(command, headers, b"x" * size)
+        self.rest()
+
+    def incomplete(self):
+        """How many transfers are not complete, by a flush; held ones are not told."""
+        self.session.flush()
+        self.rest()
+        return len(self.session.sent_incomplete)
+
+    def subscribe(self, queue="q", destination="d", mode=None, accept=0, **credit):
+        """Subscribe, with credit by unit."""
+        self.session.send(c.MessageSubscribe(queue, destination, accept, 0))
+        if mode is not None:
+            self.session.send(c.MessageSetFlowMode(destination, mode))
+        for unit, value in credit.items():
+            self.session.send(c.MessageFlow(destination, c.CreditUnit[unit], value))
+        self.rest()
+
+    def ids(self):
+        """Of the messages that came, as accept names them."""
+        return [SequenceSet(((m.command_id, m.command_id),)) for m in self.messages]
+
+    def of(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def codes(self):
+        """Of the exceptions that came."""
+        return [event.code for event in self.of(ExceptionReceived)]
+
+
+@pytest.fixture
+def broker():
+    """A broker of Qpid's."""
+    return Broker(VirtualClock(), QPID)
+
+
+@pytest.fixture
+def client(broker):
+    """A client with a queue q under watermarks."""
+    found = Client(broker)
+    found.do(c.QueueDeclare("q", arguments=MARKS))
+    return found
+
+
+def test_c1_without_watermarks_the_limit_ends_the_session_and_not_the_client(broker):
+    """506, and the session is detached; what it was told is complete, and the client goes on."""
+    broker.configure(default_queue_limit=100, flow_stop_percent=0, flow_resume_percent=0)
+    client = Client(broker)
+    client.do(c.QueueDeclare("q"))
+    client.put(*["q"] * 12, size=1)
+    assert client.codes() == [ErrorCode.RESOURCE_LIMIT_EXCEEDED]
+    assert client.of(SessionDetaching)
+    assert not client.amqp.channels
+    assert client.amqp.opened
+    held = broker.queues["q"].queue.flow
+    assert held.size <= 100 < held.size + held.size // held.count
+    other = client.attach(b"again")
+    assert other.attached
+
+
+def test_c3_above_the_mark_transfers_are_taken_in_and_not_completed(client, broker):
+    """Seven are complete, the eighth is not; all are in the queue."""
+    client.put(*["q"] * 9)
+    assert client.incomplete() == 2
+    assert broker.queues["q"].queue.ready == 9
+    assert broker.overview()["queue:q.flow_stopped"] == 1
+
+
+def test_c10_below_the_mark_all_complete_in_one_burst(client):
+    """Five accepted leave four, and the waiting sync is told with them."""
+    client.put(*["q"] * 9)
+    client.session.send(c.ExecutionSync(sync=True))
+    client.rest()
+    incomplete = len(client.session.sent_incomplete)
+    other = Client(client.end.broker)
+    other.subscribe(MESSAGE=9, BYTE=c.UNLIMITED)
+    for transfers in other.ids()[:4]:
+        other.do(c.MessageAccept(transfers))
+    assert len(client.session.sent_incomplete) == incomplete
+    other.do(c.MessageAccept(other.ids()[4]))
+    assert not client.session.sent_incomplete
+
+
+def test_c11_a_held_message_that_is_accepted_completes_although_the_queue_is_full(client):
+    """That one alone."""
+    client.put(*["q"] * 10)
+    other = Client(client.end.broker)
+    other.subscribe(MESSAGE=10, BYTE=c.UNLIMITED)
+    assert client.incomplete() == 3
+    other.do(c.MessageAccept(other.ids()[8]))
+    assert client.incomplete() == 2
+
+
+def test_c4_a_message_for_two_queues_completes_when_both_are_fine(client):
+    """An exchange leads to q, which is full, and to r."""
+    client.do(c.QueueDeclare("r"))
+    for queue in "qr":
+        client.do(c.ExchangeBind(queue, "amq.fanout", ""))
+    client.put(*["q"] * 8)
+    client.put("", exchange="amq.fanout")
+    assert client.incomplete() == 2
+    client.do(c.QueuePurge("q"))
+    assert client.incomplete() == 0
+
+
+def test_c13_a_message_for_a_free_queue_does_not_wait_for_a_full_one(client):
+    """Its own completion does not; what waits behind it is the sender's window."""
+    client.do(c.QueueDeclare("r"))
+    client.put(*["q"] * 8, "r")
+    client.session.flush()
+    client.rest()
+    (left,) = client.session.sent_incomplete
+    assert left[0] == left[1] == client.session.sent - 2
+
+
+def test_two_windows_overshoot_by_their_sum(broker):
+    """Stop 100, windows of 50 and 15: at most 165 on the queue."""
+    clients = [Client(broker), Client(broker)]
+    clients[0].do(c.QueueDeclare("q", arguments={"qpid.flow_stop_count": 100}))
+    for _ in range(40):
+        for client, window in zip(clients, (50, 15), strict=True):
+            room = window - client.incomplete()
+            client.put(*["q"] * room)
+    assert broker.queues["q"].queue.ready == 165
+    assert [client.incomplete() for client in clients] == [50, 15]
+
+
+def test_deleting_a_full_queue_completes_what_it_held(client):
+    """A blocked sender is unblocked."""
+    client.put(*["q"] * 9)
+    Client(client.end.broker).do(c.QueueDelete("q"))
+    assert client.incomplete() == 0
+
+
+def test_an_unroutable_message_is_complete_and_an_accept_is_sent_where_it_is_asked_for(client):
+    """It is dropped, as Qpid C++ does."""
+    client.put("nowhere", accept_mode=0)
+    client.put("nowhere")
+    assert client.incomplete() == 0
+    (accepted,) = [e.command for e in client.of(CommandReceived)]
+    assert accepted == c.MessageAccept(SequenceSet(((1, 1),)))
+
+
+BAD = [
+    (c.QueueDeclare("x", arguments={"qpid.flow_stop_count": 1, "qpid.flow_resume_count": 2}), 542),
+    (c.QueueDeclare("x", arguments={"qpid.max_count": 1, "qpid.flow_stop_count": 2}), 542),
+    (c.QueueDeclare("x", passive=True), 404),
+    (c.QueueDeclare("x", alternate_exchange="amq.fanout"), 540),
+    (c.QueueDelete("x"), 404),
+    (c.QueueDelete(), 531),
+    (c.QueuePurge("x"), 404),
+    (c.ExchangeDeclare("x", passive=True), 404),
+    (c.ExchangeDeclare("amq.x", "fanout"), 530),
+    (c.ExchangeDeclare("x", "sideways"), 530),
+    (c.ExchangeDelete("x"), 404),
+    (c.ExchangeBind("q", "x", "k"), 404),
+    (c.ExchangeBind("x", "amq.topic", "k"), 404),
+    (c.MessageSubscribe("x", "d"), 404),
+    (c.MessageSubscribe("q", "d", 0, 1), 540),
+    (c.MessageTransfer("x"), 404),
+]
+
+
+@pytest.mark.parametrize(("command", "code"), BAD)
+def test_a_command_that_cannot_be_executed_ends_its_session(client, command, code):
+    """With the code that Qpid C++ gives; another session goes on."""
+    other = client.attach(b"other")
+    client.do(command)
+    assert client.codes() == [code]
+    assert [session.name for session in client.amqp.channels.values()] == [b"other"]
+    client.do(c.QueueDeclare("y"), session=other)
+    assert "y" in client.end.broker.queues
+
+
+def test_a_queue_in_use_or_not_empty_is_not_deleted_where_that_is_asked(client):
+    """precondition-failed."""
+    client.put("q")
+    client.do(c.QueueDelete("q", if_empty=True))
+    client.session = client.attach(b"t")
+    client.subscribe()
+    client.do(c.QueueDelete("q", if_unused=True))
+    assert client.codes() == [406, 406]
+
+
+def test_an_exclusive_queue_is_its_connection_s(client, broker):
+    """resource-locked for others; it goes with the connection."""
+    client.do(c.QueueDeclare("mine", exclusive=True))
+    other = Client(broker)
+    other.do(c.QueueDeclare("mine"))
+    assert other.codes() == [ErrorCode.RESOURCE_LOCKED]
+    client.amqp.close()
+    client.rest()
+    assert "mine" not in broker.queues
+
+
+def test_queries_tell_what_is_there(client):
+    """Both kinds, and bindings."""
+    assert client.do(c.ExchangeQuery("x")) == ExchangeQueryResult(not_found=True)
+    assert client.do(c.ExchangeQuery("amq.topic")).type == "topic"
+    assert client.do(c.QueueQuery("x")) == QueueQueryResult()
+    client.put("q")
+    found = client.do(c.QueueQuery("q"))
+    assert (found.queue, found.message_count, found.arguments) == ("q", 1, MARKS)
+    client.do(c.ExchangeDeclare("e", "topic"))
+    client.do(c.ExchangeBind("q", "e", "a.*"))
+    assert client.do(c.ExchangeBound("e", "q", "a.*")) == ExchangeBoundResult()
+    assert client.do(c.ExchangeBound("e", "q", "b")) == ExchangeBoundResult(key_not_matched=True)
+    assert client.do(c.ExchangeBound("y", "z")) == ExchangeBoundResult(
+        exchange_not_found=True, queue_not_found=True
+    )
+    client.put("a.b", exchange="e")
+    assert client.do(c.QueueQuery("q")).message_count == 2
+    client.do(c.ExchangeUnbind("q", "e", "a.*"))
+    assert client.do(c.ExchangeBound("e", "q")) == ExchangeBoundResult(queue_not_matched=True)
+
+
+def test_d2_credit_adds_and_both_units_count(client):
+    """Two grants of two are four; octets stop what messages would allow."""
+    client.put(*["q"] * 7, size=10)
+    client.subscribe(mode=c.FlowMode.CREDIT, MESSAGE=2, BYTE=c.UNLIMITED)
+    assert len(client.messages) == 2
+    client.do(c.MessageFlow("d", MESSAGE, 2))
+    assert len(client.messages) == 4
+    client.do(c.MessageStop("d"))
+    each = client.messages[0].content_octets
+    client.do(c.MessageFlow("d", MESSAGE, 9))
+    client.do(c.MessageFlow("d", BYTE, 2 * each - 1))
+    assert len(client.messages) == 5
+    client.do(c.MessageFlow("d", BYTE, 1))
+    assert len(client.messages) == 6
+
+
+def test_a_window_moves_on_completion_and_credit_does_not(client):
+    """On completion, not on accept."""
+    client.put(*["q"] * 7)
+    client.subscribe(mode=c.FlowMode.WINDOW, MESSAGE=2, BYTE=c.UNLIMITED)
+    for transfers in client.ids():
+        client.do(c.MessageAccept(transfers))
+    assert len(client.messages) == 2
+    for event in client.messages[:]:
+        client.session.complete(event.command_id)
+    client.session.tell_completed()
+    client.rest()
+    assert len(client.messages) == 4
+
+
+@pytest.mark.parametrize(("octets", "came"), [(c.UNLIMITED, 3), (45, 2)])
+def test_flush_gives_what_is_there_and_is_complete_then(client, octets, came):
+    """Also where the octets do not suffice; afterwards there is no credit."""
+    client.put(*["q"] * 3, size=10)
+    client.session.send(c.MessageSubscribe("q", "d", 0, 0))
+    client.session.send(c.MessageFlow("d", BYTE, octets))
+    client.session.send(c.MessageFlow("d", MESSAGE, 5))
+    client.session.send(c.MessageFlush("d", sync=True))
+    client.rest()
+    assert len(client.messages) == came
+    assert not client.session.sent_incomplete
+    client.put("q")
+    assert len(client.messages) == came
+    assert not client.of(FlushReceived)
+
+
+def test_what_is_released_comes_again_and_says_so(client):
+    """redelivered, where the release asks for it, and with a session that ends too."""
+    client.put("q")
+    client.subscribe(MESSAGE=5, BYTE=c.UNLIMITED)
+    client.do(c.MessageRelease(client.ids()[0], set_redelivered=True))
+    assert [m.headers.structs[0].redelivered for m in client.messages] == [False, True]
+    client.session.detach()
+    client.rest()
+    client.session = client.attach(b"t")
+    client.subscribe(MESSAGE=5, BYTE=c.UNLIMITED)
+    assert len(client.messages) == 3
+
+
+def test_a_cancelled_subscription_may_still_accept_what_it_has(client, broker):
+    """Nothing new comes; the queue counts it until then."""
+    client.put("q", "q")
+    client.subscribe(MESSAGE=1, BYTE=c.UNLIMITED)
+    client.do(c.MessageCancel("d"))
+    client.put("q")
+    assert len(client.messages) == 1
+    assert client.do(c.MessageAcquire(client.ids()[0])).transfers == client.ids()[0]
+    client.do(c.MessageAccept(client.ids()[0]))
+    assert broker.queues["q"].queue.consumers() == ()
+    assert (broker.queues["q"].queue.ready, broker.queues["q"].queue.unsettled) == (2, 0)
+
+
+def test_without_accepts_a_message_leaves_as_it_is_sent(client, broker):
+    """accept-mode none."""
+    client.put(*["q"] * 9)
+    client.subscribe(accept=1, MESSAGE=9, BYTE=c.UNLIMITED)
+    assert broker.queues["q"].queue.overview()["terminal"] == 9
+    assert client.incomplete() == 0
+
+
+def test_what_a_connection_leaves_unfinished_is_bounded(broker):
+    """framing-error beyond the preset's bound."""
+    broker.preset = replace(QPID, unfinished_octets=1000)
+    client = Client(broker)
+    client.do(c.QueueDeclare("q"))
+    client.amqp.remote_max_frame_size = 4096
+    client.put("q", size=100_000)
+    assert client.amqp.error[0] == 501
+    assert broker.overview()["c1.state"] == "END"

@@ -1,0 +1,413 @@
+"""What Qpid C++ does with a session's commands (`SessionAdapter.cpp`, `SemanticState.cpp`).
+
+A transfer completes when every queue that took its message has confirmed it. So a queue above its
+watermark holds the producer: not by refusing, but by not saying that it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from workbench.amqp010 import commands as c
+from workbench.amqp010.composite import Command, Composite
+from workbench.amqp010.errors import ErrorCode
+from workbench.amqp010.events import CommandReceived, FlowReceived, FlushReceived
+from workbench.amqp010.ranges import RangeSet, nearest
+from workbench.amqp010.session import Session
+from workbench.amqp010.structs import (
+    Acquired,
+    ExchangeBoundResult,
+    ExchangeQueryResult,
+    QueueQueryResult,
+)
+from workbench.amqp010.values import SequenceSet
+from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
+from workbench.broker.routing import ALTERNATE, Binding, RoutingError
+from workbench.broker.unconfirmed import Outcome, Refused
+from workbench.broker.virtual_host import QueueLockedError, Terms
+from workbench.presets.qpid import QpidCpp
+from workbench.queues import (
+    FlowThresholds,
+    Modify,
+    Origin,
+    QpidQueueArguments,
+    QueueArgumentError,
+    Reject,
+    Release,
+    Settle,
+)
+
+from .messages import message_of, routing_key
+from .subscriber import Subscriber
+
+if TYPE_CHECKING:
+    from .connection import QpidConnection
+
+DEFAULTS = QpidCpp()
+REASONS = {
+    "not-found": ErrorCode.NOT_FOUND,
+    "precondition-failed": ErrorCode.NOT_ALLOWED,
+    "access-refused": ErrorCode.NOT_ALLOWED,
+}
+
+
+class CommandError(Exception):
+    """A command that cannot be executed: it ends the session.
+
+    Args:
+        code: of the execution.exception.
+        text: in words.
+    """
+
+    def __init__(self, code: ErrorCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def thresholds_of(preset: Any, arguments: dict[str, Any]) -> FlowThresholds:
+    """The limits of a queue that is declared so; a preset that is not Qpid's has its defaults."""
+    numbers = preset if isinstance(preset, QpidCpp) else DEFAULTS
+    return FlowThresholds.declared(
+        arguments,
+        default_max_size=numbers.default_queue_limit,
+        stop_percent=numbers.flow_stop_percent,
+        resume_percent=numbers.flow_resume_percent,
+    )
+
+
+class QpidSession:
+    """A session as the broker has it.
+
+    Args:
+        session: the protocol's.
+        owner: the connection.
+
+    Attributes:
+        session: the protocol's.
+        subscribers: by destination; a cancelled one is gone from here.
+    """
+
+    def __init__(self, session: Session, owner: QpidConnection) -> None:
+        self.session = session
+        self.subscribers: dict[str, Subscriber] = {}
+        self._leaving: list[Subscriber] = []  # cancelled, with messages that are not accepted
+        self._owner = owner
+        self._vhost = owner.broker.vhost
+        self._made = 0
+        self._execute: dict[type[Command], Callable[[Any], Composite | None]] = {
+            c.MessageSubscribe: self._subscribe,
+            c.MessageCancel: self._cancel,
+            c.MessageAccept: self._accept,
+            c.MessageReject: self._reject,
+            c.MessageRelease: self._release,
+            c.MessageAcquire: self._acquire,
+            c.QueueDeclare: self._declare_queue,
+            c.QueueDelete: self._delete_queue,
+            c.QueuePurge: self._purge,
+            c.QueueQuery: self._query_queue,
+            c.ExchangeDeclare: self._declare_exchange,
+            c.ExchangeDelete: self._delete_exchange,
+            c.ExchangeQuery: self._query_exchange,
+            c.ExchangeBind: self._bind,
+            c.ExchangeUnbind: self._unbind,
+            c.ExchangeBound: self._bound,
+        }
+
+    # -- what the connection says ---------------------------------------------------------------
+
+    def command(self, event: CommandReceived) -> None:
+        """Execute a command; a message is complete when its queues say so.
+
+        Raises:
+            CommandError: it cannot be executed.
+        """
+        if isinstance(event.command, c.MessageTransfer):
+            self._publish(event, event.command)
+            return
+        execute = self._execute.get(type(event.command))
+        if execute is None:
+            self.session.answer(event)
+            return
+        try:
+            result = execute(event.command)
+        except RoutingError as error:
+            code = REASONS.get(error.reason, ErrorCode.INTERNAL_ERROR)
+            raise CommandError(code, str(error)) from None
+        except QueueLockedError as error:
+            raise CommandError(ErrorCode.RESOURCE_LOCKED, str(error)) from None
+        except QueueArgumentError as error:
+            raise CommandError(ErrorCode.INVALID_ARGUMENT, str(error)) from None
+        self.session.complete(event.command_id, result=result)
+
+    def flow(self, event: FlowReceived) -> None:
+        """A subscription's credit was changed."""
+        self.session.answer(event)
+        found = self.subscribers.get(event.subscription.destination)
+        if found is not None:
+            found.credit_changed()
+
+    def flush(self, event: FlushReceived) -> None:
+        """A subscription wants what is there."""
+        found = self.subscribers.get(event.subscription.destination)
+        if found is None:
+            self.session.answer(event)
+        else:
+            found.flush(event)
+
+    def completed(self) -> None:
+        """The peer has completed transfers: windows may have moved."""
+        for one in self.subscribers.values():
+            if one.subscription.credit.window:
+                one.credit_changed()
+
+    def takes(self) -> bool:
+        """Whether the transport takes a message."""
+        return self._owner.writable and self.session.attached
+
+    def kick(self) -> None:
+        """The transport takes messages again."""
+        for one in self.subscribers.values():
+            one.queue.kick()
+
+    def leave(self) -> None:
+        """The session is over: every message that it holds goes back."""
+        subscribers = [*self.subscribers.values(), *self._leaving]
+        self.subscribers.clear()
+        self._leaving.clear()
+        for one in subscribers:
+            if self._owner.broker.queues.get(one.queue.name) is one.queue:
+                one.leave()
+                self._vhost.consumer_left(one.queue)
+
+    def left(self, subscriber: Subscriber) -> None:
+        """A cancelled subscriber has let its last message go."""
+        if subscriber in self._leaving:
+            self._leaving.remove(subscriber)
+        self._vhost.consumer_left(subscriber.queue)
+
+    def queue_deleted(self, queue: QueueProcess) -> None:
+        """The subscriptions to it get nothing more."""
+        for destination, one in list(self.subscribers.items()):
+            if one.queue is queue:
+                del self.subscribers[destination]
+                self.session.subscriptions.pop(destination, None)
+        self._leaving = [one for one in self._leaving if one.queue is not queue]
+
+    # -- messages -------------------------------------------------------------------------------
+
+    def _publish(self, event: CommandReceived, command: c.MessageTransfer) -> None:
+        key, exchange = routing_key(event), command.destination or ""
+        message = message_of(event)
+        try:
+            queues = self._vhost.route(exchange, (key,), message)
+        except RoutingError as error:
+            raise CommandError(ErrorCode.NOT_FOUND, str(error)) from None
+        # A client that leaves accept-mode out waits for no accept; Qpid's in Python cannot take it.
+        accept = command.accept_mode == c.AcceptMode.EXPLICIT
+
+        def settled(outcome: Outcome) -> None:
+            if isinstance(outcome, Refused):
+                name = outcome.queue
+                why = f"Maximum depth exceeded on {name}: the queue takes no further message"
+                self._owner.failed_command(
+                    self.session.failed(
+                        ErrorCode.RESOURCE_LIMIT_EXCEEDED, why, event.command_id, command
+                    )
+                )
+            else:  # also where no queue is: an unroutable message is dropped
+                self.session.complete(event.command_id, accept=accept)
+
+        origin = Origin(exchange=exchange, routing_keys=(key,))
+        self._vhost.publish(queues, message, origin, settled)
+
+    def _subscribe(self, command: c.MessageSubscribe) -> None:
+        queue = self._queue(command.queue)
+        subscription = self.session.subscriptions[command.destination or ""]
+        if not subscription.acquires or not isinstance(queue, LocalQueueProcess):
+            del self.session.subscriptions[subscription.destination]
+            raise CommandError(
+                ErrorCode.NOT_IMPLEMENTED, "browsing is not offered here; legal: acquire-mode 0"
+            )
+        self._made += 1
+        name = f"{self._owner.name}/{self.session.channel}/{subscription.destination}/{self._made}"
+        subscriber = Subscriber(name, subscription, queue, self)
+        self.subscribers[subscription.destination] = subscriber
+
+    def _cancel(self, command: c.MessageCancel) -> None:
+        found = self.subscribers.pop(command.destination or "", None)
+        if found is not None:
+            self._leaving.append(found)
+            found.cancel()
+
+    def _accept(self, command: c.MessageAccept) -> None:
+        self._settle(Settle, command.transfers)
+
+    def _reject(self, command: c.MessageReject) -> None:
+        self._settle(Reject, command.transfers)
+
+    def _release(self, command: c.MessageRelease) -> None:
+        self._settle(Modify if command.set_redelivered else Release, command.transfers)
+
+    def _acquire(self, command: c.MessageAcquire) -> Composite:
+        found = RangeSet()
+        for _, numbers in self._held(command.transfers):
+            for number in numbers:
+                found.add(number, number)
+        return Acquired(found.as_sequence_set())
+
+    def _settle(
+        self, kind: type[Settle | Reject | Release | Modify], transfers: SequenceSet | None
+    ) -> None:
+        """The receiver's word; on what is not held it has no effect, as in Qpid C++."""
+        for subscriber, numbers in self._held(transfers):
+            subscriber.settle(kind, numbers)
+
+    def _held(self, transfers: SequenceSet | None) -> list[tuple[Subscriber, list[int]]]:
+        sent = self.session.sent
+        ranges = [
+            (nearest(first, sent), nearest(last, sent))
+            for first, last in (transfers or SequenceSet()).ranges
+        ]
+        found = []
+        for one in [*self.subscribers.values(), *self._leaving]:
+            numbers = [
+                number
+                for number in one.held
+                if any(first <= number <= last for first, last in ranges)
+            ]
+            if numbers:
+                found.append((one, numbers))
+        return found
+
+    # -- queues ---------------------------------------------------------------------------------
+
+    def _queue(self, name: str | None) -> QueueProcess:
+        if not name:
+            raise CommandError(ErrorCode.ILLEGAL_ARGUMENT, "No queue name specified.")
+        self._vhost.check_access(name, self._owner.name)
+        queue = self._vhost.queues.get(name)
+        if queue is None:
+            raise CommandError(ErrorCode.NOT_FOUND, f"Queue not found: {name}")
+        return queue
+
+    def _no_alternate(self, name: str | None) -> None:
+        if name:
+            raise CommandError(
+                ErrorCode.NOT_IMPLEMENTED, "alternate-exchange is not offered here; legal: none"
+            )
+
+    def _declare_queue(self, command: c.QueueDeclare) -> None:
+        if command.passive:
+            self._queue(command.queue)
+            return
+        name = command.queue or self._vhost.generated_name("qpid.")
+        if name in self._vhost.queues:
+            self._queue(name)  # arguments are not compared, as in Qpid C++
+            return
+        self._no_alternate(command.alternate_exchange)
+        arguments = dict(command.arguments or {})
+        terms = Terms(
+            durable=command.durable,
+            # One that is exclusive too goes with its owner, not with its last consumer.
+            auto_delete=command.auto_delete and not command.exclusive,
+            owner=self._owner.name if command.exclusive else None,
+            arguments=arguments,
+        )
+        thresholds = thresholds_of(self._owner.broker.preset, arguments)
+        self._vhost.declare(name, QpidQueueArguments.of(thresholds), terms)
+
+    def _delete_queue(self, command: c.QueueDelete) -> None:
+        queue = self._queue(command.queue)
+        if command.if_empty and queue.queue.ready + queue.queue.unsettled:
+            raise CommandError(ErrorCode.PRECONDITION_FAILED, f"{queue.name} is not empty")
+        if command.if_unused and queue.queue.consumers():
+            raise CommandError(ErrorCode.PRECONDITION_FAILED, f"{queue.name} is in use")
+        self._vhost.delete(queue.name)
+
+    def _purge(self, command: c.QueuePurge) -> None:
+        self._vhost.purge(self._queue(command.queue).name)
+
+    def _query_queue(self, command: c.QueueQuery) -> Composite:
+        queue = self._vhost.queues.get(command.queue or "")
+        if queue is None:
+            return QueueQueryResult()
+        terms = self._vhost.terms[queue.name]
+        return QueueQueryResult(
+            queue.name,
+            durable=terms.durable,
+            exclusive=terms.owner is not None,
+            auto_delete=terms.auto_delete,
+            arguments=dict(terms.arguments),
+            message_count=queue.queue.ready,
+            subscriber_count=len(queue.queue.consumers()),
+        )
+
+    # -- exchanges ------------------------------------------------------------------------------
+
+    def _declare_exchange(self, command: c.ExchangeDeclare) -> None:
+        name = command.exchange or ""
+        if command.passive:
+            self._vhost.exchange(name)
+            return
+        self._no_alternate(command.alternate_exchange)
+        self._vhost.routing.declare(
+            name,
+            command.type or "direct",
+            durable=command.durable,
+            auto_delete=command.auto_delete,
+            arguments={k: v for k, v in (command.arguments or {}).items() if k != ALTERNATE},
+        )
+
+    def _delete_exchange(self, command: c.ExchangeDelete) -> None:
+        if not self._vhost.routing.delete(command.exchange or ""):
+            raise CommandError(ErrorCode.NOT_FOUND, f"Exchange not found: {command.exchange}")
+
+    def _query_exchange(self, command: c.ExchangeQuery) -> Composite:
+        found = self._vhost.routing.exchanges.get(command.name or "")
+        if found is None:
+            return ExchangeQueryResult(not_found=True)
+        return ExchangeQueryResult(
+            found.type, durable=found.durable, arguments=dict(found.arguments)
+        )
+
+    def _binding(self, command: c.ExchangeBind | c.ExchangeUnbind) -> Binding:
+        arguments = command.arguments if isinstance(command, c.ExchangeBind) else None
+        return Binding(
+            command.exchange or "",
+            self._queue(command.queue).name,
+            key=command.binding_key or "",
+            arguments=tuple(sorted((arguments or {}).items())),
+        )
+
+    def _bind(self, command: c.ExchangeBind) -> None:
+        self._vhost.routing.bind(self._binding(command))
+
+    def _unbind(self, command: c.ExchangeUnbind) -> None:
+        named = self._binding(command)
+        for one in self._vhost.routing.bindings(named.source, named.destination, key=named.key):
+            self._vhost.routing.unbind(one)
+
+    def _bound(self, command: c.ExchangeBound) -> Composite:
+        exchange = self._vhost.routing.exchanges.get(command.exchange or "")
+        queue, key = command.queue, command.binding_key
+        lacking = bool(queue) and queue not in self._vhost.queues
+        if exchange is None or lacking:
+            return ExchangeBoundResult(exchange_not_found=exchange is None, queue_not_found=lacking)
+        bindings = exchange.bindings
+        wanted = sorted((command.arguments or {}).items())
+        matches = [
+            (
+                not queue or one.destination == queue,
+                not key or one.key == key,
+                not wanted or list(one.arguments) == wanted,
+            )
+            for one in bindings
+        ]
+        if any(all(one) for one in matches):
+            return ExchangeBoundResult()
+        return ExchangeBoundResult(
+            queue_not_matched=bool(queue) and not any(one[0] for one in matches),
+            key_not_matched=bool(key) and not any(one[1] for one in matches),
+            args_not_matched=bool(wanted) and not any(one[2] for one in matches),
+        )

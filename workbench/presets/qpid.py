@@ -1,0 +1,48 @@
+"""The numbers of Qpid C++, each with the option or the source that it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .specification import AMQP_0_10, SPEC, Preset, _number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QpidCpp(Preset):
+    """Numbers of Qpid C++ (qpidd) for AMQP 0-10; what a 1.0 client meets is as the specification.
+
+    A listener with this preset makes every queue as qpidd does.
+    """
+
+    name: str = "qpid-cpp"
+    title: str = "Qpid C++ (AMQP 0-10)"
+    conduct: str = SPEC
+    product: str = "qpid-cpp"
+    version: str = "1.39.0"
+    protocols: tuple[str, ...] = (AMQP_0_10,)
+
+    default_queue_limit: int = _number(
+        104_857_600,
+        unit="octets",
+        source="qpidd default-queue-limit: 100 MiB",
+        doc="what a queue may hold that is declared without qpid.max_size; a message beyond it ends"
+        " the session with resource-limit-exceeded (506)",
+    )
+    flow_stop_percent: int = _number(
+        80,
+        unit="per cent of the queue's maximum",
+        source="qpidd default-flow-stop-threshold",
+        doc="above so much a queue holds completions back, unless it names a threshold",
+    )
+    flow_resume_percent: int = _number(
+        70,
+        unit="per cent of the queue's maximum",
+        source="qpidd default-flow-resume-threshold",
+        doc="below so much it lets them go again",
+    )
+    max_frame_size_010: int = _number(
+        65_535,
+        unit="octets",
+        source="ConnectionHandler.cpp: 64 * 1024 - 1",
+        doc="largest frame of AMQP 0-10 that the broker takes",
+    )

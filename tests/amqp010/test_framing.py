@@ -34,7 +34,7 @@ COMMAND, HEADER, BODY = SegmentType.COMMAND, SegmentType.HEADER, SegmentType.BOD
 
 @given(st.lists(gen.command_frames() | gen.controls.map(lambda c: [control_frame(1, c)])),
        st.lists(st.integers(1, 40), min_size=1))  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_a_stream_may_come_in_any_pieces(lists, sizes):
     """The frames are the same, whatever the octets that one call brings."""
     items = [ProtocolHeader(), *[frame for one in lists for frame in one]]

@@ -303,7 +303,8 @@ BAD = {
     "an unknown mode": (SUB + command(c.MessageSetFlowMode("d", 2)), ErrorCode.INVALID_ARGUMENT),
     "an unknown accept-mode": (
         command(c.MessageSubscribe("q", "d", 2)), ErrorCode.INVALID_ARGUMENT),
-    "a transaction": (command(UnknownCommand(code=0x0F01, octets=b"\0\0")), ErrorCode.NOT_IMPLEMENTED),
+    "a transaction": (
+        command(UnknownCommand(code=0x0F01, octets=b"\0\0")), ErrorCode.NOT_IMPLEMENTED),
     "flow to nobody": (command(c.MessageFlow("d", 0, 1)), ErrorCode.NOT_FOUND),
     "stop of nobody": (command(c.MessageStop("d")), ErrorCode.NOT_FOUND),
     "cancel of nobody": (command(c.MessageCancel("d")), ErrorCode.NOT_FOUND),

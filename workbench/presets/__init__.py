@@ -92,6 +92,7 @@ _PRESETS: dict[str, Preset] = {
     )
 }
 
+
 def names(protocol: str | None = None) -> tuple[str, ...]:
     """Names of the presets there are: all, or those that are models of a protocol."""
     return tuple(

@@ -5,8 +5,9 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from workbench.amqp010 import structs as s
+from workbench.amqp010.commands import MessageTransfer
 from workbench.amqp010.composite import COMMANDS, CONTROLS, STRUCTS, Command
-from workbench.amqp010.frame import Headers, frames_of
+from workbench.amqp010.frame import Headers, control_frame, frames_of
 from workbench.amqp010.values import SequenceSet
 
 
@@ -80,3 +81,29 @@ def command_frames(draw, channel=None, most=200):
             max_frame_size=draw(st.integers(60, most)),
         )
     )
+
+
+FULL = {
+    "bit": True, "uint8": 1, "uint16": 7, "uint32": 7, "uint64": 7, "sequence-no": 7,
+    "datetime": 7, "str8": "text", "str16": "text", "vbin16": b"octets", "vbin32": b"octets",
+    "sequence-set": SequenceSet(((1, 4), (9, 9))), "array": ("a", "b"),
+    "map": {"i": 1, "s": "x", "b": True, "n": None, "m": {"k": 2.5}, "l": [1, "x"], "o": b"q"},
+    "str16-array": ("a", "b"), "struct32": s.QueueQueryResult("q", message_count=3),
+    "uuid": UUID(int=5), "reply-to": s.ReplyTo("e", "k"),
+}  # fmt: skip
+
+
+def filled(kind, without=()):
+    """A value of a class with every field, but these."""
+    return kind(**{name: FULL[type_] for name, type_ in kind.FIELDS if name not in without})
+
+
+def every_frame():
+    """Frames of every control and command, empty and filled, and of a message over several."""
+    frames = [control_frame(1, one) for kind in CONTROLS.values() for one in (kind(), filled(kind))]
+    for kind in COMMANDS.values():
+        frames += [*frames_of(1, kind()), *frames_of(1, filled(kind))]
+    properties = Headers((filled(s.DeliveryProperties), filled(s.MessageProperties)))
+    frames += frames_of(1, MessageTransfer("q"), properties, bytes(9000), max_frame_size=4096)
+    frames += frames_of(1, MessageTransfer("q"), properties, max_frame_size=60)
+    return frames

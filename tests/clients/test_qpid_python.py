@@ -6,6 +6,7 @@ import pytest
 
 from tests.amqp010.qpid_python import load, needs_client
 from tests.patience import TIMEOUT_S
+from workbench.net.serve import recording
 from workbench.net.server import LiveBroker
 
 pytestmark = needs_client
@@ -22,7 +23,7 @@ def connect():
     load()
     from qpid.messaging import Connection
 
-    with LiveBroker("qpid-cpp") as broker:
+    with LiveBroker("qpid-cpp", recording=recording()) as broker:
         opened = []
 
         def connect():
@@ -34,7 +35,10 @@ def connect():
         yield connect
         for one in opened:
             one.close(timeout=TIMEOUT_S)
-        assert broker.listener.failures == type(broker.listener.failures)()
+        assert list(broker.listener.failures) == []
+        rows = [row for row in broker.rows() if row.is_frame]
+        assert {row.protocol for row in rows} == {"amqp-0-10"}
+        assert all(row.clause for row in rows if row.kind != "protocol-header")
 
 
 def until(broker, condition):

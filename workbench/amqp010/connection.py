@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .assembler import Assembled, Assembler
 from .composite import Command, Control
@@ -54,9 +54,25 @@ from .frame import (
 from .session import Session
 from .states import CLIENT, CONNECTION_TABLE, SERVER, SPEAKERS, ConnectionState, SessionState
 
-__all__ = ["Connection", "ConnectionSettings"]
+__all__ = ["Connection", "ConnectionSettings", "ItemScope"]
 
 LOCALE = "en_US"
+
+
+class ItemScope(NamedTuple):
+    """What a frame concerns, and an end's counters right after it.
+
+    Attributes:
+        session: ordinal of the session on its connection, from 1.
+        destination: of a subscription of which this end sends the messages.
+        sends: this end sends under it.
+        ledger: the session's and the subscription's.
+    """
+
+    session: int
+    destination: str | None
+    sends: bool
+    ledger: dict[str, int]
 
 
 def anybody(mechanism: str, response: bytes) -> str | None:
@@ -135,6 +151,7 @@ class Connection:
         self.error: tuple[int, str] | None = None
         self._emit = emit
         self._login = login
+        self._ordinal = 0
         self._assembler = Assembler(self.settings.unfinished_octets)
 
     @property
@@ -215,6 +232,19 @@ class Connection:
         if not early:
             self.send_control(0, ConnectionClose(code, text.encode()[:255].decode(errors="ignore")))
 
+    def scope(self, item: WireItem) -> ItemScope | None:
+        """What a frame that was just sent or applied concerns, with this end's counters."""
+        if isinstance(item, ProtocolHeader):
+            return None
+        session = self.channels.get(item.channel)
+        if session is None or not self.opened:
+            return None
+        name = getattr(item.content, "destination", None)
+        found = session.subscriptions.get(name) if name is not None else None
+        if found is None:
+            return ItemScope(session.ordinal, None, False, session.ledger())
+        return ItemScope(session.ordinal, name, True, session.ledger() | found.ledger())
+
     # -- what the peer says ---------------------------------------------------------------------
 
     def apply(self, item: WireItem) -> list[Event]:
@@ -284,7 +314,9 @@ class Connection:
             self.forget(session)
 
     def _session(self, channel: int, name: bytes) -> Session:
-        session = Session(self, channel, name, first=self.settings.first_command)
+        self._ordinal += 1
+        first = self.settings.first_command
+        session = Session(self, channel, name, first=first, ordinal=self._ordinal)
         self.channels[channel] = session
         return session
 

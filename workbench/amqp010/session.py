@@ -93,6 +93,7 @@ class Session:
         channel: of the connection.
         name: of the session.
         first: the id of the first command that this end sends.
+        ordinal: which session of the connection it is, from 1.
 
     Attributes:
         state: of the attachment.
@@ -107,11 +108,18 @@ class Session:
     """
 
     def __init__(
-        self, connection: Connection, channel: int, name: bytes, *, first: int = 0
+        self,
+        connection: Connection,
+        channel: int,
+        name: bytes,
+        *,
+        first: int = 0,
+        ordinal: int = 1,
     ) -> None:
         self.connection = connection
         self.channel = channel
         self.name = name
+        self.ordinal = ordinal
         self.state = SessionState.DETACHED
         self.sent = first
         self.sent_incomplete = RangeSet()

@@ -34,14 +34,12 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     Attributes:
         protocol: that it speaks.
-        recorded: whether its frames make rows of a trace.
         wire: with the gates.
         end: the client's end of it.
         broker_end: the broker's end of it.
     """
 
     protocol = AMQP_1_0
-    recorded = True
     wire: LiveWire
 
     def __init__(self, greeting: Greeting) -> None:
@@ -67,7 +65,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
             self.broker_end,
             protocol=self.protocol,
             connection=self.name,
-            tap=listener.tap if self.recorded else None,
+            tap=listener.tap,
             next_frame_id=listener.next_frame_id,
         )
         wire.on_moved = lambda: self._guarded(self._moved)

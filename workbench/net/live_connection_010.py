@@ -1,7 +1,4 @@
-"""A client that speaks AMQP 0-10: its socket, joined to a wire whose other end is the broker's.
-
-Its frames make no rows of a trace; what its queues do makes them.
-"""
+"""A client that speaks AMQP 0-10: its socket, joined to a wire whose other end is the broker's."""
 
 from __future__ import annotations
 
@@ -85,7 +82,6 @@ class LiveConnection010(LiveConnection):
     """A client's connection from its first octets to the last."""
 
     protocol = AMQP_0_10
-    recorded = False
 
     def _make_end(self, listener: Listener) -> Any:
         return SocketEnd010(listener, self.name, self._unreadable)

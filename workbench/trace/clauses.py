@@ -110,6 +110,24 @@ def clause_091(kind: str) -> str | None:
     return _BY_KIND_091.get(kind) or _BY_CLASS_091.get(kind.partition(".")[0])
 
 
+TITLES_010: dict[str, str] = {
+    "0-10:connection": "Controls of Class Connection",
+    "0-10:session": "Controls of Class Session",
+    "0-10:execution": "Commands of Class Execution",
+    "0-10:message": "Commands of Class Message",
+    "0-10:exchange": "Commands of Class Exchange",
+    "0-10:queue": "Commands of Class Queue",
+}
+"""Classes of AMQP 0-10; a message's header and body are of its class too."""
+TITLES |= TITLES_010
+
+
+def clause_010(kind: str) -> str | None:
+    """The class of AMQP 0-10 that explains a frame, by its kind."""
+    owner = "message" if kind in ("header", "body") else kind.partition(".")[0]
+    return found if (found := f"0-10:{owner}") in TITLES_010 else None
+
+
 def title(clause: str | None) -> str | None:
     """The clause's title, or None for a clause that is not in the table (a broker's own rule)."""
     return TITLES.get(clause) if clause else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from . import clauses, formulas
 from .fold import Change, Fold, Scope, State, Value, link_scope
 from .formulas import Formula
-from .schema import AMQP_0_9_1, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from .schema import AMQP_0_9_1, AMQP_0_10, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from .sentences import sentence
 from .story import FlowWord, Memory, Moment, Story
 
@@ -177,6 +177,8 @@ def _clause(moment: Moment) -> str | None:
         return None
     if row.protocol == AMQP_0_9_1:
         return clauses.clause_091(row.kind or "")
+    if row.protocol == AMQP_0_10:
+        return clauses.clause_010(row.kind or "")
     from_receiver = None if row.link_sender is None else not moment.from_sender
     return clauses.clause_for(row.kind, moment.frame, from_receiver=from_receiver)
 

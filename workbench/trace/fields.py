@@ -191,6 +191,11 @@ FRAME_091_FIELDS: tuple[Field, ...] = (
 FRAME_010_FIELDS: tuple[Field, ...] = (
     _f("channel", "int32", "channel number"),
     _f("track", "int32", "frame header: 0 control, 1 command"),
+    _f("segment_type", "int32", "frame header: 0 control, 1 command, 2 header, 3 body"),
+    _f("first_segment", "bool", "frame header: of the first segment of its command"),
+    _f("last_segment", "bool", "frame header: of the last segment of its command"),
+    _f("first_frame", "bool", "frame header: the first frame of its segment"),
+    _f("last_frame", "bool", "frame header: the last frame of its segment"),
     _f("sync", "bool", "command header: tell at once when it is complete"),
     # session
     _f("name", "string", "session.attach, attached, detach, detached: name of the session"),

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
 from workbench.amqp10.errors import AmqpError
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
-from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, CLIENT, OBSERVED, SENT, Row
+from workbench.trace.schema import CLIENT, FRAME_COLUMNS, OBSERVED, SENT, Row
 from workbench.trace.wire_items import codec_of
 
 __all__ = ["ExportError", "ExportResult", "export"]
@@ -85,7 +86,7 @@ def _one_row_per_frame(rows: Sequence[Row]) -> list[Row]:
     best = {OBSERVED: 0, SENT: 1}
     chosen: dict[tuple[str, int | None], Row] = {}
     for row in rows:
-        if not row.is_frame or row.protocol not in (AMQP_1_0, AMQP_0_9_1):
+        if not row.is_frame or row.protocol not in FRAME_COLUMNS:
             continue
         if row.connection is None or row.from_peer is None:
             raise ExportError(f"row {row.seq}: a frame without connection or sender")
@@ -128,7 +129,7 @@ def _octets(row: Row) -> bytes:
         return codec_of(item).encode(item)
     except RebuildError as error:
         raise ExportError(f"{error}; the trace has no octets of it either") from None
-    except (AmqpError, AmqpError091) as error:
+    except (AmqpError, AmqpError091, MisfitError010) as error:
         raise ExportError(
             f"row {row.seq}: {row.kind} cannot be encoded ({error}) and has no octets in the trace"
         ) from None

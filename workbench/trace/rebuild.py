@@ -7,9 +7,10 @@ whether it was a symbol.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.amqp010.frame import WireItem as WireItem010
 from workbench.amqp091.frame import WireItem as WireItem091
 from workbench.amqp10.composite import BY_DESCRIPTOR, Composite
 from workbench.amqp10.errors import AmqpError
@@ -17,8 +18,9 @@ from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.performatives import Performative, Role
 from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
+from workbench.trace.rebuild_010 import item_010
 from workbench.trace.rebuild_091 import item_091
-from workbench.trace.schema import AMQP_0_9_1, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, Row
 
 __all__ = ["RebuildError", "empty_body", "item_of", "performative_of"]
 
@@ -26,19 +28,26 @@ _DATA = 0x75
 _BY_NAME: dict[str, type[Composite]] = {cls.NAME: cls for cls in BY_DESCRIPTOR.values()}
 
 
+_OTHERS: dict[str, Callable[[Row], WireItem091 | WireItem010]] = {
+    AMQP_0_9_1: item_091,
+    AMQP_0_10: item_010,
+}
+
+
 class RebuildError(ValueError):
     """A row whose fields do not make a frame; the text is one line."""
 
 
-def item_of(row: Row) -> WireItem | WireItem091:
+def item_of(row: Row) -> WireItem | WireItem091 | WireItem010:
     """The frame that a row tells of.
 
     Raises:
         RebuildError: a mandatory field is not in the row, or the row is of another protocol.
     """
-    if row.protocol == AMQP_0_9_1:
+    other = _OTHERS.get(row.protocol)
+    if other is not None:
         try:
-            return item_091(row)
+            return other(row)
         except (KeyError, TypeError, ValueError) as error:
             raise RebuildError(f"row {row.seq}: no {row.kind} can be made: {error}") from None
     fields = dict(row.frame or {})

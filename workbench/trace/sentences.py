@@ -2,7 +2,8 @@
 
 Each kind of frame and each internal event has its sentence; those about links are in
 `sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`, frames of
-AMQP 0-9-1 in `sentences_091`. Texts of peers appear as text, with what cannot be seen written out.
+AMQP 0-9-1 and 0-10 in `sentences_091` and `sentences_010`. Texts of peers appear as text, with what
+cannot be seen written out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .schema import AMQP_0_9_1, INTERNAL_EVENTS, RECEIVED, SENT, Row
+from .schema import AMQP_0_9_1, AMQP_0_10, INTERNAL_EVENTS, RECEIVED, SENT, Row
+from .sentences_010 import does_010
 from .sentences_091 import does
 from .sentences_link import flow
 from .sentences_message import disposition, transfer
@@ -28,6 +30,8 @@ def sentence(moment: Moment) -> str:
         return capital(_internal(row))
     if row.protocol == AMQP_0_9_1:
         return capital(_relay(row, does(row)))
+    if row.protocol == AMQP_0_10:
+        return capital(_relay(row, does_010(row)))
     tell = _LINK_KINDS.get(row.kind or "")
     if tell is not None:
         return capital(tell(moment))

@@ -14,10 +14,11 @@ from typing import Any
 from . import brakes
 from .brakes import prefetch_brakes
 from .braking import peer_of
-from .clauses import clause_091, clause_for
+from .clauses import clause_010, clause_091, clause_for
 from .flatten import details_of
 from .schema import (
     AMQP_0_9_1,
+    AMQP_0_10,
     BROKER,
     CLIENT,
     EVENTS,
@@ -96,7 +97,8 @@ def frame_row(
             `session`, `link`, `attach_no`, `link_ledger`, `session_ledger`, and either
             `link_sender` (a peer) or `link_sender_is_local`; it may have `in_message`, whether the
             link's sender is in the middle of a message, and `unknown`, names of ledger fields.
-            Of AMQP 0-9-1: `session`, `consumer` and `ledger`. None if it concerns no session.
+            Of AMQP 0-9-1: `session`, `consumer` and `ledger`; of 0-10: `session`, `destination`,
+            `sends` (this end sends its messages) and `ledger`. None if it concerns no session.
         ledger_source: `own`, `shadow` or `observed`.
         t_raw_us: the packet clock, for a capture.
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
@@ -132,6 +134,11 @@ def frame_row(
         if scope is not None:
             _concern_091(row, scope, own_peer, ledger_source)
         row.clause = clause_091(kind)
+        return row
+    if protocol == AMQP_0_10:
+        if scope is not None:
+            _concern_010(row, scope, own_peer, ledger_source)
+        row.clause = clause_010(kind)
         return row
     if scope is not None:
         _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed, full)
@@ -183,6 +190,17 @@ def _concern_091(row: Row, scope: Any, own_peer: str, ledger_source: str) -> Non
     if row.consumer is not None and (own_peer == BROKER or row.event == OBSERVED):
         row.brakes = prefetch_brakes(row.ledger)
         row.brake = brakes.first(row.brakes)
+
+
+def _concern_010(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
+    """Fill in session, destination and ledger of a frame of AMQP 0-10."""
+    row.session = scope.session
+    if scope.destination is not None:
+        row.link = scope.destination
+        row.link_sender = own_peer if scope.sends else other_peer(own_peer)
+    if scope.ledger:
+        row.ledger = dict(scope.ledger)
+        row.ledger_source = ledger_source
 
 
 def _link_key(row: Row) -> LinkKey:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from workbench.amqp010 import frame as amqp010
 from workbench.amqp091 import frame as amqp091
 from workbench.amqp10 import frame as amqp10
 
 from .fields import FRAME_PROTOCOLS
 from .flatten import frame_fields
+from .flatten_010 import fields_010
 from .flatten_091 import fields_091
 
 __all__ = ["WireCodec", "codec_of"]
@@ -47,7 +49,19 @@ _OLD = WireCodec(
     amqp091.encode_item,
     lambda item, kind: len(item.payload) if kind == "content-body" else None,
 )
-_CODECS: dict[type, WireCodec] = {amqp091.Frame: _OLD, amqp091.ProtocolHeader: _OLD}
+_QPID = WireCodec(
+    FRAME_PROTOCOLS[2],
+    fields_010,
+    amqp010.item_size,
+    amqp010.encode_item,
+    lambda item, kind: len(item.content) if kind == "body" else None,
+)
+_CODECS: dict[type, WireCodec] = {
+    amqp091.Frame: _OLD,
+    amqp091.ProtocolHeader: _OLD,
+    amqp010.Frame: _QPID,
+    amqp010.ProtocolHeader: _QPID,
+}
 
 
 def codec_of(item: Any) -> WireCodec:

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.amqp010.composite import COMMANDS, CONTROLS
 from workbench.amqp091.methods import METHODS
 from workbench.amqp10.performatives import PERFORMATIVES
 
@@ -104,12 +105,17 @@ _HIDDEN = ("initial_response", "challenge", "response", "additional_data", "new_
 
 
 # Fields are told in the order of the specification, whatever order a file keeps them in.
-_SPEC_ORDER: dict[str, tuple[str, ...]] = {
-    kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()
-} | {
-    kind.NAME: tuple(name.rstrip("_") for name in kind.__struct_fields__)
-    for kind in METHODS.values()
-}
+_SPEC_ORDER: dict[str, tuple[str, ...]] = (
+    {kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()}
+    | {
+        kind.NAME: tuple(name.rstrip("_") for name in kind.__struct_fields__)
+        for kind in METHODS.values()
+    }
+    | {
+        kind.NAME: tuple(name for name, _ in kind.FIELDS)
+        for kind in (*CONTROLS.values(), *COMMANDS.values())
+    }
+)
 _DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
 

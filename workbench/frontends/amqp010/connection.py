@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.amqp010.connection import Connection, ConnectionSettings
+from workbench.amqp010.connection import Connection, ConnectionSettings, ItemScope
 from workbench.amqp010.errors import CloseCode
 from workbench.amqp010.events import (
     CommandReceived,
@@ -106,8 +106,9 @@ class QpidConnection:
             self.amqp.answer(violation)
             self._forget_gone()
 
-    def scope(self, item: WireItem, outgoing: bool) -> None:
-        """Nothing is told of a frame's counters."""
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope | None:
+        """What the frame concerns, with the broker's counters."""
+        return self.amqp.scope(item)
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"

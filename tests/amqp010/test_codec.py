@@ -35,6 +35,7 @@ def test_what_is_written_is_read_as_it_was(method):
 
 
 @given(gen.headers)
+@settings(max_examples=20)
 def test_a_header_segment_keeps_its_structs(headers):
     """In their order, those of an unknown code among them."""
     more = Headers((*headers.structs, UnknownStruct(0x7F01, b"\x00\x00x")))
@@ -42,6 +43,7 @@ def test_a_header_segment_keeps_its_structs(headers):
 
 
 @given(st.dictionaries(gen.texts, gen.values, max_size=4))
+@settings(max_examples=40)
 def test_a_map_keeps_its_values(value):
     """Values of any type that Python has for them."""
     more = {**value, "long": bytes(70_000), "wide": 2**63}
@@ -182,7 +184,7 @@ METHODS = [kind for kind in (*CONTROLS.values(), *COMMANDS.values()) if kind is 
 @needs_client
 @pytest.mark.parametrize("kind", METHODS, ids=lambda kind: kind.NAME)
 @given(data=st.data())
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_qpid_s_client_reads_what_we_write_and_writes_what_we_read(kind, data):
     """Through its own framing and back: the same fields with the same values."""
     load()

@@ -183,8 +183,7 @@ class QueueFlowLimit:
     """The watermarks of one queue.
 
     Attributes:
-        thresholds: the watermarks; they may be put in place of others while messages wait, which
-            Qpid C++ never offered.
+        thresholds: the watermarks; Qpid C++ never changes them.
         count, size: what the queue holds: messages, and their octets.
         stopped: confirms are held (`flowStopped`).
         stopped_count: how often it was stopped (`flowStoppedCount`).

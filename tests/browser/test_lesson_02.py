@@ -108,6 +108,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
         if root.get_by_role("button", name=re.compile(", held")).count() == 2:
             break
         lesson.page.keyboard.press("ArrowLeft")
+    lesson.page.keyboard.press("ArrowLeft")  # to before the action
     act(root, "transfer")
     shows(root, "2", "5")
     act(root, "flow: delivery-count 20")

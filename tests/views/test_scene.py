@@ -303,7 +303,7 @@ def test_both_rules_are_drawn_and_the_first_difference_is_told():
     adds = shown["rules"]["adds"]
     assert adds["at"] == count
     assert (limit - count, adds["limit"] - count) == (5, 8)
-    assert "that makes 8" in adds["differs"]
+    assert "your rule makes link-credit 8" in adds["differs"]
     assert "+ 6 − 0 ≡ 5" in adds["differs"]
 
 

@@ -93,7 +93,8 @@ class StageWidget(Still, anywidget.AnyWidget):
     def show_run(self, run: Any, *, at: int | None = None, title: str = "", note: str = "") -> None:
         """Show another run, or the same as it is by now; arguments as of the class."""
         self.unobserve(self._moved, names="cursor")  # nobody has looked at a step of it yet
-        self.show(self.branches.current, self._load(run, at, title, note))
+        cursor = self._load(run, at, title, note)
+        self.show(self.branches.current, cursor)
         self.observe(self._moved, names="cursor")
 
     def _load(self, run: Any, at: int | None, title: str, note: str) -> int:

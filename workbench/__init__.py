@@ -47,7 +47,6 @@ _HOME = {
     "stage": "workbench.exercises.desk:stage",
     "stepper": "workbench.views.stepper_widget:stepper",
     "throughput_chart": "workbench.views.charts:throughput_chart",
-    "window_chart": "workbench.views.window_chart:window_chart",
     "transcript": "workbench.trace.transcript:transcript",
     "try_sender": "workbench.exercises.own_sender:try_sender",
 }

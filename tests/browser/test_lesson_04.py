@@ -1,10 +1,12 @@
-"""Lesson 04 as a learner meets it: its key steps by keyboard alone, and by what stands in text."""
+"""Lesson 04 as a learner meets it: windows on the picture, by mouse and keyboard, and as text."""
 
 import re
 
 import pytest
 
-from .test_lesson_03 import answer, read_until, run_cell, said, stepper, value, where
+from tests.browser.test_lesson_01 import picture, said, send, where
+from tests.browser.test_lesson_03 import answer, run_cell
+from tests.patience import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -17,112 +19,102 @@ def pictures(tmp_path_factory):
     return tmp_path_factory.mktemp("lesson-04")
 
 
-def counter(root, name: str, column: int) -> str:
-    """A cell of the table of session windows: 0 is the sender's end, 1 the receiver's."""
-    line = root.locator(".wbs-wide tr").filter(
-        has=root.page.get_by_role("rowheader", name=name, exact=True)
-    )
-    return line.locator(".v").nth(column).inner_text().strip("≠ ")
+def act(root, do) -> None:
+    """Do something on the picture, and stand at the end of the branch that comes of it."""
+    strip = root.locator(".wst-strip")
+    before = strip.inner_text()
+    do()
+    until(lambda: strip.inner_text() != before)
+    root.focus()
+    root.page.keyboard.press("End")
 
 
-def act(lesson, cell_id: str, name: str, **fields: str) -> None:
-    """Act at a desk by keyboard: fill the fields named, then the button and Space."""
-    desk = lesson.show_cell(cell_id)
-    branches = desk.get_by_label("branch").locator("option")
-    before = branches.count()
-    button = desk.get_by_role("button", name=name, exact=True)
-    button.wait_for()
-    for label, text in fields.items():
-        field = desk.get_by_label(re.compile(label.replace("_", " "))).locator("visible=true")
-        field.first.fill(text)
-    button.focus()
-    lesson.page.keyboard.press("Space")
-    lesson.page.wait_for_function(
-        "([box, count]) => box.options.length > count",
-        arg=[desk.get_by_label("branch").element_handle(), before],
-    )
+def press(root, name: str) -> None:
+    """Press a button of the picture, by keyboard."""
+    button = root.get_by_role("button", name=name, exact=True).first
+    act(root, lambda: button.press("Enter"))
 
 
-def to_the_end(lesson, cell_id: str):
-    """The desk's stepper at its last step: the next act comes when all is at rest."""
-    root = stepper(lesson, cell_id)
-    lesson.page.keyboard.press("End")
-    root.locator(".wbs-where", has_text=re.compile(r"^step (\d+) of \1 ")).wait_for()
-    return root
-
-
-def test_frames_formula_and_charts_by_keyboard(lab_page, pictures):
-    """A message stops in its middle; the window is worked out; both saws are drawn."""
+def test_a_window_is_drawn_and_acted_on(lab_page, pictures):
+    """A message stops in its middle; credit frees nothing, a window does; the formula is told."""
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
+    room = lesson.page.locator(".jp-WindowedPanel-outer").first.bounding_box()["height"]
+    assert lesson.show_cell("stops-at").bounding_box()["height"] < room
 
-    # One credit, a window of three: the table of windows is open, and tells why it stops.
-    root = stepper(lesson, "stops-at-step")
-    assert root.locator("details.wbs-more").get_attribute("open") is not None
+    root = picture(lesson, "stops-at-step")
+    assert root.bounding_box()["height"] < room
     lesson.page.keyboard.press("End")
-    root.locator(".wbs-where", has_text=re.compile(r"^step (\d+) of \1 ")).wait_for()
-    assert counter(root, "receiver's incoming-window", 0) == "0"
-    assert value(root, "sender", "link-credit").strip("≠") == "0"
+    root.get_by_text("blocked: session window full").wait_for()
+    assert root.get_by_text("1 credit in use: 3 of its frames so far").count() == 1
     root.screenshot(path=pictures / "stopped.png")
     assert "Right" in answer(lesson, "stops-at", "frames", "3")
-    act(lesson, "desk", "grant", link_credit="5")  # Compare waits until the desk was used
-    assert "credit opens the window" in answer(lesson, "more-credit", "frames", "3")
 
-    # The formula with its numbers, at the flow's arrival.
-    root = stepper(lesson, "worked-out-step")
-    read_until(root, "The broker hears the session's windows", 60)
-    formula = root.locator(".wbs-formula").inner_text()
-    assert "remote-incoming-window := next-incoming-id" in formula
-    assert "as of step" not in formula
+    # Credit does not help, and a wrong answer is shown beside the rule.
+    root = picture(lesson, "stops-at-step")
+    lesson.page.keyboard.press("End")
+    act(root, lambda: send(root, 5))
+    assert root.get_by_text("blocked: session window full").count() == 1
+    assert "credit opens the window" in answer(lesson, "more-credit", "frames", "3")
+    asked = lesson.show_cell("more-credit")
+    asked.get_by_role("button", name="Show me").press("Enter")
+    shown = asked.locator(".wst")
+    shown.get_by_text("Two rules").wait_for()
+    shown.scroll_into_view_if_needed()
+    shown.focus()
+    lesson.page.keyboard.press("End")
+    shown.get_by_text("3 too many").wait_for()
+    assert shown.bounding_box()["height"] < room
+    shown.screenshot(path=pictures / "two-rules.png")
+
+    # The formula with its numbers, where the flow arrives.
+    root = picture(lesson, "worked-out-step")
+    for _ in range(60):
+        lesson.page.keyboard.press("ArrowRight")
+        if "The broker hears" in root.locator(".wst-sentence").inner_text():
+            break
+    assert "2³²−2 + 8 − 4 ≡ 2" in root.locator(".wst-formula").inner_text()
     root.screenshot(path=pictures / "formula.png")
     assert "the window is what the flow says" in answer(lesson, "worked-out", "frames", "8")
-
-    # The charts are there, and the page without them has words in the legend.
-    for cell_id in ("sawtooth", "sawtooth-small", "huge-see"):
-        cell = lesson.show_cell(cell_id)
-        cell.locator("canvas").first.wait_for()
-        cell.screenshot(path=pictures / f"{cell_id}.png")
-    assert "Right" in answer(lesson, "huge", "messages", "256")
     lesson.assert_quiet()
 
 
-def test_desks_alarm_and_lanes_by_keyboard(lab_page, pictures):
-    """Three desks are worked by keyboard until their checks agree."""
+def test_an_alarm_and_a_second_session_by_keyboard(lab_page, pictures):
+    """Two windows are drawn where there are two; the check agrees when the queue is empty."""
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
 
-    # The message in helpings.
-    act(lesson, "desk", "grant", link_credit="1")
-    for _ in range(2):
-        to_the_end(lesson, "desk")
-        act(lesson, "desk", "open window", frames="4")
-    assert "Right" in run_cell(lesson, "check-helpings")
+    root = picture(lesson, "huge-step")
+    lesson.page.keyboard.press("End")
+    root.get_by_text("251 in the session").wait_for()
+    assert "Right" in answer(lesson, "huge", "messages", "256")
+    root = picture(lesson, "huge-step")
+    lesson.page.keyboard.press("End")
+    press(root, "begin session")
+    root.get_by_text("session 2:").wait_for()
+    root.screenshot(path=pictures / "express.png")
 
-    # The session that the broker ends.
-    root = stepper(lesson, "tolerated-step")
-    assert "window-violation" in said(root)
-    assert where(root) > 1
-    root.screenshot(path=pictures / "ended.png")
-    lesson.page.keyboard.press("ArrowLeft")  # Compare waits until the stepper was used
-    assert "Right" in answer(lesson, "tolerated", "frames", "400")
-
-    # The alarm's desk: empty the queue, publish something that waits.
-    act(lesson, "alarm-desk", "alarm")
-    to_the_end(lesson, "alarm-desk")
-    act(lesson, "alarm-desk", "grant", link_credit="20")
-    to_the_end(lesson, "alarm-desk")
-    act(lesson, "alarm-desk", "acknowledge")
-    to_the_end(lesson, "alarm-desk")
-    act(lesson, "alarm-desk", "publish")
+    root = picture(lesson, "alarm-desk")
+    press(root, "alarm memory")
+    act(root, lambda: send(root, 20))
+    press(root, "acknowledge")
+    press(root, "publish")
+    root.screenshot(path=pictures / "alarm.png")
     assert "Right" in run_cell(lesson, "check-alarm")
 
-    # The express lane.
-    act(lesson, "lane-desk", "grant", link_credit="40")
-    to_the_end(lesson, "lane-desk")
-    act(lesson, "lane-desk", "begin session")
-    assert "Right" in run_cell(lesson, "check-overtakes")
-    lesson.show_cell("lanes").get_by_text("on a second session").first.wait_for()
-    lesson.show_cell("layers").get_by_role("rowheader", name="slow writer").wait_for()
+    root = picture(lesson, "tolerated-step")
+    before = where(root)
+    lesson.page.keyboard.press("ArrowRight")
+    assert where(root) == before + 1
+    assert "window-violation" in root.locator(".wst-sentence").inner_text()
+    assert re.search(r"blocked: \w+", root.inner_text())
+    assert "Right" in answer(lesson, "tolerated", "frames", "400")
+
+    root = picture(lesson, "rabbit-step")
+    assert "link-credit 0" in said(root)
+    lesson.set_theme("JupyterLab Dark")
+    lesson.page.locator(".wst[data-theme=dark]").first.wait_for(state="attached")
+    root.screenshot(path=pictures / "rabbit-dark.png")
     lesson.assert_quiet()

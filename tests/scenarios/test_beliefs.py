@@ -1,10 +1,19 @@
-"""Beliefs about credit: each has a shortest counterexample, and the real broker confirms it."""
+"""Beliefs about credit and windows: each has a shortest counterexample, as the broker confirms."""
 
 import pytest
 
-from workbench.scenarios.beliefs import BELIEFS, LIMIT, Belief, belief_named, counterexample
+from workbench.scenarios.beliefs import (
+    ALL,
+    BELIEFS,
+    LIMIT,
+    Belief,
+    belief_named,
+    counterexample,
+)
 from workbench.scenarios.schedules import moved
+from workbench.scenarios.window_beliefs import WINDOW_BELIEFS, WindowBelief
 from workbench.trace.explain import explain
+from workbench.views.scene import parts_at
 
 NAMES = tuple(BELIEFS)
 
@@ -29,7 +38,26 @@ def test_the_broker_s_sender_has_the_actual_credit_and_not_the_believed_one(name
     assert str(found.actual) in found.text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WINDOW_BELIEFS)
+def test_the_broker_s_session_has_the_actual_window_where_the_two_part(name):
+    """The model's numbers are those of the real session, and of the picture, in the last move."""
+    found = counterexample(name)
+    played = found.run()
+    at = parts_at(played, name)
+    acts = [row.seq for row in played.rows if row.event == "action"]
+    assert len(acts) == len(found.moves)
+    assert at >= acts[-1]
+    windows = [
+        row.ledger["remote_incoming_window"]
+        for row in played.rows[: at + 1]
+        if (row.vantage, row.session) == ("broker", 1)
+        if row.ledger and "remote_incoming_window" in row.ledger
+    ]
+    assert windows[-1] == found.actual != found.believed
+    assert "remote-incoming-window" in found.text
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_no_shorter_schedule_shows_it(name):
     """One move less, and belief and truth still agree: the explorer's promise."""
     found = counterexample(name)
@@ -94,6 +122,7 @@ def test_with_one_grant_the_wrong_rules_break_no_limit():
 def test_what_is_true_has_no_counterexample():
     """The truth, held as a belief, is not refuted."""
     assert counterexample(Belief(name="truth", says="", because="")) is None
+    assert counterexample(WindowBelief(name="truth", says="", because="")) is None
 
 
 def test_an_unknown_belief_is_refused_with_the_names():
@@ -102,7 +131,7 @@ def test_an_unknown_belief_is_refused_with_the_names():
         belief_named("everything is fine")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_the_last_row_can_be_explained(name):
     """The stepper opens there, so there is a sentence."""
     played = counterexample(name).run()

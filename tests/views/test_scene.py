@@ -162,7 +162,7 @@ def test_a_window_shows_the_counters_of_the_session():
     folding, seen = Fold(), 0
     for row, state in zip(rows_of("windows"), resolved(doc), strict=True):
         folding.apply(row)
-        for vantage, (following, end, _) in state["lines"]["window c1/1"]["ends"].items():
+        for vantage, (following, end, _) in state["lines"]["window c1/1/broker"]["ends"].items():
             counters = folding.ledgers[vantage, Scope("session", "c1", 1)]
             out = vantage == "broker"
             names_ = ("next_outgoing_id", "remote_incoming_window")

@@ -23,6 +23,7 @@ def stage(
     at: int | None = None,
     title: str = "",
     acts: Collection[str] | None = None,
+    link: str | None = None,
 ) -> StageWidget:
     """The picture of a run: play it, step through it, and act on it.
 
@@ -34,6 +35,7 @@ def stage(
         at: `seq` of the row to begin at; where the run's set-up ends if None.
         title: what the picture is called; the scenario's title if empty.
         acts: names of the acts that are offered; all of the scenario's if None.
+        link: name of the link whose line comes first; the busiest if None.
 
     Raises:
         TypeError: if there are no rows to draw.
@@ -48,7 +50,7 @@ def stage(
         raise ValueError(
             f"acts={acts!r}: a list of names is wanted; legal: {', '.join(legal) or 'none'}"
         )
-    desk = StageWidget(run_or_rows, at=at, title=title, acts=acts)
+    desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link)
     if legal:
         keep(StageDesk(desk))
     return desk

@@ -8,15 +8,9 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
 from workbench.exercises.measure import number_in
-from workbench.exercises.table import Table
-from workbench.presets import Preset
-from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.run import Run, run
-from workbench.scenarios.windows import EXPRESS, OUT, OUT_EXPRESS, QUEUE, RECEIVERS, TARGET
-from workbench.trace.brakes import SESSION_WINDOW
-from workbench.trace.braking import blocked_us, held_by, links_of
+from workbench.scenarios.windows import EXPRESS, QUEUE, RECEIVERS, TARGET
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
@@ -92,9 +86,9 @@ def halfway(played: Run, number: int, frames: int) -> Run:
     return played.act(measure.arrival(played, number), "open_window", frames=frames)
 
 
-def told_at(played: Run) -> int:
-    """`seq` of the client's last flow that names no link."""
-    return _session_flows(played.rows, CLIENT)[-1].seq
+def told_at(played: Run, peer: str = CLIENT) -> int:
+    """`seq` of the first flow of a peer, after the set-up, that names no link."""
+    return _session_flows(played.rows, peer, after=played.start_seq)[0].seq
 
 
 def disobeyed(run_: Run, publish: int) -> Run:
@@ -157,6 +151,7 @@ def stops_at(run: Run, link_credit: int) -> Found:
             "all or nothing": 0,
         },
         seen=sent[-1],
+        shown=granted,
     )
 
 
@@ -180,7 +175,7 @@ def more_credit(run: Run, link_credit: int) -> Found:
     branch = run.then("grant", link_credit=link_credit)
     flow = measure.frames(branch.rows, "flow", from_peer=CLIENT, after=run.last)[0]
     opened = run.then("open_window", frames=stopped)
-    began = run.parent or run  # the panel in which it can be tried begins there
+    begin = (run.parent or run).start_seq  # from there on it can be tried on the picture
     return facts(
         len(transfers(branch.rows, after=run.last)),
         credit=number_in(flow, "link_credit"),
@@ -189,13 +184,14 @@ def more_credit(run: Run, link_credit: int) -> Found:
             "credit opens the window": len(transfers(opened.rows, after=run.last)),
             "credit counts frames": link_credit,
         },
-        seen=began.rows[began.start_seq],
+        seen=run.rows[begin],
+        shown=branch,
     )
 
 
 @lesson.asks
 def worked_out(run: Run, number: int, frames: int) -> Found:
-    """What does a sender make of a window that was told while frames were under way?"""
+    """What does a sender make of a window that was told while frames were in flight?"""
     branch = halfway(run, number, frames)
     at = measure.arrival(run, number)
     flow = _session_flows(branch.rows, CLIENT, after=at)[0]
@@ -214,6 +210,7 @@ def worked_out(run: Run, number: int, frames: int) -> Found:
             "windows add up": frames + _announced(run.rows, CLIENT),
         },
         seen=heard,
+        shown=branch,
     )
 
 
@@ -305,7 +302,7 @@ def real_split(rows: Sequence[Row]) -> Found:
 
 @lesson.asks
 def obeys(run: Run, publish: int) -> Facts:
-    """How many messages does a client send that heeds an alarm?"""
+    """How many messages does a client send that obeys an alarm?"""
     branch = at_start(run, "alarm").then("publish", count=publish)
     flow = _session_flows(branch.rows, after=run.start_seq)[0]
     credit = next(
@@ -319,6 +316,7 @@ def obeys(run: Run, publish: int) -> Facts:
         told=measure.step(flow.seq),
         credit=credit,
         wrong={"credit is enough": min(publish, int(credit))},
+        shown=branch,
     )
 
 
@@ -350,6 +348,7 @@ def consumers(run: Run, link_credit: int) -> Found:
         _arrived(branch),
         wrong={"a closed window stops everything": 0, "an alarm empties the queue": ready},
         seen=run.rows[run.start_seq],
+        shown=branch,
     )
 
 
@@ -377,6 +376,7 @@ def express(run: Run) -> Found:
             "the window is the connection's": 0,
             "the window is shared out": _announced(run.rows, CLIENT),
         },
+        shown=branch,
     )
 
 
@@ -391,33 +391,11 @@ def _stuck(form: int) -> dict[str, Any]:
 
 
 @lesson.checks(scenarios=("windows",))
-def in_helpings(desk: Any, frames: int) -> Case:
-    """Has the whole message come through windows of at most so many frames?
-
-    Args:
-        desk: a panel, or a run.
-        frames: the most that any flow of the client may announce.
-    """
-    played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
-    flows = measure.frames(played.rows, "flow", from_peer=CLIENT, after=played.start_seq)
-    largest = max((number_in(row, "incoming_window") for row in flows), default=0)
-    if largest > frames:
-        return case("too-large", largest=largest)
-    ready, came = int(played.parameters["messages"] or 0), _arrived(played)
-    sent = len(transfers(played.rows))
-    if came < ready:
-        return case("incomplete", came=came, ready=ready, sent=sent)
-    return case("right", came=came, sent=sent, largest=largest)
-
-
-@lesson.checks(scenarios=("windows",))
 def under_alarm(desk: Any) -> Case:
     """Has the queue been emptied under an alarm while something published waits?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:
@@ -439,157 +417,3 @@ def under_alarm(desk: Any) -> Case:
     if not any(row.event == "action" and row.kind == "publish" for row in later):
         return case("unpublished")
     return case("right", came=came, sent=len(transfers(later, CLIENT)))
-
-
-@lesson.checks(scenarios=("windows",))
-def overtakes(desk: Any) -> Case:
-    """Has an express message come while the first session stood still at its window?
-
-    Args:
-        desk: a panel, or a run.
-    """
-    played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
-    closed = (
-        row.seq
-        for row in transfers(played.rows, link=FIRST)
-        if not _ledger(row, "remote_incoming_window")
-    )
-    at = next(closed, None)
-    if at is None:
-        return case("open")
-    full = measure.step(at)
-    later = transfers(played.rows, link=EXPRESS, after=at)
-    again = transfers(played.rows, link=FIRST, after=at)
-    if not later:
-        return case("nothing", full=full)
-    if again and again[0].seq < later[0].seq:
-        return case("opened")
-    return case("right", full=full, later=measure.step(later[0].seq))
-
-
-@lesson.checks()
-def smallest_window(
-    answer: Any, *, latency_us: int, messages: int, preset: Preset | str = PRESET
-) -> Case:
-    """Is that the smallest window, opened at half, with which the sender never finds it closed?
-
-    Args:
-        answer: transfer frames, 1 or more; `...` if there is none yet.
-        latency_us: how long a frame is under way in each direction.
-        messages: ready in the queue, of one frame each, with credit for all.
-        preset: every other number.
-    """
-    if answer is ...:
-        return case("unanswered")
-
-    def closed(window: int) -> int:
-        given = {
-            "client_window": window,
-            "reopens": True,
-            "latency_us": latency_us,
-            "messages": messages,
-            "link_credit": 2 * messages,
-        }
-        played = run("windows", preset, given)
-        return len(measure.starvations(played.rows, SESSION_WINDOW))
-
-    try:
-        times = closed(answer)
-    except ParameterError as error:
-        return case("illegal", why=str(error).replace("client_window", "your window"))
-    if times:
-        return case("closed", times=times)
-    if answer == 1:
-        return case("one")
-    less = answer - 1
-    times = closed(less)
-    return case("smallest", less=less, times=times) if times else case("larger", less=less)
-
-
-# -- tables
-
-
-def id_table(played: Run) -> Table:
-    """Both sequence numbers of a session at both ends, as they stand at the end of a run."""
-    names = ("next_outgoing_id", "next_incoming_id", "incoming_window", "remote_incoming_window")
-    lines = []
-    for peer in (CLIENT, BROKER):
-        known: dict[str, Any] = {}
-        for row in played.rows:
-            if row.vantage.startswith(peer) and row.session == 1:
-                known |= row.ledger or {}
-        lines.append((peer, *(str(known.get(name, "?")) for name in names)))
-    return Table(
-        name="The session's numbers at both ends",
-        head=("end", *(name.replace("_", "-") for name in names)),
-        lines=lines,
-    )
-
-
-def lane_runs(burst: int, preset: Preset | str = PRESET, **parameters: Any) -> dict[str, Run]:
-    """One urgent message behind a burst: on the same session, and on one of its own.
-
-    The urgent message is handed over when the whole burst is on the wire.
-    """
-    given = {"consumers": 0, "publisher": True, **parameters}
-    begun = run("windows", preset, given).then("begin_session", link_credit=0)
-    busy = begun.then("publish", count=burst)
-    at = transfers(busy.rows, CLIENT)[-1].seq
-    return {
-        "behind them, on the same session": busy.act(at, "publish", count=1, link=OUT),
-        "on a second session": busy.act(at, "publish", count=1, link=OUT_EXPRESS),
-    }
-
-
-def lane_us(played: Run) -> int:
-    """From handing the urgent message over to the broker's taking it in, in us."""
-    asked = [row for row in played.rows if row.event == "action" and row.kind == "publish"][-1]
-    link = str(played.actions[-1].arguments["link"])
-    return transfers(played.rows, CLIENT, RECEIVED, link=link)[-1].t_us - asked.t_us
-
-
-def lanes(burst: int, preset: Preset | str = PRESET, **parameters: Any) -> Table:
-    """How long an urgent message takes behind a burst, with one session and with two."""
-    return Table(
-        name="An urgent message behind a burst",
-        head=("the urgent message goes", "taken in after (ms)", "connections"),
-        lines=[
-            (words, f"{measure.milliseconds(lane_us(played)):,.1f}", str(len(played.world.wires)))
-            for words, played in lane_runs(burst, preset, **parameters).items()
-        ],
-    )
-
-
-SCARCE: dict[str, dict[str, Any]] = {
-    "little credit": {"link_credit": 10},
-    "small window": {"client_window": 10, "reopens": True},
-    "slow writer": {"writer_us": 400},
-}
-
-
-def layer_table(messages: int, preset: Preset | str = PRESET) -> Table:
-    """Which brake bound the sender longest, and where the messages waited, by what is scarce."""
-    lines = []
-    for name, scarce in SCARCE.items():
-        given = {"messages": messages, "link_credit": 2 * messages, **scarce}
-        played = run("windows", preset, given)
-        (link,) = links_of(played.rows, sender=BROKER)
-        total = blocked_us(played.rows, held_by(played.rows, link))
-        lines.append(
-            (
-                name,
-                max(total, key=total.__getitem__, default="none"),
-                count(_arrived(played), "message"),
-                str(_most_in(played.rows, "session:c1/1")),
-                str(_most_in(played.rows, "writer:c1")),
-                str(_of_queue(played, "queue_ready")),
-            )
-        )
-    head = ("scarce", "the brake, longest", "arrived", "most in the session")
-    return Table(
-        name="What holds the sender when one thing is scarce",
-        head=(*head, "most in the writer", "left in the queue"),
-        lines=lines,
-    )

@@ -1,5 +1,7 @@
 """What people believe about link credit, and the shortest schedule that shows each belief wrong.
 
+The same search serves what is believed about windows (`window_beliefs`).
+
 A belief says what the sender's credit is after each thing that happens. Beside it runs the truth,
 with the functions that the broker's links use. The explorer looks for the nearest state in which
 the two numbers differ; that schedule is then played on the real broker. None is written by hand.
@@ -12,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from workbench import serial
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
+from workbench.trace.words import count
 
 from .link_model import (
     FLOW_ARRIVES,
@@ -29,6 +33,7 @@ from .race import OTHER_CREDIT, FlowPlan
 from .rules import rule_named
 from .run import Run, run
 from .schedules import moved, play, seq_of_move
+from .window_beliefs import WINDOW_BELIEFS, WindowBelief, WindowModel
 
 DIFFERENCE, LIMIT = "difference", "limit"
 BOUNDS = Bounds(states=100_000, seconds=5.0)
@@ -169,16 +174,19 @@ BELIEFS: Mapping[str, Belief] = {
 }
 
 
-def belief_named(name: str) -> Belief:
-    """The belief of that name.
+ALL: Mapping[str, Belief | WindowBelief] = {**BELIEFS, **WINDOW_BELIEFS}
+
+
+def belief_named(name: str) -> Belief | WindowBelief:
+    """The belief of that name, about link credit or about a session's window.
 
     Raises:
         ValueError: if there is none; the text lists the names.
     """
     try:
-        return BELIEFS[name]
+        return ALL[name]
     except KeyError:
-        raise ValueError(f"no belief {name!r}; there are: {', '.join(BELIEFS)}") from None
+        raise ValueError(f"no belief {name!r}; there are: {', '.join(ALL)}") from None
 
 
 Flows = tuple[tuple[int, FlowPlan], ...]
@@ -248,6 +256,10 @@ class BeliefModel:
         """Belief and truth differ."""
         return state[1] != state[7]
 
+    def differing(self, state: BeliefState) -> tuple[int, int]:
+        """The credit by the rule, and by the belief."""
+        return state[1], state[7]
+
     def _flow_arrives(self, state: BeliefState) -> BeliefState:
         dc_snd, _, left, dc_rcv, issued, transfers, flows, believed = state
         count, flow = flows[0]
@@ -266,20 +278,20 @@ class Counterexample:
     Attributes:
         belief: which.
         moves: the schedule.
-        believed: the credit that somebody who believes it expects, or that a sender has which
-            works by it.
-        actual: the credit by the rule of 2.6.7.
+        believed: the credit, or the window, that somebody who believes it expects, or that a sender
+            has which works by it.
+        actual: the same by the rule of 2.6.7, or of 2.5.6.
         states: how many states the explorer looked at until it found the schedule.
         of: `difference`, or `limit`: the sender may send beyond all that was ever granted.
     """
 
-    belief: Belief
+    belief: Belief | WindowBelief
     moves: tuple[str, ...]
     believed: int
     actual: int
     states: int
     of: str = DIFFERENCE
-    model: LinkModel | BeliefModel = field(repr=False)
+    model: LinkModel | BeliefModel | WindowModel = field(repr=False)
 
     @property
     def text(self) -> str:
@@ -289,13 +301,18 @@ class Counterexample:
                 f"{len(self.moves)} moves, and a sender that works so has link-credit"
                 f" {self.believed}; of all that was ever granted, {self.actual} is left."
             )
+        of_window = isinstance(self.belief, WindowBelief)
+        counter = "remote-incoming-window" if of_window else "link-credit"
         return (
-            f"After {len(self.moves)} moves the sender's link-credit is {self.actual}; by this"
-            f" belief it would be {self.believed}. In truth {self.belief.because}."
+            f"After {count(len(self.moves), 'move')} the sender's {counter} is {self.actual}; by"
+            f" this belief it would be {self.believed}. In truth {self.belief.because}."
         )
 
     def run(self) -> Run:
-        """The schedule on the real broker; its last row is where belief and truth part."""
+        """The schedule on the real broker; belief and truth part in its last move."""
+        if isinstance(self.model, WindowModel):
+            return self.model.play(self.moves)
+        assert isinstance(self.belief, Belief)
         if isinstance(self.model, LinkModel):
             assert self.belief.rule is not None
             return play(
@@ -321,7 +338,7 @@ class Counterexample:
 
 
 def counterexample(
-    belief: Belief | str,
+    belief: Belief | WindowBelief | str,
     of: str = DIFFERENCE,
     *,
     messages: int = 10,
@@ -344,9 +361,8 @@ def counterexample(
     """
     if isinstance(belief, str):
         belief = belief_named(belief)
-    model: LinkModel | BeliefModel
     if of == LIMIT:
-        if belief.rule is None:
+        if isinstance(belief, WindowBelief) or belief.rule is None:
             raise ValueError(f"no sender here works by the belief {belief.name!r}")
         model = LinkModel(messages=messages, grants=grants, rule=rule_named(belief.rule).rule)
         found = explore(model, BOUNDS, stop_at_bad=True)
@@ -362,16 +378,22 @@ def counterexample(
             of=LIMIT,
             model=model,
         )
-    model = BeliefModel(belief=belief)
+    if isinstance(belief, WindowBelief):
+        return _nearest(belief, WindowModel(belief=belief))
+    return _nearest(belief, BeliefModel(belief=belief))
+
+
+def _nearest(belief: Belief | WindowBelief, model: Any) -> Counterexample | None:
+    """The nearest state in which belief and truth differ."""
     seen = explore(model, BOUNDS, stop_at_bad=True)
     if seen.shortest is None:
         return None
-    last = seen.ordered[seen.bad_at[0]]
+    actual, believed = model.differing(seen.bad_states[0])
     return Counterexample(
         belief=belief,
         moves=seen.shortest,
-        believed=last[7],
-        actual=last[1],
+        believed=believed,
+        actual=actual,
         states=seen.states,
         model=model,
     )

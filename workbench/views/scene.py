@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -72,7 +73,7 @@ class Layout:
     Attributes:
         name: `link`, `valves` or `quorum`.
         idea: the one idea of the picture.
-        session: a session's window has a line.
+        windows: how many windows of sessions have lines.
         beliefs: misconceptions beside the rule.
     """
 
@@ -81,7 +82,7 @@ class Layout:
         "Link credit is a stretch of this line: from the delivery-count to the limit, and both ends"
         " count on it."
     )
-    session: bool = False
+    windows: int = 0
     beliefs: tuple[str, ...] = ()
 
 
@@ -95,7 +96,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "windows": Layout(
         idea="The window counts transfer frames of the whole session; link credit counts messages"
         " of one link.",
-        session=True,
+        windows=2,
     ),
     "publishers": Layout(
         name="valves",
@@ -131,8 +132,7 @@ def picture_of(
         rules: names of misconceptions beside the rule; those of the scenario if None.
     """
     walk = Walk(_rows(run), run if isinstance(run, Cut) else None)
-    scenario = getattr(getattr(run, "scenario", None), "name", "")
-    layout = LAYOUTS.get(scenario, PLAIN)
+    layout = layout_of(run)
     links = _chosen(walk, link)
     if layout.name == "quorum":
         cluster = run.world.broker.cluster
@@ -145,7 +145,18 @@ def picture_of(
     beliefs = layout.beliefs if rules is None else rules
     if getattr(run, "parameters", {}).get("rule", "spec") != "spec":
         beliefs = ()  # this sender has a rule of its own: the right one is not in the rows
-    return LinkPicture(walk, links, session=layout.session, beliefs=tuple(beliefs))
+    return LinkPicture(walk, links, windows=layout.windows, beliefs=tuple(beliefs))
+
+
+def layout_of(run: Any) -> Layout:
+    """What is drawn of a run, or of rows."""
+    scenario = getattr(getattr(run, "scenario", None), "name", "")
+    # Where a window of recorded rows was used up, it is what they are about.
+    if not scenario and any(
+        (r.ledger or {}).get("remote_incoming_window") == 0 for r in _rows(run)
+    ):
+        return replace(LAYOUTS["windows"], windows=1)
+    return LAYOUTS.get(scenario, PLAIN)
 
 
 def _rows(run: Any) -> Sequence[Row]:
@@ -327,6 +338,7 @@ def formula(rule: Formula, told: Explanation) -> Doc:
         name, _, right = rules[-1].partition(" := ")
         name = name.removesuffix("_snd").removesuffix("_rcv")
         found = {"text": f"{name} := {numbers[-1]}", "note": right}
+    found["text"] = near_seam(found["text"])
     if told.clause:
         found["clause"] = told.clause
         if theme.clause_title(told.clause):
@@ -348,8 +360,9 @@ def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
     if flight.lost:
         doc["lost"] = True
     if row.kind == "transfer" and "cell" in place:
-        doc["text"] = str(serial.advanced(0, place["cell"]["at"]))[-3:]
-        doc["short"] = f"transfer {doc['text']}"
+        number = serial.advanced(0, place["cell"]["at"])
+        doc["text"] = near_seam(str(number))[-3:].removeprefix(_SEAM[-1])
+        doc["short"] = f"transfer {near_seam(str(number))}"
     if row.kind == "flow":
         doc["label"] = _label(frame)
         doc["short"] = f"flow {doc['label']}"
@@ -362,9 +375,24 @@ def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
 def _label(frame: Mapping[str, Any]) -> str:
     """What a flow says of a link, or of a session, in a few characters."""
     if frame.get("link_credit") is None:
-        return f"session: {frame.get('next_incoming_id', '–')} + {frame.get('incoming_window')}"
-    drain = " drain" if frame.get("drain") else ""
-    return f"{frame.get('delivery_count', '–')} + {frame['link_credit']}{drain}"
+        words = f"session: {frame.get('next_incoming_id', '–')} + {frame.get('incoming_window')}"
+    else:
+        drain = " drain" if frame.get("drain") else ""
+        words = f"{frame.get('delivery_count', '–')} + {frame['link_credit']}{drain}"
+    return near_seam(words)
+
+
+_SEAM = "2³²"
+
+
+def near_seam(text: str) -> str:
+    """A text whose numbers just below 2^32 are written by their distance from it, as on an axis."""
+    return re.sub(r"\b429496\d{4}\b", _from_seam, text)
+
+
+def _from_seam(number: re.Match[str]) -> str:
+    below = serial.MODULUS - int(number[0])
+    return f"{_SEAM}−{below}" if 0 < below <= 1000 else number[0]
 
 
 # -- changes ----------------------------------------------------------------------------------
@@ -484,12 +512,14 @@ class SceneMaker:
     def head(self, title: str = "") -> Doc:
         """A scene without its branches."""
         root = self.strip(0)
+        # What an act brought, a session or a party, is drawn where that branch is shown.
+        now = self.strip(self.branches.current)
         run = self.branches.runs[0]
         scenario = getattr(run, "scenario", None)
         begin = self.begin
         ends = root.ends
         played = ends - (root.walk.times[begin] if root.steps else 0.0)
-        idea = self.note or LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea
+        idea = self.note or layout_of(run).idea
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:
             idea += f" Drawn are the first {MOST_ROWS:,} of {len(rows):,} steps."
@@ -499,14 +529,14 @@ class SceneMaker:
             "version": VERSION,
             "title": title or getattr(scenario, "title", "") or name or "A trace",
             "idea": idea,
-            **root.picture.head(),
+            **now.picture.head(),
             "ends": ends,
             "first": seq + 1,
         }
         if self._rule:
             found["rule"] = self._rule
-        if root.deeds is not None:
-            found |= {"acts": root.deeds.documents(), "shares": True}
+        if now.deeds is not None:
+            found |= {"acts": now.deeds.documents(), "shares": True}
         if begin:
             sent = sum(1 for place, _ in root.frames if place <= begin)
             found |= {"begin": begin, "set_up": f"set up: {count(sent, 'frame')}"}

@@ -32,6 +32,8 @@ RECEIVERS = ("grant", "open_window", "drain", "echo", "stop", "acknowledge", "fl
              "get", "take", "leave", "detach")  # fmt: skip
 SENDERS = ("publish", "send_transfer", "send_other")
 CLIENTS = ("ignore_window", "begin_session", "open_session")
+# Too long for a button in a party's box, or about the whole broker: a button in the corner.
+CORNER = ("set_policy", "alarm")
 DISKS = ("stall", "slow", "slow_disk")
 
 _IN_MS = ("latency_us", "fsync_us")  # shown in ms
@@ -306,8 +308,8 @@ class Deeds:
             return f"{given['a']}-{given['b']}"
         if kind == "handle":
             return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
-        if spec.name == "set_policy":
-            return "stage"  # one of several names, too long for a button in a party's box
+        if spec.name in CORNER:
+            return "stage"
         if given.get("node") in nodes:
             return str(given["node"])
         if spec.name in DISKS and self.picture.layout == "valves":

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
-from workbench.scenarios.beliefs import BELIEFS, Belief
+from workbench.scenarios.beliefs import Belief, belief_named
 from workbench.scenarios.race import FlowPlan
+from workbench.scenarios.window_beliefs import Heard, WindowBelief
 from workbench.trace import brakes
 from workbench.trace.braking import Held
 from workbench.trace.fold import Scope, Value, link_scope
@@ -18,7 +19,7 @@ from workbench.trace.words import count, spec_name, value_text, visible
 from .ledgers import MAIN, MORE, WINDOWS
 from .scene_walk import Flight, Walk, session_of
 
-FAR = 5_000
+FAR = 1_000
 """A limit that is further from its count is left out of a line's range."""
 
 _ROLES = {True: "sender", False: "receiver"}
@@ -53,11 +54,31 @@ class _Range:
 
 @dataclass(slots=True)
 class Believed:
-    """The credit that a sender would have by a misconception, beside the one that it has."""
+    """What a sender would have by a misconception, beside what it has."""
+
+    belief: Belief | WindowBelief
+    value: int = 0
+    differs: str | None = None
+
+    def part(self, walk: Walk, own: int, counter: str) -> None:
+        """Say once, in words, how the two rules differ; `own` is what the sender has."""
+        if self.value != own and self.differs is None:
+            told = walk.explanation.formulas if walk.explanation else ()
+            rule = next((one.numbers for one in told if counter in one.symbolic), own)
+            self.differs = (
+                f"Here they part: your rule makes {counter} {self.value}, the rule {rule}."
+            )
+
+    def state(self, at: int) -> Doc:
+        """The band that belongs to it, from a count on."""
+        return {"at": at, "limit": at + self.value, "differs": self.differs}
+
+
+@dataclass(slots=True)
+class BelievedCredit(Believed):
+    """The link-credit that a sender would have."""
 
     belief: Belief
-    credit: int = 0
-    differs: str | None = None
 
     def take(self, walk: Walk, link: Scope, row: Row, own_credit: int | None) -> None:
         """Take in a row; `own_credit` is the sender's after it."""
@@ -66,13 +87,12 @@ class Believed:
         sender, receiver = walk.vantages(link)
         frame, same = row.frame or {}, link_scope(row) == link
         size = row.body_bytes or 0
-        first = frame.get("delivery_id") is not None
-        if row.kind == "transfer" and first:
+        if row.seq in walk.begins:
             if row.vantage == sender and row.event == SENT:
                 on = self.belief.on_send if same else self.belief.on_other
-                self.credit = on(self.credit, size)
+                self.value = on(self.value, size)
             elif same and row.vantage == receiver and row.event == RECEIVED:
-                self.credit = self.belief.on_arrival(self.credit, size)
+                self.value = self.belief.on_arrival(self.value, size)
         elif same and row.vantage == sender and row.event == RECEIVED and "link_credit" in frame:
             plan = FlowPlan(
                 int(frame["link_credit"]),
@@ -80,13 +100,39 @@ class Believed:
                 echo=bool(frame.get("echo")),
             )
             on_flow = self.belief.on_flow
-            self.credit = own_credit if on_flow is None else on_flow(self.credit, plan)
-        if self.credit != own_credit and self.differs is None:
-            rule = walk.explanation.formula if walk.explanation else None
-            by_rule = rule or str(own_credit)
-            self.differs = (
-                f"Here they part: your rule makes link-credit {self.credit}, the rule {by_rule}."
-            )
+            self.value = own_credit if on_flow is None else on_flow(self.value, plan)
+        self.part(walk, own_credit, "link-credit")
+
+
+@dataclass(slots=True)
+class BelievedWindow(Believed):
+    """The window that a session's sender would have, in transfer frames."""
+
+    belief: WindowBelief
+    first: int | None = None
+
+    def take(self, walk: Walk, link: Scope, row: Row, own_window: int | None) -> None:
+        """Take in a row; `own_window` is the sender's after it."""
+        sender, _ = walk.vantages(link)
+        if own_window is None or row.connection != link.connection or row.vantage != sender:
+            return
+        frame, belief = row.frame or {}, self.belief
+        told = row.event, row.kind, row.session == link.session
+        if self.first is None:
+            self.first = self.value = own_window
+        elif told == (SENT, "transfer", True):
+            self.value = belief.on_send(self.value, row.seq in walk.begins)
+        elif told == (SENT, "transfer", False) and belief.on_other is not None:
+            self.value = belief.on_other(self.value)
+        elif told == (RECEIVED, "begin", False) and belief.on_begin is not None:
+            self.value = belief.on_begin(self.value)
+        elif told == (RECEIVED, "flow", True):
+            window, credit = int(frame["incoming_window"]), frame.get("link_credit")
+            heard = Heard(self.value, own_window, window, credit, self.first)
+            self.value = belief.on_flow(heard)
+        elif told == (SENT, "flow", True) and frame.get("incoming_window") == 0:
+            self.value = self.value if belief.on_closed is None else belief.on_closed(self.value)
+        self.part(walk, own_window, "remote-incoming-window")
 
 
 @dataclass(slots=True)
@@ -107,7 +153,7 @@ class LinkLine:
     link: Scope
     named: bool = False
     style: str = "cells"
-    believed: list[Believed] = field(default_factory=list)
+    believed: list[BelievedCredit] = field(default_factory=list)
     _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
     _range: _Range = field(default_factory=_Range)
     _ends: dict[str, list[int]] = field(default_factory=dict)
@@ -118,12 +164,16 @@ class LinkLine:
 
     def __post_init__(self) -> None:
         delivery = -1
+        unfinished = False
         for row in self.walk.rows:
             if self._sends(row):
-                delivery += (row.frame or {}).get("delivery_id") is not None
+                delivery += row.seq in self.walk.begins
                 self._frames_of[delivery] = self._frames_of.get(delivery, 0) + 1
+                unfinished = bool((row.frame or {}).get("more"))
         if any(frames > 1 for frames in self._frames_of.values()):
             self.style = "units"
+        if unfinished:  # how many frames it takes is not told
+            del self._frames_of[delivery]
         self._left = -1
         for who in self.vantages:
             self._count(who)
@@ -166,12 +216,12 @@ class LinkLine:
         self._range.take(place, *([limit] if limit - place <= FAR else []))
 
     def _sent(self, row: Row) -> None:
-        first = (row.frame or {}).get("delivery_id") is not None
+        first = row.seq in self.walk.begins
         self._left += first
-        whole = self._frames_of.get(self._left, 1)
+        whole = self._frames_of.get(self._left)
         gone = 1 if first or self._part is None else self._part[0] + 1
         more = (row.frame or {}).get("more")
-        self._part = [gone, whole, "frames"] if more and whole > 1 else None
+        self._part = [gone, whole, "frames"] if more else None
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""
@@ -188,10 +238,7 @@ class LinkLine:
         if self.believed:
             sender = self.walk.vantages(self.link)[0] or ""
             at = self._ends.get(sender, [0, 0])[0]
-            state["rules"] = {
-                one.belief.name: {"at": at, "limit": at + one.credit, "differs": one.differs}
-                for one in self.believed
-            }
+            state["rules"] = {one.belief.name: one.state(at) for one in self.believed}
         return state
 
     def head(self) -> Doc:
@@ -235,12 +282,18 @@ class WindowLine:
     """The number line of a session in one direction: transfer-ids, and a window that slides.
 
     Attributes:
+        id: of the line.
+        walk: the run.
         link: a link of the session; its sender's transfer frames are counted.
+        named: what tells it from the other window that is shown, in a few words.
+        believed: misconceptions shown beside the rule.
     """
 
     id: str
     walk: Walk
     link: Scope
+    named: str = ""
+    believed: list[BelievedWindow] = field(default_factory=list)
     _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
     _range: _Range = field(default_factory=_Range)
     _ends: dict[str, list[int]] = field(default_factory=dict)
@@ -253,11 +306,20 @@ class WindowLine:
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
+        self._take(row)
+        sender = self.walk.vantages(self.link)[0]
+        window = self.walk.number(sender, session_of(self.link), "remote_incoming_window")
+        for one in self.believed:
+            one.take(self.walk, self.link, row, window)
+
+    def _take(self, row: Row) -> None:
         session = session_of(self.link)
         if (row.connection, row.session) != (session.connection, session.session):
             return
         who = self.walk.told_by(row)
-        if who is not None and who in self.walk.vantages(self.link):
+        # What a capture tells of a receiver's window is what it said last, not what has come since.
+        told_only = row.event == OBSERVED and who != self.walk.vantages(self.link)[0]
+        if who is not None and who in self.walk.vantages(self.link) and not told_only:
             self._count(who, row)
 
     def _count(self, who: str, row: Row | None = None) -> None:
@@ -284,14 +346,18 @@ class WindowLine:
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""
-        return {"ends": {name: list(end) for name, end in self._ends.items()}}
+        state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
+        if self.believed:
+            at = self._ends.get(self.walk.vantages(self.link)[0] or "", [0])[0]
+            state["rules"] = {one.belief.name: one.state(at) for one in self.believed}
+        return state
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
         return {
             "id": self.id,
             "style": "brackets",
-            "unit": "transfer-id (frames)",
+            "unit": f"{self.named}: transfer-id" if self.named else "transfer-id (frames)",
             "modulo": serial.MODULUS,
             **self._range.document(),
             "limit": "window ends at",
@@ -330,8 +396,9 @@ class LinkPicture:
     Args:
         walk: the run.
         links: whose number lines are shown, at most two.
-        session: the first link's session has a line, and stands above the link's own.
-        beliefs: misconceptions that are shown beside the rule on the first line.
+        windows: how many windows have lines at most: one stands above the link's own line, two of
+            one session's directions or of two sessions stand alone.
+        beliefs: misconceptions that are shown beside the rule, each on the line that it is about.
     """
 
     layout = "link"
@@ -341,31 +408,39 @@ class LinkPicture:
         walk: Walk,
         links: Sequence[Scope],
         *,
-        session: bool = False,
+        windows: int = 0,
         beliefs: Sequence[str] = (),
     ) -> None:
         self.walk = walk
-        self.links = list(links[: 1 if session else 2])
-        self.lines: list[LinkLine | WindowLine] = []
-        if session and links:
-            first = links[0]
-            self.lines.append(WindowLine(f"window {first.connection}/{first.session}", walk, first))
-        for link in self.links:
-            self.lines.append(
-                LinkLine(line_id(link), walk, link, named=len(self.links) > 1),
-            )
-        self.beliefs = [BELIEFS[name] for name in beliefs]
-        if links and beliefs:
-            line = self.lines[-1] if session else self.lines[0]
-            assert isinstance(line, LinkLine)
-            line.believed = [Believed(belief) for belief in self.beliefs]
+        ways: dict[tuple[Scope, str | None], Scope] = {}
+        for link in links:
+            ways.setdefault((session_of(link), link.link_sender), link)
+        shown = list(ways.values())[:windows]
+        self.links = shown or list(links[:2])
+        self.lines: list[LinkLine | WindowLine] = [
+            WindowLine(window_id(one), walk, one, _told_apart(one, shown)) for one in shown
+        ]
+        if len(shown) < 2:
+            several = len(self.links) > 1
+            self.lines += [LinkLine(line_id(one), walk, one, named=several) for one in self.links]
+        self.beliefs = [belief_named(name) for name in beliefs]
+        credit = next((line for line in self.lines if isinstance(line, LinkLine)), None)
+        for belief in self.beliefs:
+            if isinstance(belief, WindowBelief):
+                for line in self.lines:
+                    if isinstance(line, WindowLine):
+                        line.believed.append(BelievedWindow(belief))
+            elif credit is not None:
+                credit.believed.append(BelievedCredit(belief))
         self._received: dict[Scope, int] = {}
         # Queues that a client sees; a replica's own counters are another picture.
         told = [
             vantage for (vantage, _), one in walk.folding.ledgers.items() if "queue_ready" in one
         ]
         told += [row.vantage for row in walk.rows if "queue_ready" in (row.ledger or {})]
-        self._queues = dict.fromkeys(name.partition(":")[2] for name in told if "@" not in name)
+        queues = dict.fromkeys(name.partition(":")[2] for name in told if "@" not in name)
+        attached = self._addresses()
+        self._queues = [name for name in queues if name in attached] or list(queues)
         # Ends that show no counters: an endpoint that is fed the same frames computes them.
         self.inferred = {row.vantage for row in walk.rows if row.ledger_source == SHADOW}
         self._latency: dict[str, float] = {}
@@ -589,6 +664,14 @@ class LinkPicture:
                 found[name] = int(value)
         return found
 
+    def _in_sessions(self) -> int:
+        """Messages that have left their queue and wait in a session of the broker."""
+        return sum(
+            int(counters.get("mailbox") or 0)
+            for (vantage, scope), counters in self.walk.folding.ledgers.items()
+            if scope.group == "actor" and vantage.startswith("session:")
+        )
+
     def _facts(self, name: str, sends: Sequence[Scope], takes: Sequence[Scope]) -> list[str]:
         facts: list[str] = []
         if name == BROKER:
@@ -597,6 +680,8 @@ class LinkPicture:
                 f"{number} ready" if len(self._queues) == 1 else f"{visible(queue)}: {number} ready"
                 for queue, number in ready.items()
             ]
+            waits = self._in_sessions()
+            facts += [f"{waits} in the session"] if waits else []
         for link in sends:
             number = self.walk.number(name, link, "available")
             if name != BROKER and number is not None:
@@ -623,9 +708,8 @@ class LinkPicture:
                 self.walk.counters(name, session_of(link)) for name in self.walk.vantages(link)
             ]
             for label, *names in WINDOWS:
-                found[f"{_session_id(link)} {label}"] = [
-                    shown(side, name) for side, name in zip(sides, names, strict=True)
-                ]
+                told = [shown(side, name) for side, name in zip(sides, names, strict=True)]
+                found.setdefault(f"{_session_id(link)} {label}", told)
         return found
 
     def knob(self, act: str, link: Scope | None) -> int | None:
@@ -681,6 +765,18 @@ def shown(values: dict[str, Value], name: str) -> str | int | None:
 def line_id(link: Scope) -> str:
     """The id of a link's number line."""
     return f"link {link.connection}/{link.session}/{link.link}/{link.link_sender}/{link.attach_no}"
+
+
+def window_id(link: Scope) -> str:
+    """The id of the line of a session's window, in the direction in which a link sends."""
+    return f"window {link.connection}/{link.session}/{link.link_sender}"
+
+
+def _told_apart(link: Scope, shown: Sequence[Scope]) -> str:
+    """What tells a window from the others that are shown; empty if it is alone."""
+    if len({one.session for one in shown}) > 1:
+        return f"session {link.session}"
+    return f"from the {link.link_sender}" if len(shown) > 1 else ""
 
 
 def _session_id(link: Scope) -> str:

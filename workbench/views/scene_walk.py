@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from workbench.trace.braking import Braking, Held, links_of, peer_of
 from workbench.trace.cut import Cut, Earlier
 from workbench.trace.explain import Explanation, explain
-from workbench.trace.fold import Fold, InFlight, Scope, State, Value, observed_end
+from workbench.trace.fold import (
+    Fold,
+    InFlight,
+    Scope,
+    State,
+    Value,
+    link_scope,
+    observed_end,
+)
 from workbench.trace.gates import Gates
 from workbench.trace.schema import (
     AMQP_1_0,
@@ -172,6 +180,20 @@ def _lose(found: dict[int, Flight], connection: str | None, t: float) -> None:
             flight.lost = True
 
 
+def first_frames(rows: Sequence[Row]) -> set[int]:
+    """`seq` of rows of transfer frames that begin a message, as each end sees them."""
+    found: set[int] = set()
+    unfinished: dict[tuple[str, Scope | None], bool] = {}
+    for row in rows:
+        if row.kind == "transfer":
+            key = f"{row.vantage} {row.event}", link_scope(row)
+            if not unfinished.get(key):
+                found.add(row.seq)
+            frame = row.frame or {}
+            unfinished[key] = bool(frame.get("more")) and not frame.get("aborted")
+    return found
+
+
 @dataclass(slots=True)
 class Walk:
     """A run, or a part of one, row after row.
@@ -183,6 +205,7 @@ class Walk:
         flights: its frames.
         links: links of the run, in order of appearance.
         ends: by connection and peer, the vantage that logs there.
+        begins: `seq` of rows of transfer frames that are the first of their message.
         place: of the row taken last.
         folding: the counters after it.
         gates: what a hand holds after it.
@@ -195,6 +218,7 @@ class Walk:
     flights: list[Flight] = field(init=False)
     links: list[Scope] = field(init=False)
     ends: dict[tuple[str | None, str], str] = field(init=False)
+    begins: set[int] = field(init=False)
     place: int = -1
     folding: Fold = field(init=False)
     gates: Gates = field(init=False)
@@ -213,6 +237,7 @@ class Walk:
         self.flights = flights(self.rows, self.times, before, deepcopy(self.gates))
         told = [link for link in earlier.links if link.link_sender in (CLIENT, BROKER)]
         self.links = list(dict.fromkeys([*told, *links_of(self.rows)]))
+        self.begins = first_frames(self.rows)
         self.ends = dict(earlier.ends)
         self._captured = any(vantage == WIRE_VANTAGE for vantage, _ in start.ledgers)
         if self._captured:

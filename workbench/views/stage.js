@@ -328,6 +328,7 @@ function onWire(wire, names, frame, part, right) {
 // lines.ts
 var NAMES = 92;
 var LEAST_CELL = 15;
+var FAR = 1e3;
 var extents = /* @__PURE__ */ new WeakMap();
 function extent(run, line) {
   let known2 = extents.get(run);
@@ -340,11 +341,13 @@ function extent(run, line) {
       const now = state.lines?.[line.id];
       if (!now || now === before) continue;
       before = now;
-      const numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
+      let numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
       if (!numbers.length) continue;
-      found.low = Math.min(found.low, ...numbers);
+      const least = Math.min(...numbers);
+      numbers = numbers.filter((one) => one - least <= FAR);
+      found.low = Math.min(found.low, least);
       found.high = Math.max(found.high, ...numbers);
-      found.span = Math.max(found.span, Math.max(...numbers) - Math.min(...numbers));
+      found.span = Math.max(found.span, Math.max(...numbers) - least);
     }
     known2.set(line.id, found);
   }
@@ -383,7 +386,7 @@ function rows(top, height, rule, second) {
 function numberLine(view, line, top, height) {
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : void 0;
-  const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
   view.labels.take(0, top, NAMES - 14, top + height);
   const kids = [axis(view, line, s, y, state)];
   if (line.style === "units") kids.push(units(line, state, s, y));
@@ -447,7 +450,7 @@ function deliveries(view, line, state, s, y) {
     kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
   }
   if (hollow && y.tall > 18) {
-    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - 5, anchor: "middle" }]);
+    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
     if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
   }
   return G({ key: "deliveries" }, kids);
@@ -482,7 +485,7 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
     T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
     G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
-    G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
+    to <= s.high && G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
     inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
@@ -504,7 +507,7 @@ function theirs(view, line, state, s, y, rule) {
 }
 function bracket(view, line, i, now, s, y, name) {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : "full";
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
@@ -514,16 +517,17 @@ function bracket(view, line, i, now, s, y, name) {
     T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }),
     hook(a, 1),
-    hook(b, -1),
+    to <= s.high && hook(b, -1),
     G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
   );
 }
 function units(line, state, s, y) {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids = [];
+  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? `${gone} of its ${what} so far` : `${gone} of ${whole} ${what}`;
   for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
-    const x = s.X(i), part = i < sent ? 1 : i === sent && state.part ? state.part[0] / state.part[1] : 0;
-    const texts = i < sent ? ["used", ""] : i === sent && state.part && state.part[0] ? [`1 credit in use: ${state.part[0]} of ${state.part[1]} ${state.part[2]}`, `${state.part[0]} of ${state.part[1]}`, ""] : ["1 credit", "1", ""];
+    const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
+    const texts = i === now ? [`1 credit in use: ${of}`, of, ""] : i < sent ? ["used", ""] : ["1 credit", "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
     kids.push(
       R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }),
@@ -657,8 +661,7 @@ var sagOf = (view, link2) => {
   const act = actsOn(view, link2.id, "handle")[0], latency = (act && view.preview[act.id]) ?? view.state.links?.[link2.id]?.latency ?? 10;
   return clamp((latency - 10) * 0.9, -3, 16);
 };
-function corner(view, y) {
-  let right = view.W - EDGE;
+function corner(view, y, right = view.W - EDGE) {
   return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
     right -= w + 6;
@@ -694,14 +697,14 @@ function link(view) {
     flown.push(frames(view, one, wire, forward));
   });
   const top = EDGE + high + 4, room = H - top - 4;
-  const share = lines.map((line) => line.style === "units" ? 0.55 : 1), all = share.reduce((sum, one) => sum + one, 0);
+  const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
   const drawn = lines.map((line, i) => {
     const high2 = room * share[i] / all, made2 = numberLine(view, line, y, high2);
     y += high2;
     return made2;
   });
-  return [kids, parties, flown, pills, corner(view, top + 2), drawn];
+  return [kids, parties, flown, pills, corner(view, top - 34, W - EDGE - w - 10), drawn];
 }
 function smallGauge(view, gauge2, x, y) {
   const state = view.state.gauges?.[gauge2.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge2.top, 0, 1), tall = 34, words = state.text ?? gauge2.name;

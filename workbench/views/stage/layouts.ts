@@ -70,8 +70,7 @@ const sagOf = (view: View, link: Link): number => {
 };
 
 /** Toggles of nodes, disks and links are pressed on their marks; those of the stage are buttons in its corner. */
-function corner(view: View, y: number): Kid[] {
-  let right = view.W - EDGE;
+function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
   return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
     right -= w + 6;
@@ -111,15 +110,15 @@ function link(view: View): Kid[] {
     flown.push(frames(view, one, wire, forward));
   });
   const top = EDGE + high + 4, room = H - top - 4;
-  // A line of windows needs more room than one of units.
-  const share = lines.map((line) => (line.style === "units" ? 0.55 : 1)), all = share.reduce((sum, one) => sum + one, 0);
+  // A line of windows needs more room than one of units, and another rule beside it needs more.
+  const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
   const drawn = lines.map((line, i) => {
     const high = room * share[i] / all, made = numberLine(view, line, y, high);
     y += high;
     return made;
   });
-  return [kids, parties, flown, pills, corner(view, top + 2), drawn];
+  return [kids, parties, flown, pills, corner(view, top - 34, W - EDGE - w - 10), drawn];
 }
 
 /** A small vessel inside a node. */

@@ -12,6 +12,9 @@ const NAMES = 92;
 /** A cell that is narrower than this shows no mark of its own. */
 const LEAST_CELL = 15;
 
+/** A limit that is further from its count lies beyond the line, so that what happens here can be seen. */
+const FAR = 1000;
+
 interface Extent { low: number; high: number; span: number }
 const extents = new WeakMap<Run, Map<string, Extent>>();
 
@@ -27,11 +30,13 @@ function extent(run: Run, line: Line): Extent {
       const now = state.lines?.[line.id];
       if (!now || now === before) continue;
       before = now;
-      const numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
+      let numbers = [...Object.values(now.ends ?? {}).flat(), ...Object.values(now.rules ?? {}).flatMap((rule) => [rule.at, rule.limit])];
       if (!numbers.length) continue;
-      found.low = Math.min(found.low, ...numbers);
+      const least = Math.min(...numbers);
+      numbers = numbers.filter((one) => one - least <= FAR);
+      found.low = Math.min(found.low, least);
       found.high = Math.max(found.high, ...numbers);
-      found.span = Math.max(found.span, Math.max(...numbers) - Math.min(...numbers));
+      found.span = Math.max(found.span, Math.max(...numbers) - least);
     }
     known.set(line.id, found);
   }
@@ -82,7 +87,7 @@ function rows(top: number, height: number, rule: boolean, second: boolean): Rows
 export function numberLine(view: View, line: Line, top: number, height: number): VNode {
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : undefined;
-  const s = scale(view, line, state, right), y = rows(top, height, Boolean(view.rule && state.rules), line.ends.length > 1);
+  const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
   view.labels.take(0, top, NAMES - 14, top + height);
   const kids: Kid[] = [axis(view, line, s, y, state)];
   if (line.style === "units") kids.push(units(line, state, s, y));
@@ -146,7 +151,7 @@ function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows)
     kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
   }
   if (hollow && y.tall > 18) {
-    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - 5, anchor: "middle" }]);
+    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
     if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
   }
   return G({ key: "deliveries" }, kids);
@@ -181,7 +186,7 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
   return G({ key }, T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
     G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
-    G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
+    to <= s.high && G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
     inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
@@ -199,12 +204,12 @@ function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rul
 /** A window that slides: brackets round it, and a triangle where the next one goes. */
 function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): VNode {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${up ? room : to - from}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : "full";
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
   const hook = (x: number, d: number) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
-  return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), hook(b, -1),
+  return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), to <= s.high && hook(b, -1),
     G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
 }
@@ -212,9 +217,10 @@ function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: 
 /** One box a credit; it fills as parts of the delivery leave. */
 function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids: Kid[] = [];
+  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? `${gone} of its ${what} so far` : `${gone} of ${whole} ${what}`;
   for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
-    const x = s.X(i), part = i < sent ? 1 : i === sent && state.part ? state.part[0] / state.part[1] : 0;
-    const texts = i < sent ? ["used", ""] : i === sent && state.part && state.part[0] ? [`1 credit in use: ${state.part[0]} of ${state.part[1]} ${state.part[2]}`, `${state.part[0]} of ${state.part[1]}`, ""] : ["1 credit", "1", ""];
+    const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
+    const texts = i === now ? [`1 credit in use: ${of}`, of, ""] : i < sent ? ["used", ""] : ["1 credit", "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
     kids.push(R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }), R(x + 3, y.axis + 3, (s.cell - 6) * part, y.tall - 6, `glide f-${c} half`, { key: `f${i}`, rx: 3 }),
       text && T(x + s.cell / 2, y.axis + y.tall / 2 + 4.5, text, "mid s12 b n halo", { key: `x${i}` }));

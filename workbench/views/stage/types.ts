@@ -291,8 +291,9 @@ export interface LineState {
   voids?: [number, number][];
   /** hatched: [first, after the last, words]: "255 unconfirmed" */
   hatched?: [number, number, string] | null;
-  /** units: how much of the delivery at the first end's count has left: [3, 10, "frames"] */
-  part?: [number, number, string] | null;
+  /** units: how much of the delivery before the first end's count has left: [3, 10, "frames"]; of how
+      much is null where nobody knows */
+  part?: [number, number | null, string] | null;
   /** bars: how far it is committed */
   commit?: number;
   /** bars: text of a cell, by its index; the index if absent */

@@ -197,7 +197,7 @@ def test_observed_flow_uses_the_entitlement_at_the_capture_point():
     told = last(hand)
     assert told.formula == "20 + 6 − 21 = 5"
     assert told.sentence == (
-        "The receiver grants 6: it may be sent 6 messages more. The sender has sent some of it"
+        "The receiver grants 6: it may receive 6 messages more. The sender has sent some of it"
         " already: at this point it may send 5 messages more."
     )
     assert told.interesting == "grant arrives"

@@ -27,7 +27,7 @@ def flow_of_receiver(had: int, now: int, **frame: Any) -> str:
             0,
             3,
             {},
-            "The receiver grants 3: it may be sent 3 messages more. The sender does not know yet.",
+            "The receiver grants 3: it may receive 3 messages more. The sender does not know yet.",
         ),
         (
             50,
@@ -187,7 +187,7 @@ def extra(**fields: Any) -> str:
             "client",
             "protocol-header",
             {"protocol_id": 3, "major": 1, "minor": 0, "revision": 0},
-            "The client asks to log in with SASL first (protocol id 3).",
+            "The client asks to log in with SASL first.",
         ),
         (
             "broker",

@@ -1,17 +1,20 @@
-"""The frozen wire's view: what it shows is what waits, and a press does what its button says."""
+"""The frozen wire's stage: what it shows is what waits, and a press does what its button says."""
 
+import gzip
 import json
 import threading
-import time
 
+import jsonschema
 import pytest
 
 from tests.net.conftest import RawClient
 from tests.patience import TIMEOUT_S, until
 from workbench.net.serve import serve
-from workbench.views.frozen_wire import MOST_FRAMES, frozen_wire, picture_text
+from workbench.views.frozen_wire import MOST_FRAMES, frozen_wire
+from workbench.views.scene import resolved, schema
 
 BODY = b"\x00\x53\x75\xa0\x01x"
+VALIDATOR = jsonschema.Draft202012Validator(schema())
 
 
 @pytest.fixture
@@ -30,51 +33,69 @@ def client(server):
 
 @pytest.fixture
 def desk(server, client):
-    """The view of that server."""
+    """The stage of that server."""
     shown = frozen_wire(server)
     yield shown
     shown.close()
 
 
+def scene(desk):
+    """What the browser has been sent."""
+    return json.loads(gzip.decompress(desk.scene))
+
+
+def waiting(desk, way="c2b"):
+    """Kinds of the frames that are drawn at a gate, in order."""
+    doc = scene(desk)
+    place = {"c2b": "there", "b2c": "back"}[way]
+    frames = [frame for frame in doc["branches"][0]["frames"] if frame["way"] == place]
+    return [
+        frame["name"].partition(":")[0]
+        for frame in sorted(frames, key=lambda frame: int(frame["id"]))
+        if frame["path"][-1][1] == 0.5
+    ]
+
+
 def gate(desk, way):
-    """What is shown of a direction."""
-    return next(one for one in desk.widget.picture["gates"] if one["way"] == way)
+    """What is shown of a direction's gate."""
+    (wire,) = list(resolved(scene(desk)))[-1]["links"].values()
+    return wire["gates"][{"c2b": "there", "b2c": "back"}[way]]
 
 
-def kinds(desk, way="c2b"):
-    """Kinds of the frames that are shown as waiting."""
-    return [frame["kind"] for frame in gate(desk, way)["frames"]]
-
-
-def press(desk, act, **more):
-    """Press a button, as the browser tells it, and wait until the picture shows what came of it."""
-    desk.widget._handle_custom_msg({"act": act, **more}, [])
+def press(desk, act, value=None):
+    """Press something, as the browser tells it, and see what the picture says of it."""
+    reply = desk.reply({"act": act, "value": value, "t": 0, "branch": 0, "step": 0})
     desk.refresh()
-    return desk.widget.picture["said"]
+    return reply["why"] if reply["type"] == "illegal" else scene(desk)["idea"]
 
 
-def test_a_held_frame_is_shown_with_its_fields_and_octets(desk, client):
+def test_a_held_frame_stands_at_the_gate_with_its_fields_and_octets(desk, client):
     """Kind, what it carries, each field with its place, and the octets as the client wrote them."""
-    press(desk, "hold", way="c2b")
+    press(desk, "gate:c2b", True)
     session = client.amqp.begin()
     client.flush()
-    until(lambda: kinds(desk) == ["begin"])
-    (frame,) = gate(desk, "c2b")["frames"]
-    assert "incoming-window" in frame["carries"]
-    assert int(frame["octets"][:8], 16) == frame["size"] == len(frame["octets"]) // 2
-    fields = {name: (start, end, value) for name, _, _, start, end, value in frame["fields"]}
+    until(lambda: waiting(desk) == ["begin"])
+    doc = scene(desk)
+    VALIDATOR.validate(doc)
+    frame = next(one for one in doc["branches"][0]["frames"] if one["name"].startswith("begin"))
+    assert "incoming-window" in frame["name"]
+    assert frame["label"] == "begin"
+    size = len(frame["octets"]["hex"]) // 2
+    assert int(frame["octets"]["hex"][:8], 16) == size
+    fields = {name: (start, end, value) for name, value, start, end, _ in frame["octets"]["fields"]}
     start, end, value = fields["begin.incoming-window"]
-    assert 0 < start < end <= frame["size"]
+    assert 0 < start < end <= size
     assert str(session.ledger()["incoming_window"]) in value
-    assert frame["fields"][-1][0].startswith("frame.")
-    json.dumps(desk.widget.picture, allow_nan=False)
+    assert gate(desk, "c2b") == {"closed": True, "text": "1 waiting, 4 passed"}
+    # Whoever opens the tab of octets sees the frame that goes next.
+    assert doc["branches"][0]["steps"][-1]["frame"] == frame["id"]
 
 
 def test_the_picture_comes_without_being_asked_for(desk, client):
     """A thread of the server's brings it: no cell has to end, nobody has to press."""
     press(desk, "hold")
     seen = threading.Event()
-    desk.widget.observe(lambda _change: kinds(desk) == ["begin"] and seen.set(), names="picture")
+    desk.observe(lambda _change: waiting(desk) == ["begin"] and seen.set(), names="scene")
     client.amqp.begin()
     client.flush()
     assert seen.wait(TIMEOUT_S)
@@ -83,19 +104,21 @@ def test_the_picture_comes_without_being_asked_for(desk, client):
 def test_forward_one_n_and_free_run_do_what_they_say(desk, client):
     """What is let through has arrived, what is not waits in order."""
     press(desk, "hold")
-    for _ in range(5):
+    for _ in range(6):
         client.amqp.begin()
     client.flush()
-    until(lambda: len(kinds(desk)) == 5)
+    until(lambda: len(waiting(desk)) == 6)
     assert "Let through: begin" in press(desk, "step")
-    assert len(kinds(desk)) == 4
-    until(lambda: kinds(desk, "b2c") == ["begin"])
-    assert "2 let through" in press(desk, "step", frames=2, way="c2b")
-    assert len(kinds(desk)) == 2
+    assert len(waiting(desk)) == 5
+    until(lambda: waiting(desk, "b2c") == ["begin"])
+    assert "2 let through" in press(desk, "some", 2)
+    first, second = (frame.frame_id for frame in desk.server.wire().held("c2b")[:2])
+    assert "legal" in press(desk, "release", str(second))
+    assert "Let through: begin" in press(desk, "release", str(first))
     assert "Both gates are closed." in press(desk, "hold")
     assert "let through; both gates are open" in press(desk, "run")
-    client.pump(lambda: client.kinds().count("begin") == 5)
-    assert "Freeze closes them" in press(desk, "step")
+    client.pump(lambda: client.kinds().count("begin") == 6)
+    assert "no frame waits" in press(desk, "step")
     assert not gate(desk, "c2b")["closed"]
 
 
@@ -106,93 +129,109 @@ def test_a_breakpoint_is_typed_as_it_is_said(desk, client):
     for _ in range(6):
         sender.send(BODY, settled=True)
     receiver = client.receiver(session, "/queues/q")
-    assert "link_credit <= 3" in press(desk, "break", words="link_credit <= 3")
+    assert "link_credit <= 3" in press(desk, "break", "link_credit <= 3")
     receiver.grant(5)
     client.flush()
-    until(lambda: kinds(desk, "b2c").count("transfer") >= 1)
-    assert desk.widget.picture["stops"] == ["link_credit <= 3"]
-    assert "is no breakpoint" in press(desk, "break", words="credit!")
-    assert desk.widget.picture["failed"]
-    assert "legal" in press(desk, "break", words="credits <= 3")
+    until(lambda: waiting(desk, "b2c").count("transfer") >= 1)
+    assert "Stopped: link_credit <= 3." in scene(desk)["idea"]
+    assert "is no breakpoint" in press(desk, "break", "credit!")
+    assert "legal" in press(desk, "break", "credits <= 3")
+    assert any(act["id"] == "clear" for act in scene(desk)["acts"])
     press(desk, "clear")
-    assert desk.widget.picture["breakpoints"] == []
+    assert all(act["id"] != "clear" for act in scene(desk)["acts"])
 
 
 def test_nobody_a_newcomer_and_one_who_has_gone(server):
     """The latest connection is shown until somebody chooses; a gone one's frames stay."""
     desk = frozen_wire(server)
+    VALIDATOR.validate(scene(desk))
     assert "Nobody is connected yet." in repr(desk)
     assert press(desk, "step") == "Nobody is connected yet."
     with RawClient(server) as one, RawClient(server) as two:
         one.open()
         two.open()
-        until(lambda: desk.widget.picture["connections"] == ["c1", "c2"])
-        press(desk, "choose", connection="c1")
+        until(lambda: [act["id"] for act in scene(desk)["acts"] if "show" in act["id"]])
+        press(desk, "show:c1")
         press(desk, "hold")
         one.amqp.begin()
         one.flush()
-        until(lambda: kinds(desk) == ["begin"])
+        until(lambda: waiting(desk) == ["begin"])
         one.socket.close()
-        until(lambda: desk.widget.picture["gone"])
-        assert kinds(desk) == ["begin"]
+        until(lambda: "its socket is closed" in str(scene(desk)["nodes"]))
+        assert waiting(desk) == ["begin"]
         assert "the client is gone" in repr(desk)
         press(desk, "run")
-        until(lambda: desk.widget.picture["connection"] == "c2")
-        assert desk.widget.picture["said"] == "c1 is over; this is c2."
-    # After somebody it is never *yet*: neither in the line nor beside the choice.
+        until(lambda: desk.connection == "c2")
+        until(lambda: "c1 is over; this is c2." in scene(desk)["idea"])
+    # After somebody it is never *yet*.
     over = "c2 is over; nobody else is connected."
-    until(lambda: desk.widget.picture["words"] == over)
+    until(lambda: over in scene(desk)["idea"])
     assert press(desk, "step") == over
     assert over in repr(desk)
     desk.close()
 
 
-def test_many_frames_are_counted_and_few_are_listed(desk, client):
-    """The message to the browser stays small whatever waits."""
+def test_many_frames_are_counted_and_few_are_drawn(desk, client, monkeypatch):
+    """The message to the browser stays small whatever waits, and however long the trace is."""
+    monkeypatch.setattr("workbench.views.frozen_wire.MOST_ROWS", 30)
     sender = client.sender(client.session(), "/queues/q")
     press(desk, "hold")
     for _ in range(MOST_FRAMES + 20):
         sender.send(BODY, settled=True)
     client.flush()
-    until(lambda: gate(desk, "c2b")["waiting"] == MOST_FRAMES + 20)
-    assert len(kinds(desk)) == MOST_FRAMES
+    until(lambda: gate(desk, "c2b")["text"].startswith(f"{MOST_FRAMES + 20} waiting"))
+    assert len(desk.branches.runs[0].waiting) == MOST_FRAMES
+    doc = scene(desk)
+    VALIDATOR.validate(doc)
+    assert len(doc["branches"][0]["steps"]) == 30
+    assert doc["first"] == desk.server.rows()[-30].seq + 1
 
 
-def test_the_trace_so_far_opens_below_and_grows(desk, client):
-    """The stepper stands at the latest row, and follows while it stands there."""
-    assert "is open below" in press(desk, "trace")
-    first = desk.stepper
-    before = len(first.doc["rows"])
-    assert first.cursor == before
+def test_the_picture_grows_and_stays_where_somebody_has_gone_back(desk, client):
+    """It stands at the latest row; who steps back is left alone."""
+    assert desk.seq == desk.server.rows()[-1].seq
     client.session()
-    until(lambda: len(desk.stepper.doc["rows"]) > before)
-    assert desk.stepper is first
-    desk.stepper.cursor = 1
-    time.sleep(0.3)
-    shown = len(desk.stepper.doc["rows"])
+    until(lambda: desk.seq == desk.server.rows()[-1].seq)
+    desk.cursor = 3
+    seq = desk.seq
     client.session()
     desk.refresh()
-    assert len(desk.stepper.doc["rows"]) == shown
+    assert desk.seq == seq
 
 
 def test_new_connections_are_held_from_the_first_octet_on_request(server):
-    """The box switches it; the protocol header is the first frame that waits."""
+    """A switch; the protocol header is the first frame that waits."""
     desk = frozen_wire(server)
-    assert "both gates closed" in press(desk, "freeze-new", on=True)
+    assert "both gates closed" in press(desk, "new", True)
     with RawClient(server) as client:
         client.amqp.start()
         client.flush()
-        until(lambda: kinds(desk) == ["protocol-header"])
-        assert "○ protocol-header, 8 octets" in repr(desk)
+        until(lambda: waiting(desk) == ["protocol-header"])
+        assert "protocol-header, 8 octets" in repr(desk)
     desk.close()
+
+
+def test_before_a_proxy_a_frame_waits_that_no_row_tells_of(server):
+    """A proxy records what has passed; what waits is drawn from the gate."""
+    with serve(forward=server.url) as proxy:
+        desk = frozen_wire(proxy)
+        press(desk, "new", True)
+        with RawClient(proxy) as client:
+            client.amqp.start()
+            client.flush()
+            until(lambda: waiting(desk) == ["protocol-header"])
+            assert all(row.frame_id is None for row in proxy.rows())
+            VALIDATOR.validate(scene(desk))
+            press(desk, "run")
+            until(lambda: desk.seq >= 0)
+        desk.close()
 
 
 def test_a_stopped_server_is_shown_as_stopped(server, desk):
     """The view outlives its server, says so, and refuses in words."""
     server.stop()
     desk.refresh()
-    assert not desk.widget.picture["running"]
-    assert "(stopped)" in picture_text(desk.widget.picture)
-    press(desk, "freeze-new", on=True)
-    assert desk.widget.picture["failed"]
-    assert "(stopped)" in desk._repr_mimebundle_()["text/plain"]
+    assert "The server is stopped." in scene(desk)["idea"]
+    reply = desk.reply({"act": "new", "value": True, "t": 0, "branch": 0, "step": 0})
+    assert reply["type"] == "illegal"
+    assert "The server is stopped." in desk._repr_mimebundle_()[0]["text/plain"]

@@ -23,7 +23,7 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
         lines: what the person types.
         say: prints a line.
     """
-    from workbench.views.held_frames import WAYS, in_a_line
+    from workbench.views.scene_live import WAYS, in_a_line
 
     told: set[int] = set()
 

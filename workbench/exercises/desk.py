@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
@@ -16,6 +16,9 @@ from workbench.views.stills import Still
 
 from .kept_branches import StageDesk, keep
 
+if TYPE_CHECKING:
+    from workbench.views.chart_box import ChartedStage
+
 
 def stage(
     run_or_rows: Any,
@@ -24,7 +27,8 @@ def stage(
     title: str = "",
     acts: Collection[str] | None = None,
     link: str | None = None,
-) -> StageWidget:
+    chart: bool = False,
+) -> StageWidget | ChartedStage:
     """The picture of a run: play it, step through it, and act on it.
 
     An act makes a branch; branches are there again when the notebook is run another day. Rows that
@@ -36,6 +40,7 @@ def stage(
         title: what the picture is called; the scenario's title if empty.
         acts: names of the acts that are offered; all of the scenario's if None.
         link: name of the link whose line comes first; the busiest if None.
+        chart: whether link credit over time stands below it; call `notebook_output()` before.
 
     Raises:
         TypeError: if there are no rows to draw.
@@ -53,6 +58,10 @@ def stage(
     desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link)
     if legal:
         keep(StageDesk(desk))
+    if chart:
+        from workbench.views.chart_box import ChartedStage  # it draws, most stages do not
+
+        return ChartedStage(desk)
     return desk
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures.thread  # noqa: F401  (it cannot be imported any more once a program ends)
+import itertools
 import threading
 import time
 from collections import deque
@@ -156,10 +157,11 @@ class Recording:
         """The observer for a broker with that clock."""
         return self._make_tap(now, self._take)
 
-    def rows(self) -> list[Any]:
-        """The rows in memory, in order, as they are now. From any thread."""
+    def rows(self, after: int = -1) -> list[Any]:
+        """The rows in memory after a `seq`, in order, as they are now. From any thread."""
         with self._lock:
-            return list(self._rows)
+            fresh = list(itertools.takewhile(lambda row: row.seq > after, reversed(self._rows)))
+        return fresh[::-1]
 
     def close(self) -> None:
         """Nothing more will come: bring the rest to disk."""

@@ -144,7 +144,7 @@ def serve(
 ) -> LiveBroker | LiveProxy:
     """Start a broker that listens, by default on a free port of loopback; or a proxy.
 
-    Its trace fills while it runs: `stepper(broker.rows())` opens it, and `frozen_wire(broker)`
+    Its trace fills while it runs: `stage(broker.rows())` draws it, and `frozen_wire(broker)`
     holds its frames. End it with `broker.stop()`, or use it as a context manager. A notebook's
     cell that is run again stops what it has started before.
 

@@ -142,15 +142,18 @@ class ServerHandle(ABC, Generic[ServerT]):
 
     # -- the trace --------------------------------------------------------------------------
 
-    def rows(self) -> list[Any]:
-        """The trace so far, or its latest part where it is long; `stepper` opens it.
+    def rows(self, after: int = -1) -> list[Any]:
+        """The trace so far, or its latest part where it is long; `stage` draws it.
+
+        Args:
+            after: only rows with a larger `seq`.
 
         Raises:
             ListenError: if nothing is recorded.
         """
         if self.recording is None:
             raise ListenError("nothing is recorded here; start the server with a recording")
-        return self.recording.rows()
+        return self.recording.rows(after)
 
     def overview(self) -> dict[str, Any]:
         """Flat picture of the listener, what is behind it, and the recording."""

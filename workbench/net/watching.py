@@ -28,6 +28,7 @@ class Watch:
         self.failure: Exception | None = None
         self.fresh = threading.Event()
         self._look = look
+        self._looking = threading.RLock()
         self._over = False
         self._thread = threading.Thread(target=self._run, name="wire-watch", daemon=True)
         self._thread.start()
@@ -35,6 +36,11 @@ class Watch:
     def now(self) -> None:
         """Look as soon as possible."""
         self.fresh.set()
+
+    def look(self) -> None:
+        """Look at once, in the caller's thread; nobody looks in another thread meanwhile."""
+        with self._looking:
+            self._look()
 
     def close(self) -> None:
         """Look once more, and end; closing twice is harmless."""
@@ -50,10 +56,10 @@ class Watch:
             if self._over:
                 break
             try:
-                self._look()
+                self.look()
             except Exception as error:  # whoever looks must not keep others from looking
                 self.failure = error
                 return
             time.sleep(NEWS_EVERY_S)
         with contextlib.suppress(Exception):
-            self._look()
+            self.look()

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import copy
 import os
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
 from .files import TraceFileError, trace_files
-from .fold import Scope, State
+from .fold import Fold, Scope, State
 from .gates import GATE_EVENTS, Gates
-from .schema import SENT, Row, few
+from .schema import RECEIVED, SENT, Row, few
 
 if TYPE_CHECKING:
     from .before import Before
     from .pieces import Pieces
 
 __all__ = [
-    "ABOUT", "AROUND", "Cut", "Earlier", "StepError", "cut", "cut_rows", "place_of", "run_of",
+    "ABOUT", "AROUND", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows", "place_of",
+    "run_of",
 ]  # fmt: skip
 
 AROUND = 200
@@ -174,34 +176,76 @@ def cut_rows(
     Raises:
         StepError: that row is not among them.
     """
-    from .before import Before
+    following = Following()
+    for place, row in enumerate(rows[:end]):
+        following.take(row)
+        if place < first:
+            following.drop()
+    return replace(following.cut(seq, name=name), last_seq=rows[-1].seq)
 
-    shown = list(rows[first:end])
-    if all(row.seq != seq for row in shown):
-        there = f"{shown[0].seq} to {shown[-1].seq}" if shown else "none"
-        raise StepError(f"step {seq} is not among these rows; legal: {there}")
-    explainer, before = Explainer(), Before()
-    gates: Gates | None = None
-    sent: dict[int | None, Row] = {}
-    for row in rows[:first]:
-        explainer.explain(row)
-        before.note(row)
+
+class Following:
+    """Takes the rows of a run that goes on; a cut holds those that were not dropped."""
+
+    def __init__(self) -> None:
+        from .before import Before
+
+        self._explainer = Explainer()
+        self._rows: deque[tuple[Row, Explanation]] = deque()
+        self._run, self._first_seq = "", 0
+        # What is so before the first row that is kept.
+        self._folding, self._before = Fold(), Before()
+        self._gates: Gates | None = None
+        self._sent: dict[int | None, Row] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, row: Row) -> None:
+        """Take in the next row."""
+        if not self._run:
+            self._run, self._first_seq = row.run, row.seq
+        self._rows.append((row, self._explainer.explain(row)))
+
+    def drop(self) -> None:
+        """Let the oldest row go: from now on it stands in the state before the others."""
+        row, _ = self._rows.popleft()
+        self._folding.apply(row)
+        self._before.note(row)
         if row.event == SENT:
-            sent[row.frame_id] = row
-        if gates is None and row.event in GATE_EVENTS:
-            gates = Gates(explainer.state().in_flight.values())
-        if gates is not None:
-            gates.apply(row)
-    start = explainer.state()
-    earlier = Earlier(
-        ends=before.ends, links=tuple(before.links), sources=before.sources, gates=gates,
-        flying=[sent[number] for number in start.in_flight],
-    )  # fmt: skip
-    return Cut(
-        path=name, run=rows[0].run, seq=seq, rows=shown, start=start, earlier=earlier,
-        explanations=[explainer.explain(row) for row in shown],
-        first_seq=rows[0].seq, last_seq=rows[-1].seq,
-    )  # fmt: skip
+            self._sent[row.frame_id] = row
+        elif row.event == RECEIVED:
+            self._sent.pop(row.frame_id, None)
+        if self._gates is None and row.event in GATE_EVENTS:
+            self._gates = Gates(self._folding.in_flight.values())
+        if self._gates is not None:
+            self._gates.apply(row)
+
+    def cut(self, seq: int | None = None, *, name: str = "") -> Cut:
+        """The rows that are kept.
+
+        Args:
+            seq: the row that they are shown for; the last one if None.
+            name: what holds the run; its own name if empty.
+
+        Raises:
+            StepError: that row is not among them.
+        """
+        rows = [row for row, _ in self._rows]
+        last = rows[-1].seq if rows else -1
+        if seq is not None and all(row.seq != seq for row in rows):
+            raise StepError(f"step {seq} is not among these rows; legal: {rows[0].seq} to {last}")
+        start = self._folding.state()
+        earlier = Earlier(
+            ends=dict(self._before.ends), links=tuple(self._before.links),
+            sources=dict(self._before.sources), gates=copy.deepcopy(self._gates),
+            flying=[self._sent[number] for number in start.in_flight],
+        )  # fmt: skip
+        return Cut(
+            path=name, run=self._run, seq=last if seq is None else seq, rows=rows, start=start,
+            earlier=earlier, explanations=[told for _, told in self._rows],
+            first_seq=self._first_seq, last_seq=last,
+        )  # fmt: skip
 
 
 def run_of(path: str | os.PathLike[str], run: str | None) -> str:

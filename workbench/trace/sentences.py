@@ -8,6 +8,7 @@ cannot be seen written out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,8 +55,8 @@ def _relay(row: Row, what: str) -> str:
 
 _PROTOCOL_IDS = {
     0: "speak AMQP {version}",
-    2: "change to TLS first (protocol id 2)",
-    3: "log in with SASL first (protocol id 3)",
+    2: "change to TLS first",
+    3: "log in with SASL first",
 }
 
 
@@ -271,6 +272,9 @@ _EVENTS: dict[str, str] = {
     "note": "{who} notes",
 }
 
+# How a queue names a link of a session: connection, session, link, attach.
+_OF_LINK = re.compile(r"c\d+/\d+/(.+)/\d+")
+
 # Those of some kinds have a sentence of their own.
 _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
     (
@@ -313,7 +317,10 @@ def _internal(row: Row) -> str:
         done = [visible(spec_name(row.kind or "?")).replace("-", " "), *_details(row)]
         text += f": {', '.join(done)}"
     else:
-        if own is None and row.kind is not None and row.kind != row.event:
+        link = _OF_LINK.fullmatch(row.kind or "")
+        if link is not None:
+            text += f": {quoted(link[1])}"
+        elif own is None and row.kind is not None and row.kind != row.event:
             text += f": {visible(row.kind)}"
         details = _details(row)
         if details:
@@ -350,5 +357,9 @@ def _queue_state(row: Row) -> str:
         "queue_unsettled": "delivered and not settled",
         "mailbox": "in the mailbox",
     }
-    parts = [f"{ledger[name]} {word}" for name, word in words.items() if name in ledger]
+    parts = [
+        f"{ledger[name]} {word}"
+        for name, word in words.items()
+        if name in ledger and (ledger[name] or name != "mailbox")
+    ]
     return f"; {', '.join(parts)}" if parts else ""

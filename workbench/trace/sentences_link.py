@@ -98,7 +98,7 @@ def _grant_leaves(moment: Moment) -> str:
             f" {sender} hears of it may still come"
         )
     else:
-        text = f"{receiver} grants {credit}: it may be sent {messages(credit)} more"
+        text = f"{receiver} grants {credit}: it may receive {messages(credit)} more"
     text += "."
     if moment.frame.get("echo"):
         text += " It asks for an answer (echo)."

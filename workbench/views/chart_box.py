@@ -1,32 +1,54 @@
-"""A credit chart beside a panel, made anew for each of its runs."""
+"""A stage with a credit chart below it, whose cursor is where the stage stands."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import ipywidgets as widgets
 
+from .bokeh_widget import ChartWidget
 from .charts import CreditChart
-from .panel_model import PanelModel
+from .stage_widget import StageWidget
+from .stills import Still
+
+HEIGHT = 190
+"""Of the chart, in pixels: both are then on one screen."""
 
 
-class ChartBox:
-    """A credit chart in a widget, made anew for each run."""
+class ChartedStage(Still, widgets.VBox):
+    """A stage, and below it link credit over time of the branch that is shown.
 
-    def __init__(self, model: PanelModel) -> None:
-        self._model = model
-        self.widget = widgets.VBox([])
-        self.show()
+    Attributes:
+        stage: the picture.
+        chart: of its run.
+    """
 
-    def show(self) -> None:
-        """Draw the current run."""
-        from .bokeh_widget import ChartWidget
+    def __init__(self, stage: StageWidget) -> None:
+        self.stage = stage
+        self._rows = stage.run.rows
+        self.chart = CreditChart(self._rows, height=HEIGHT)
+        super().__init__(children=[stage, ChartWidget(self.chart.figure)])
+        stage.observe(lambda _change: self._draw(), names=["branch", "cursor", "scene"])
+        self._draw()
 
-        self._chart = CreditChart(self._model.run.rows)
-        self._chart.move(self._model.cursor)
-        old = self.widget.children
-        self.widget.children = [ChartWidget(self._chart.figure)]
-        for child in old:
-            child.close()
+    @property
+    def run(self) -> Any:
+        """The run that is shown."""
+        return self.stage.run
 
-    def move(self, step: int) -> None:
-        """Put the cursor at a step."""
-        self._chart.move(step)
+    def _draw(self) -> None:
+        """Draw the branch that is shown now, and the cursor where it stands."""
+        if self.stage.run.rows is not self._rows:
+            self._rows = self.stage.run.rows
+            self.chart = CreditChart(self._rows, height=HEIGHT)
+            old = self.children[1]
+            self.children = [self.stage, ChartWidget(self.chart.figure)]
+            old.close()
+        self.chart.move(self.stage.cursor + 1)
+
+    def still(self) -> str:
+        """What the picture shows now, as text."""
+        return self.stage.still()
+
+    def __repr__(self) -> str:
+        return self.still()

@@ -1,4 +1,4 @@
-"""The frozen wire for a person: what waits at a live server's gates, and buttons for it.
+"""The frozen wire: a live server on the stage, with a hand on the frames that wait at its gates.
 
 Everything that changes comes from the server's own thread, so the picture stays true while a cell
 of the notebook is busy. What a person asks for is handed to the server at once; what came of it is
@@ -10,27 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import anywidget
-import ipywidgets as widgets
-import traitlets
-
+from workbench.trace.cut import Following
+from workbench.trace.gates import SENDER_OF
 from workbench.trace.words import count
 
-from . import theme
-from .held_frames import WAYS, HeldFrame, carries, fields, in_a_line
-from .static_html import asset
-from .stepper_doc import build
-from .stepper_widget import StepperWidget, window
-from .stills import Still
+from .scene import SceneMaker, frame_doc, packed
+from .scene_live import AT_GATE, WAYS, HeldFrame, Live, idea_of, in_a_line, row_of
+from .scene_walk import Flight
+from .stage_widget import StageWidget
+
+Doc = dict[str, Any]
 
 MOST_FRAMES = 60
-"""So many frames of a direction are listed; the rest are counted."""
-MOST_OCTETS = 512
-"""So many octets of a frame are shown."""
-MOST_ROWS = 2_000
-"""The stepper beside it shows so many rows, the latest."""
-FOLLOWED_ROWS = 600
-"""A trace of up to so many rows is followed by the stepper as it grows."""
+"""So many frames that wait are drawn of each direction; the rest are counted."""
+MOST_ROWS = 400
+"""The latest rows that are drawn."""
+NOBODY_YET = "Nobody is connected yet."
+_PLACES = {"c2b": "there", "b2c": "back"}
 
 
 class Server(Protocol):
@@ -67,164 +63,85 @@ class Server(Protocol):
     def watch(self, look: Callable[[], None]) -> Any:
         """Call a function whenever there may be something new."""
 
-    def rows(self) -> list[Any]:
+    def rows(self, after: int = ...) -> list[Any]:
         """The trace so far."""
 
 
-class FrozenWireWidget(anywidget.AnyWidget):
-    """Draws a picture of the gates in the browser, and passes on what a person presses.
-
-    Attributes:
-        picture: plain values, as `picture_of` makes them.
-    """
-
-    _esm = asset("frozen_wire.js")
-    _css = asset("frozen_wire.css")
-
-    picture = traitlets.Dict().tag(sync=True)
-
-    def __repr__(self) -> str:
-        return "FrozenWireWidget()"
-
-
-def frame_picture(frame: HeldFrame) -> dict[str, Any]:
-    """A frame that waits, for the browser."""
-    style = theme.frame_style(frame.kind)
-    return {
-        "id": frame.frame_id,
-        "kind": frame.kind,
-        "style": style.name,
-        "glyph": style.glyph,
-        "carries": carries(frame),
-        "size": len(frame.octets),
-        "octets": frame.octets[:MOST_OCTETS].hex(),
-        "fields": fields(frame, MOST_OCTETS),
-    }
-
-
-NOBODY_YET = "Nobody is connected yet."
-
-
-def picture_of(
-    server: Server,
-    connection: str | None,
-    said: str,
-    failed: bool,
-    nobody: str = NOBODY_YET,
-) -> dict[str, Any]:
-    """Everything that is shown, as plain values.
-
-    Args:
-        server: the live server.
-        connection: the one that is shown, or None.
-        said: what came of the latest act, in words.
-        failed: whether it was refused.
-        nobody: what to say where no connection is shown.
-    """
-    running = server.running
-    names = server.connections() if running else []
-    wire = None if connection is None or not running else server.picture(connection, MOST_FRAMES)
-    gates = []
-    for way, words in WAYS.items():
-        gate = None if wire is None else wire.gates[way]
-        gates.append(
-            {
-                "way": way,
-                "words": words,
-                "closed": bool(gate and gate.closed),
-                "waiting": gate.waiting if gate else 0,
-                "passed": gate.passed if gate else 0,
-                "frames": [frame_picture(frame) for frame in gate.held] if gate else [],
-            }
-        )
-    recording = server.recording
-    return {
-        "url": server.url,
-        "running": running,
-        "connections": names,
-        "connection": connection if wire is not None else None,
-        "words": nobody if wire is None else wire.words,
-        "gone": bool(wire and wire.gone),
-        "freezes_new": running and server.freezes_new,
-        "gates": gates,
-        "breakpoints": [] if wire is None else list(wire.breakpoints),
-        "stops": [] if wire is None else list(wire.stops),
-        "said": said,
-        "failed": failed,
-        "rows": None if recording is None else recording.overview()["rows"],
-    }
-
-
-def picture_text(picture: dict[str, Any]) -> str:
-    """The picture as text: what a page without a kernel keeps, and what can be printed."""
-    state = "" if picture["running"] else " (stopped)"
-    lines = [f"Frozen wire of {picture['url']}{state}"]
-    if picture["connection"] is None:
-        return "\n".join([*lines, picture["words"]])
-    gone = "; the client is gone" if picture["gone"] else ""
-    lines.append(f"{picture['connection']}: {picture['words']}{gone}")
-    for gate in picture["gates"]:
-        state = "closed" if gate["closed"] else "open"
-        lines.append(
-            f"{gate['words']}: gate {state}, {count(gate['waiting'], 'frame')} waiting,"
-            f" {gate['passed']} passed"
-        )
-        lines += [
-            f"  {frame['glyph']} {frame['kind']} ({frame['carries']}), {frame['size']} octets"
-            if frame["carries"]
-            else f"  {frame['glyph']} {frame['kind']}, {frame['size']} octets"
-            for frame in gate["frames"]
-        ]
-    if picture["breakpoints"]:
-        lines.append(f"Stops at: {'; '.join(picture['breakpoints'])}")
-    if picture["stops"]:
-        lines.append(f"Stopped: {picture['stops'][-1]}")
-    return "\n".join([*lines, *([picture["said"]] if picture["said"] else [])])
-
-
-class FrozenWireDesk(Still, widgets.VBox):
-    """The gates, and on request the stepper over the trace so far.
+class FrozenWire(StageWidget):
+    """The stage over a live server: it grows, and stays at the latest step while it stands there.
 
     Args:
         server: a live broker or proxy.
 
     Attributes:
-        widget: the gates as they are drawn.
-        stepper: over the trace, once it was opened.
         connection: the one that is shown; the latest if nobody chose.
     """
 
     def __init__(self, server: Server) -> None:
+        self._watch: Any = None
         self.server = server
         self.connection: str | None = None
-        self.stepper: StepperWidget | None = None
-        self._said, self._failed = "", False
-        self._nobody = NOBODY_YET
-        self._rows = 0  # in the stepper
-        self.widget = FrozenWireWidget()
-        self.place = widgets.VBox()
-        super().__init__(children=[self.widget, self.place])
-        self.widget.on_msg(lambda _widget, message, _buffers: self.act(message))
-        self.refresh()
-        self._watch = server.watch(self.refresh) if server.running else None
+        self._said, self._nobody = "", NOBODY_YET
+        self._following, self._seq = Following(), -1
+        live, note = self._look()
+        super().__init__(live, title=f"Frozen wire of {server.url}", note=note)
+        self.cursor = len(self._maker.strip(0).steps) - 1
+        self._watch = server.watch(self._draw) if server.running else None
 
     # -- showing --------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Show what is so now."""
+        if self._watch is not None:
+            self._watch.look()
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        rows = self._maker.strip(0).walk.rows
+        follows, seq = self.cursor >= len(rows) - 1, self.seq
+        live, note = self._look()
+        self._maker = SceneMaker(live, note=note)
+        scene = packed(self._doc())
+        if scene == self.scene:
+            return
+        place = next((place for place, row in enumerate(live.rows) if row.seq == seq), 0)
+        with self.hold_sync():
+            self.cursor = max(0, len(live.rows) - 1) if follows else place
+            self.scene = scene
+
+    @property
+    def seq(self) -> int:
+        """`seq` of the row that is shown; -1 before the first."""
+        rows = self._maker.strip(0).walk.rows
+        return rows[self.cursor].seq if rows else -1
+
+    def _look(self) -> tuple[Live, str]:
+        """The server as it is now, and what there is to be said of it."""
+        wire = None
         try:
             self._choose_one()
-            picture = picture_of(
-                self.server, self.connection, self._said, self._failed, self._nobody
-            )
+            if self.connection is not None and self.server.running:
+                wire = self.server.picture(self.connection, MOST_FRAMES)
+            if self.server.recording is not None:
+                for row in self.server.rows(self._seq):
+                    self._following.take(row)
+                    self._seq = row.seq
+                    while len(self._following) > MOST_ROWS:
+                        self._following.drop()
         except Exception:
             if self.server.running:
                 raise
-            # It has been stopped in this very moment.
-            picture = picture_of(self.server, None, "", False)
-        if picture != self.widget.picture:
-            self.widget.picture = picture
-        self._follow(picture["rows"] or 0)
+            wire = None  # it has been stopped in this very moment
+        if wire is None:
+            self.connection = None
+        live = Live(cut=self._following.cut(), connection=self.connection, wire=wire)
+        told = idea_of(live) if wire is not None else self._nobody
+        if not self.server.running:
+            told = "The server is stopped."
+        elif wire is None and self._nobody == NOBODY_YET:
+            told += f" A client connects to {self.server.url}."
+        return live, f"{self._said} {told}".strip()
 
     def _choose_one(self) -> None:
         names = self.server.connections() if self.server.running else []
@@ -233,89 +150,140 @@ class FrozenWireDesk(Still, widgets.VBox):
         over, self.connection = self.connection, names[-1] if names else None
         if over is not None:
             self._nobody = f"{over} is over; nobody else is connected."
-            now = f"{over} is over; this is {self.connection}."
-            self._said, self._failed = now if names else self._nobody, False
+            self._said = f"{over} is over; this is {self.connection}." if names else ""
 
-    def _follow(self, rows: int) -> None:
-        """A stepper that stands at the end stays there, as long as the trace is short."""
-        shown = self.stepper
-        if shown is None or rows == self._rows or rows > FOLLOWED_ROWS:
-            return
-        if shown.cursor >= len(shown.doc["rows"]):
-            self._open()
+    def _doc(self) -> Doc:
+        """The scene, with the frames that wait and everything that can be done now."""
+        doc = super()._doc()
+        live: Live = self.branches.runs[0]
+        branch, steps = doc["branches"][0], doc["branches"][0]["steps"]
+        drawn = {frame["id"] for frame in branch["frames"]}
+        for held in live.waiting:
+            if str(held.frame_id) not in drawn:  # a proxy records what has passed
+                branch["frames"].append(_waits(held, str(live.connection), steps[-1]["t"]))
+        if live.waiting:
+            steps[-1]["frame"] = str(live.waiting[0].frame_id)
+        doc["acts"] = acts = list(self._marks(live))
+        off = self._off(live)
+        steps[0]["off"] = {act["id"]: off.get(act["id"]) for act in acts}
+        gates = {} if live.wire is None else live.wire.gates
+        on = {f"gate:{way}": gate.closed for way, gate in gates.items()}
+        steps[0]["on"] = {**on, "new": self.server.running and self.server.freezes_new}
+        return doc
+
+    def _marks(self, live: Live) -> Any:
+        def act(name: str, kind: str, on: str, words: str, **more: Any) -> Doc:
+            return {"id": name, "kind": kind, "on": on, "name": words, **more}
+
+        if live.connection is not None:
+            yield act("step", "button", "stage", "forward one", key="f")
+            yield act("run", "button", "stage", "free run", key="g")
+            yield act("hold", "button", "stage", "freeze", key="h")
+            for way, place in _PLACES.items():
+                gate = f"{live.connection} {place}"
+                yield act(
+                    f"gate:{way}", "toggle", gate, f"close the gate {WAYS[way]}",
+                    undo=f"open the gate {WAYS[way]}",
+                )  # fmt: skip
+                party = f"{SENDER_OF[way]}:{live.connection}" if way == "c2b" else SENDER_OF[way]
+                key = {"c2b": "c", "b2c": "b"}[way]
+                yield act(f"step:{way}", "button", party, "forward", key=key)
+            yield act("release", "frame", "frames", "let it go", **{"while": "held"})
+            yield act("some", "knob", "stage", "forward so many frames", min=1, max=1_000)
+            yield act("break", "text", "stage", "stop at (transfer, flow c2b, link_credit <= 3)")
+            points = live.wire.breakpoints
+            if points:
+                yield act("clear", "button", "stage", f"remove all stops: {'; '.join(points)}")
+        yield act("new", "toggle", "stage", "hold new connections", undo="let new connections run")
+        for name in self.server.connections() if self.server.running else ():
+            if name != self.connection:
+                yield act(f"show:{name}", "button", "stage", f"show {name}")
+
+    def _off(self, live: Live) -> dict[str, str]:
+        """By act, why it is not legal now."""
+        if live.wire is None:
+            return {} if self.server.running else {"new": "the server is stopped"}
+        gates = live.wire.gates
+        closed = [gate.closed for gate in gates.values()]
+        found: dict[str, str] = {}
+        for way in (None, *gates):
+            waiting = [gates[one].waiting for one in gates if way in (None, one)]
+            if not any(waiting):
+                why = (
+                    "No frame waits: the peers have nothing to say, or wait for each other."
+                    if any(closed)
+                    else "Nothing is held: both gates are open. Freeze closes them."
+                )
+                for name in ("step", "some") if way is None else (f"step:{way}",):
+                    found[name] = why
+        if not any(closed):
+            found["run"] = "Both gates are open."
+        if all(closed):
+            found["hold"] = "Both gates are closed."
+        return found
 
     # -- acting ---------------------------------------------------------------------------------
 
-    def act(self, message: dict[str, Any]) -> None:
-        """Do what the browser says was pressed; a refusal is told in words."""
+    def reply(self, message: Doc) -> Doc:
+        """Do what was pressed on the picture; what comes of it is seen in the next picture.
+
+        Args:
+            message: `{act, value, ...}`, as in `stage/types.ts`.
+
+        Returns:
+            `{"type": "done"}`, or `{"type": "illegal", "act": ..., "why": ...}`.
+        """
+        name = str(message.get("act"))
         try:
-            self._said, self._failed = self._do(message), False
+            self._said = self._perform(name, message.get("value"))
         except Exception as error:  # whatever it is, the person who pressed shall read it
-            self._said, self._failed = str(error), True
+            return {"type": "illegal", "act": name, "why": str(error)}
         if self._watch is not None:
             self._watch.now()
         else:
             self.refresh()
+        return {"type": "done"}
 
-    def _do(self, message: dict[str, Any]) -> str:
-        name, way = message.get("act"), message.get("way")
-        if name == "choose":
-            self.connection = str(message["connection"])
+    def _perform(self, name: str, value: Any) -> str:
+        name, _, about = name.partition(":")
+        if name == "show":
+            self.connection = about
             return ""
-        if name == "freeze-new":
-            self.server.freeze_new(bool(message["on"]))
-            return (
-                "New connections find both gates closed."
-                if message["on"]
-                else "New connections run freely."
-            )
-        if name == "trace":
-            self._open()
-            return f"The trace so far, {count(self._rows, 'row')}, is open below."
+        if name == "new":
+            self.server.freeze_new(bool(value))
+            held = "find both gates closed" if value else "run freely"
+            return f"New connections {held}."
         if self.connection is None:
-            return self._nobody
-        wire = self.server.wire(self.connection)
-        if name == "step":
-            return self._step(wire, int(message.get("frames", 1)), way)
-        if name == "hold":
+            raise ValueError(self._nobody)
+        wire, way = self.server.wire(self.connection), about or None
+        if name in ("step", "some"):
+            return self._step(wire, int(value) if name == "some" else 1, way)
+        if name == "release":
+            (frame,) = [one for one in wire.held() if one.frame_id == int(value)] or [None]
+            wire.release(int(value))
+            return f"Let through: {in_a_line(frame)}." if frame is not None else ""
+        if name == "hold" or (name == "gate" and value):
             wire.hold(way)
             return f"The gate {WAYS[way]} is closed." if way else "Both gates are closed."
-        if name == "run":
+        if name in ("run", "gate"):
             freed = wire.free_run(way)
             which = f"the gate {WAYS[way]} is" if way else "both gates are"
             return f"{count(freed, 'frame').capitalize()} let through; {which} open."
         if name == "break":
-            return f"It will stop at: {wire.break_when(str(message['words']))}."
+            return f"It will stop at: {wire.break_when(str(value))}."
         if name == "clear":
             wire.clear_breakpoints()
-            return "No breakpoints."
+            return "No stops."
         raise ValueError(f"no act {name!r}")
 
-    def _step(self, wire: Any, frames: int, way: str | None) -> str:
+    @staticmethod
+    def _step(wire: Any, frames: int, way: str | None) -> str:
         waiting = wire.held(way)
         if not waiting:
-            open_gates = not any(gate.closed for gate in wire.picture(0).gates.values())
-            return (
-                "Nothing is held: both gates are open. Freeze closes them."
-                if open_gates
-                else "No frame waits. The peers have nothing to say, or wait for each other."
-            )
+            raise ValueError("no frame waits there")
         passed = wire.step(frames, way)
         first = f"{in_a_line(waiting[0])}, {WAYS[waiting[0].direction]}"
         return f"Let through: {first}." if passed == 1 else f"{passed} let through, first {first}."
-
-    def _open(self) -> None:
-        """Open the trace so far in the stepper, at its end."""
-        rows = self.server.rows()
-        self._rows = len(rows)
-        last = rows[-1].seq if rows else None
-        part, start, cut = window(rows, last, MOST_ROWS)
-        doc = build(part, start=start, title=f"Live trace of {self.server.url}", note=cut)
-        if self.stepper is None:
-            self.stepper = StepperWidget(doc, cursor=len(part))
-            self.place.children = (self.stepper,)
-        else:
-            self.stepper.show(doc, len(part))
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -325,14 +293,43 @@ class FrozenWireDesk(Still, widgets.VBox):
             self._watch.close()
         super().close()
 
-    def __repr__(self) -> str:
-        return picture_text(self.widget.picture)
+    def still(self) -> str:
+        """What is shown now, as text, and every frame that waits."""
+        live: Live = self.branches.runs[0]
+        lines = [self._maker.note]
+        if live.wire is not None:
+            gone = "; the client is gone" if live.wire.gone else ""
+            lines.append(f"{live.connection}: {live.wire.words}{gone}")
+            for way, gate in live.wire.gates.items():
+                state = "closed" if gate.closed else "open"
+                lines.append(
+                    f"{WAYS[way]}: gate {state}, {count(gate.waiting, 'frame')} waiting,"
+                    f" {gate.passed} passed"
+                )
+                lines += [f"  {in_a_line(frame)}" for frame in gate.held]
+            if live.wire.breakpoints:
+                lines.append(f"Stops at: {'; '.join(live.wire.breakpoints)}")
+        return "\n".join([super().still(), "", *lines])
 
 
-def frozen_wire(server: Server) -> FrozenWireDesk:
-    """The gates of a live broker or proxy: what waits, and a hand to let it go.
+def _waits(held: HeldFrame, connection: str, t: float) -> Doc:
+    """A frame that waits at its gate and that no row tells of yet."""
+    place = {"link": connection, "way": _PLACES[held.direction]}
+    path = [(t, AT_GATE), (t, AT_GATE)]
+    row = row_of(held, connection)
+    if row is not None:
+        return frame_doc(Flight(row=row, path=path, begun=-1), place)
+    name = in_a_line(held)
+    return {
+        "id": str(held.frame_id), **place, "kind": "write", "name": name, "path": path,
+        "octets": {"hex": held.octets.hex(), "fields": []},
+    }  # fmt: skip
+
+
+def frozen_wire(server: Server) -> FrozenWire:
+    """The wire of a live broker or proxy: what waits at its gates, and a hand to let it go.
 
     Args:
         server: what `serve` has started.
     """
-    return FrozenWireDesk(server)
+    return FrozenWire(server)

@@ -16,7 +16,6 @@ import ipywidgets as widgets
 from workbench.scenarios.declare import ActionSpec, Kind, Parameter
 from workbench.scenarios.run import presets
 
-from .chart_box import ChartBox
 from .meter_widget import BrakeMeter
 from .panel_model import PanelModel
 from .share_view import ShareBox, ShareCodeError, share_code
@@ -153,7 +152,6 @@ class PanelView(widgets.VBox):
         self,
         run: Any,
         stepper: StepperWidget,
-        chart: Any,
         first: Sequence[str] | None,
         above: Sequence[Any] = (),
     ) -> None:
@@ -203,8 +201,6 @@ class PanelView(widgets.VBox):
         acts = _flowing([row.box for row in self.acts if row.spec.name in first])
         place = widgets.HBox([self.branch, self.undo, self.share])
         children = [acts, place, self.line, self.code, *filter(None, above), stepper]
-        if chart is not None:
-            children.append(chart)
         if more:
             children.append(widgets.Accordion(children=[_flowing(more)], titles=("More acts",)))
         children.append(settings)
@@ -257,7 +253,6 @@ class Panel:
         self,
         run: Any,
         *,
-        chart: bool = False,
         acts: Sequence[str] | None = None,
         cursor: int | None = None,
         follow: bool = False,
@@ -266,12 +261,10 @@ class Panel:
         self.model = PanelModel(run, follow=follow)
         if cursor is not None:
             self.model.cursor = cursor
-        self._chart = ChartBox(self.model) if chart else None
         stepper = StepperWidget(self.model.doc, cursor=self.model.cursor)
         rows = self.model.run.rows
         self.meter = BrakeMeter(rows).follow(stepper) if meter else None
-        drawn = self._chart.widget if self._chart else None
-        self.view = PanelView(self.model.run, stepper, drawn, acts, (self.meter,))
+        self.view = PanelView(self.model.run, stepper, acts, (self.meter,))
         self._quiet = False
         self._link()
 
@@ -316,8 +309,6 @@ class Panel:
     def _stepped(self, change: Any) -> None:
         self.model.cursor = change["new"]
         self._offer()
-        if self._chart:
-            self._chart.move(change["new"])
 
     def _show(self) -> None:
         """Another run: stepper, branches and chart follow."""
@@ -328,8 +319,6 @@ class Panel:
         view.code.clear()
         self._list_branches()
         self._offer()
-        if self._chart:
-            self._chart.show()
 
     def _list_branches(self) -> None:
         model, view = self.model, self.view
@@ -362,7 +351,6 @@ class Panel:
 def panel(
     scenario_run: Any,
     *,
-    chart: bool = False,
     acts: Sequence[str] | None = None,
     follow: bool = False,
     meter: bool = False,
@@ -371,12 +359,10 @@ def panel(
 
     Args:
         scenario_run: a run of a scenario.
-        chart: whether to draw link credit over time below the stepper; call
-            `notebook_output()` before.
         acts: names of the acts that stand above the stepper, the others are folded away; the first
             three and those that take a frame if None.
         follow: after an act show the last step of what came of it, ready for the next act; without
             it the act itself, so that one can step through what it causes.
         meter: whether a meter above the stepper says which brake is on.
     """
-    return Panel(scenario_run, chart=chart, acts=acts, follow=follow, meter=meter)
+    return Panel(scenario_run, acts=acts, follow=follow, meter=meter)

@@ -31,6 +31,7 @@ from . import theme
 from .frames import fields_of, summary
 from .scene_acts import Deed, Deeds
 from .scene_link import LinkPicture
+from .scene_live import AT_GATE, Live, LivePicture
 from .scene_quorum import QuorumPicture
 from .scene_valves import ValvesPicture
 from .scene_walk import Flight, Walk
@@ -131,6 +132,10 @@ def picture_of(
         link: the link whose number line comes first, or its name; the busiest if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
     """
+    if isinstance(run, Live):
+        walk = Walk(run.rows, run.cut, AT_GATE)
+        here = [one for one in walk.links if one.connection == run.connection]
+        return LivePicture(walk, here[::-1], run)
     walk = Walk(_rows(run), run if isinstance(run, Cut) else None)
     layout = layout_of(run)
     links = _chosen(walk, link)
@@ -229,12 +234,17 @@ class Strip:
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
         assert len(self.steps) == len(rows)
+        if not rows:  # there is a picture all the same
+            self.states.append(picture.state())
+            self.steps.append(
+                {"t": 0.0, "sentence": "Nothing has happened yet.", **picture.state()}
+            )
 
     def _fly(self, flight: Flight, *, octets: bool) -> None:
         """Draw a frame, if its wire is shown."""
         place = self.picture.of_frame(flight)
         if place is not None:
-            self.frames.append((flight.begun, _frame(flight, place, octets=octets)))
+            self.frames.append((flight.begun, frame_doc(flight, place, octets=octets)))
 
     def _acts(self, state: Doc, legal: Mapping[str, str | None]) -> None:
         assert self.deeds is not None
@@ -346,7 +356,8 @@ def formula(rule: Formula, told: Explanation) -> Doc:
     return found
 
 
-def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
+def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
+    """A frame on its way, where `place` says."""
     row = flight.row
     frame = row.frame or {}
     words = summary(row)
@@ -366,6 +377,8 @@ def _frame(flight: Flight, place: Doc, *, octets: bool) -> Doc:
     if row.kind == "flow":
         doc["label"] = _label(frame)
         doc["short"] = f"flow {doc['label']}"
+    elif row.kind and row.kind not in _KINDS:
+        doc["label"] = doc["short"] = row.kind
     if octets and row.raw:
         fields = fields_of(row)
         doc["octets"] = {"hex": row.raw.hex(), "fields": fields}
@@ -518,7 +531,7 @@ class SceneMaker:
         scenario = getattr(run, "scenario", None)
         begin = self.begin
         ends = root.ends
-        played = ends - (root.walk.times[begin] if root.steps else 0.0)
+        played = ends - (root.walk.times[begin] if root.walk.times else 0.0)
         idea = self.note or layout_of(run).idea
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:

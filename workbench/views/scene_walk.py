@@ -37,7 +37,7 @@ from workbench.trace.schema import (
 )
 
 WAITS_AT = 0.86
-"""Part of its way at which a frame is drawn that a closed gate holds from the beginning."""
+"""Part of its way at which a frame is drawn that a closed gate holds, where no gate is drawn."""
 
 _SEEN_AT = 0.5  # where a captured frame is drawn
 _INSIDE_MS = 1e-5  # between two rows of one microsecond, so that what is drawn has an order
@@ -77,7 +77,11 @@ class Flight:
 
 
 def flights(
-    rows: Sequence[Row], times: Sequence[float], before: Mapping[int, Flight], gates: Gates
+    rows: Sequence[Row],
+    times: Sequence[float],
+    before: Mapping[int, Flight],
+    gates: Gates,
+    gate: float,
 ) -> list[Flight]:
     """Every frame that is in flight at some time among these rows, in order of sending.
 
@@ -86,6 +90,7 @@ def flights(
         times: when each is drawn, ms.
         before: frames that were in flight before the first row, by frame_id.
         gates: what a hand holds before the first row.
+        gate: part of its way at which a held frame is drawn.
     """
     found = dict(before)
     usual: dict[tuple[str | None, str | None], float] = {}
@@ -101,7 +106,7 @@ def flights(
         held = gates.apply(row)
         for frame_id, holds in held:
             if frame_id in found:
-                _gate(found[frame_id], t, usual, holds=holds)
+                _gate(found[frame_id], t, usual, gate, holds=holds)
         if row.event == RECEIVED and number in found:
             flight = found[number]
             if len(flight.path) == 1:
@@ -121,7 +126,7 @@ def flights(
 
 
 def flying_before(
-    rows: Sequence[Row], start: State, earlier: Earlier, gates: Gates
+    rows: Sequence[Row], start: State, earlier: Earlier, gates: Gates, gate: float
 ) -> dict[int, Flight]:
     """Frames that were in flight before the first row; of some only their kind is known."""
     known = {row.frame_id: row for row in rows if row.event == RECEIVED}
@@ -132,7 +137,7 @@ def flying_before(
         t = frame.t_us / 1000
         path = [(t, 0.0)]
         if gates.flying.get(frame.frame_id):
-            path.append((t + _INSIDE_MS / 2, WAITS_AT))
+            path.append((t + _INSIDE_MS / 2, gate))
         found[frame.frame_id] = Flight(row=row, path=path, begun=-1)
     return found
 
@@ -161,14 +166,19 @@ def _part(flight: Flight, t: float, usual: dict[tuple[str | None, str | None], f
 
 
 def _gate(
-    flight: Flight, t: float, usual: dict[tuple[str | None, str | None], float], *, holds: bool
+    flight: Flight,
+    t: float,
+    usual: dict[tuple[str | None, str | None], float],
+    gate: float,
+    *,
+    holds: bool,
 ) -> None:
     """A hand holds a frame, or lets it go."""
     began, part = flight.path[-1]
     if not holds:
         flight.path.append((t, part))
     elif t <= began and part == 0.0:  # its gate was closed when it was sent
-        flight.path.append((round(t + _INSIDE_MS / 2, 6), WAITS_AT))
+        flight.path.append((round(t + _INSIDE_MS / 2, 6), gate))
     else:
         flight.path.append((t, max(part, _part(flight, t, usual))))
 
@@ -201,6 +211,7 @@ class Walk:
     Attributes:
         rows: all of them.
         cut: where they are from, with what came before; None if they begin the run.
+        gate: part of its way at which a frame is drawn that a closed gate holds.
         times: when each is drawn, ms.
         flights: its frames.
         links: links of the run, in order of appearance.
@@ -214,6 +225,7 @@ class Walk:
 
     rows: Sequence[Row]
     cut: Cut | None = None
+    gate: float = WAITS_AT
     times: list[float] = field(init=False)
     flights: list[Flight] = field(init=False)
     links: list[Scope] = field(init=False)
@@ -233,8 +245,8 @@ class Walk:
         self.gates = deepcopy(earlier.gates) if earlier.gates is not None else Gates(flying)
         self.folding = Fold(start)
         self.times = times_ms(self.rows)
-        before = flying_before(self.rows, start, earlier, self.gates)
-        self.flights = flights(self.rows, self.times, before, deepcopy(self.gates))
+        before = flying_before(self.rows, start, earlier, self.gates, self.gate)
+        self.flights = flights(self.rows, self.times, before, deepcopy(self.gates), self.gate)
         told = [link for link in earlier.links if link.link_sender in (CLIENT, BROKER)]
         self.links = list(dict.fromkeys([*told, *links_of(self.rows)]))
         self.begins = first_frames(self.rows)

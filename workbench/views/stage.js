@@ -307,16 +307,29 @@ function wireMark(view, wire, id, names, thick, right = true) {
     return names[i] ? [P(rightward ? `M${x} ${at2 - 5}l6 5l-6 5` : `M${x} ${at2 - 5}l-6 5l6 5`, "thin f-none"), T(x, at2 - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
   });
   if (handle && latency !== void 0) view.labels.take(middle - 46, y, middle + 46, y + 26);
+  const gates = state.gates && lanes.map((at2, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates.back : state.gates.there, middle, at2 + sag, thick, i ? 1 : -1, i === 0 === right));
   return G(
     { key: `wire ${id}` },
     G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
     named,
+    gates,
     handle && latency !== void 0 && G(
       { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }),
       P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
       T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
     )
+  );
+}
+function gateMark(view, id, name, { closed, text }, x, y, thick, side, rightward) {
+  const r = thick / 2 + 5, bar = x + (rightward ? 16 : -16), at2 = y + side * (r + 13) + 4, w = textWidth(text, 11);
+  view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
+  view.labels.take(x - w / 2, at2 - 11, x + w / 2, at2 + 3);
+  return G(
+    { key: `gate ${id}`, ...toggle(view, id, `the gate of ${name}: ${closed ? "closed" : "open"}, ${text}`) ?? {} },
+    R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"),
+    closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
+    T(x, at2, text, `mid s11 n ${closed ? "b c-stop" : "m"}`)
   );
 }
 function onWire(wire, names, frame, part, right) {
@@ -1003,7 +1016,7 @@ function strip(asked) {
     );
   }
   if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button2("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), compared(rules), question && asked.skipped && button2("again", "Answer"));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button2("again", "Answer"));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
     return row(
@@ -1143,13 +1156,14 @@ function actList(view, why) {
   const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
-    const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", set = act.kind === "knob" || act.kind === "handle";
+    const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", text = act.kind === "text", set = text || act.kind === "knob" || act.kind === "handle";
     const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0, on = view.state.on?.[act.id];
     rows2.push(h(
       "div",
       { key: act.id, class: "act" },
       h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
-      set && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
+      text && h("input", { type: "text", class: "words", "data-set": act.id, "aria-label": act.name }),
+      set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
       h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": `${set ? "send" : "do"}: ${on ? act.undo ?? act.name : act.name}` }, set ? "Send" : "Do"),
       note(act)
     ));
@@ -1246,6 +1260,7 @@ function timeline(time) {
 var chosen = null;
 var made = 0;
 var PACE = 1 / 120;
+var LEAST = 620;
 var PATIENCE = 1e4;
 var Stage = class {
   constructor(parent, scene, options = {}) {
@@ -1253,18 +1268,18 @@ var Stage = class {
     this.options = options;
     this.runs = resolve(scene);
     this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0);
-    const question = scene.question;
     this.rule = scene.rule ?? null;
-    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+    this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
     this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
-    this.el.setAttribute("aria-label", `${scene.title}. Interactive figure.`);
+    this.name();
     this.theme();
     parent.replaceChildren(this.el);
     this.listen();
-    this.W = Math.max(620, this.el.clientWidth || 826);
+    this.shown = this.el.clientWidth || 826;
+    this.W = Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
     this.measure();
   }
@@ -1275,7 +1290,9 @@ var Stage = class {
   run;
   i = 0;
   t = 0;
+  /** how wide the picture is drawn, and how wide it is shown: below LEAST it is scaled down */
   W = 826;
+  shown = 826;
   line = 400;
   playing = false;
   slow = false;
@@ -1307,6 +1324,29 @@ var Stage = class {
   uid = `wst${++made}-`;
   ends = [];
   calm = matchMedia("(prefers-reduced-motion: reduce)");
+  /** Shows another scene, or the same as it is by now; tabs, keys and the place of the hand stay. */
+  load(scene, step, branch) {
+    const before = JSON.stringify(this.scene.question);
+    this.scene = scene;
+    this.runs = resolve(scene);
+    this.preview = {};
+    this.rule = scene.rule ?? null;
+    if (JSON.stringify(scene.question) !== before) {
+      this.answer = this.verdict = this.picked = null;
+      this.skipped = this.passed = false;
+      this.asks();
+    }
+    this.name();
+    clearTimeout(this.awaited);
+    this.go(step, branch);
+  }
+  asks() {
+    const question = this.scene.question;
+    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+  }
+  name() {
+    this.el.setAttribute("aria-label", `${this.scene.title}. Interactive figure.`);
+  }
   destroy() {
     cancelAnimationFrame(this.loop);
     clearTimeout(this.awaited);
@@ -1354,7 +1394,7 @@ var Stage = class {
   /** Shows a step of a branch, as Python asks for it. */
   go(step, branch) {
     this.playing = false;
-    this.run = this.runs.get(branch) ?? this.run;
+    this.run = this.runs.get(branch) ?? this.runs.get(0);
     this.set(step, true);
   }
   /** Shows a time: the last step that is not after it, and what is on the way. */
@@ -1509,6 +1549,7 @@ var Stage = class {
       this.say(reply.why, this.tried);
       return;
     }
+    if (reply.type === "done") return;
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
@@ -1569,7 +1610,7 @@ var Stage = class {
       if (input.dataset.ui === "free") {
         this.picked = input.value === "" ? null : Number(input.value);
         this.draw();
-      } else if (input.dataset.set && input.value !== "") this.turn(input.dataset.set, Number(input.value));
+      } else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const observer = new ResizeObserver(() => this.measure());
     observer.observe(el);
@@ -1582,8 +1623,9 @@ var Stage = class {
   }
   measure() {
     const width = this.el.clientWidth;
-    if (width && Math.abs(width - this.W) > 0.5) {
-      this.W = Math.max(620, width);
+    if (width && Math.abs(width - this.shown) > 0.5) {
+      this.shown = width;
+      this.W = Math.max(LEAST, width);
       this.draw();
     }
     const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;
@@ -1614,7 +1656,7 @@ var Stage = class {
     if (ui) this.ui(ui.dataset.ui, ui.dataset.arg ?? "");
     else if (own) {
       const id = own.getAttribute("data-do"), input = own.parentElement?.querySelector("[data-set]");
-      this.fire(id, input ? Number(input.value) : own.getAttribute("data-value"), own);
+      this.fire(id, input ? typed(input) : own.getAttribute("data-value"), own);
     } else if (act) this.fire(act.getAttribute("data-act"), act.getAttribute("data-value"), act);
     else if (branch && this.runs.size > 1) this.show(Number(branch.getAttribute("data-branch")));
     else if (this.note) {
@@ -1723,7 +1765,7 @@ var Stage = class {
       return;
     }
     const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
-    const by = cell ? (event.clientX - x) / cell : down ? (event.clientY - y) / 3 : (y - event.clientY + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
+    const by = cell ? (event.clientX - x) * this.W / this.shown / cell : down ? (event.clientY - y) / 3 : (y - event.clientY + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
     this.turn(act.id, value + by);
   }
   letGo(event) {
@@ -1753,7 +1795,7 @@ var Stage = class {
     if (target.tagName === "INPUT") {
       event.stopPropagation();
       if (key === "Enter") {
-        if (target.dataset.set) this.fire(target.dataset.set, Number(target.value), target);
+        if (target.dataset.set) this.fire(target.dataset.set, typed(target), target);
         else this.commit();
       }
       return;
@@ -1806,6 +1848,12 @@ var Stage = class {
       3: () => this.ui("tab", "2"),
       4: () => this.ui("tab", "3")
     };
+    const keyed = this.scene.acts?.find((act) => act.key === key);
+    if (keyed) {
+      take();
+      this.fire(keyed.id, null, null);
+      return;
+    }
     if (!acts[key]) return;
     take();
     acts[key]();
@@ -1833,7 +1881,7 @@ var Stage = class {
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
       h(
         "div",
         { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },
@@ -1894,6 +1942,7 @@ var Stage = class {
     }
   }
 };
+var typed = (input) => input.type === "number" ? Number(input.value) : input.value;
 async function unpack(gzip) {
   const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
@@ -1926,7 +1975,11 @@ function render({ model, el }) {
     if (!data || !data.byteLength) return;
     const scene = await unpack(data);
     if (turn !== opening) return;
-    stage?.destroy();
+    if (stage) {
+      stage.load(scene, Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
+      note();
+      return;
+    }
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
     note();
   };

@@ -70,7 +70,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         self._given = {"link": link, "acts": acts, "rules": rules, "rule": rule}
         cursor = self._load(run, at, title, note)
         branch = self.branches.current
-        super().__init__(scene=packed(self._maker.scene(title)), cursor=cursor, branch=branch)
+        super().__init__(scene=packed(self._doc()), cursor=cursor, branch=branch)
         self.on_msg(lambda _widget, message, _buffers: self._answer(message))
         self.observe(self._moved, names="cursor")
         self.observe(lambda change: self.branches.select(change["new"]), names="branch")
@@ -108,9 +108,13 @@ class StageWidget(Still, anywidget.AnyWidget):
         self._fixed = self._fixed_now()
         return self._maker.begin if at is None else self._place(at)
 
+    def _doc(self) -> Doc:
+        """The scene as it is now."""
+        return self._maker.scene(self._title)
+
     def show(self, branch: int, cursor: int) -> None:
         """Draw the tree anew, and show a step of a branch."""
-        doc = self._maker.scene(self._title)
+        doc = self._doc()
         self._fixed = self._fixed_now()
         with self.hold_sync():
             self.branch = branch
@@ -208,7 +212,7 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def still(self) -> str:
         """What is shown now, as text."""
-        return scene_still(self._maker.scene(self._title), self.cursor, self.branch)
+        return scene_still(self._doc(), self.cursor, self.branch)
 
     def _still(self) -> str:
         return self.still()

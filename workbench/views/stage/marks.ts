@@ -3,7 +3,7 @@
 import { h, type Attributes, type Kid, type VNode } from "./dom";
 import { clamp, fit, textWidth, type Labels } from "./geometry";
 import type { Flying, Run } from "./run";
-import type { Act, Frame, Kind, Node, NodeState, Role, Scene, State } from "./types";
+import type { Act, Frame, Gate, Kind, Node, NodeState, Role, Scene, State } from "./types";
 
 /** One moment of a run, as the layouts see it. */
 export interface View {
@@ -201,11 +201,22 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
     return names[i] ? [P(rightward ? `M${x} ${at - 5}l6 5l-6 5` : `M${x} ${at - 5}l-6 5l6 5`, "thin f-none"), T(x, at - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
   });
   if (handle && latency !== undefined) view.labels.take(middle - 46, y, middle + 46, y + 26);
+  const gates = state.gates && lanes.map((at, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates!.back : state.gates!.there, middle, at + sag, thick, i ? 1 : -1, (i === 0) === right));
   return G({ key: `wire ${id}` },
     G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
-    named,
+    named, gates,
     handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
+}
+
+/** A gate in the middle of a lane: two posts, and a bar between them while it is closed. */
+function gateMark(view: View, id: string, name: string, { closed, text }: Gate, x: number, y: number, thick: number, side: 1 | -1, rightward: boolean): VNode {
+  const r = thick / 2 + 5, bar = x + (rightward ? 16 : -16), at = y + side * (r + 13) + 4, w = textWidth(text, 11);
+  view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
+  view.labels.take(x - w / 2, at - 11, x + w / 2, at + 3);
+  return G({ key: `gate ${id}`, ...(toggle(view, id, `the gate of ${name}: ${closed ? "closed" : "open"}, ${text}`) ?? {}) },
+    R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"), closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
+    T(x, at, text, `mid s11 n ${closed ? "b c-stop" : "m"}`));
 }
 
 /** Where on a wire a frame is. */

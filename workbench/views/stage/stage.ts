@@ -27,6 +27,7 @@ type Drag = { kind: "time"; left: number } | { kind: "knob"; act: Act; value: nu
 let chosen: "light" | "dark" | null = null;
 let made = 0;
 const PACE = 1 / 120;
+const LEAST = 620;
 /** For how long no answer is waited for without a word, ms. */
 const PATIENCE = 10_000;
 
@@ -36,7 +37,9 @@ export class Stage {
   private run: Run;
   private i = 0;
   private t = 0;
+  /** how wide the picture is drawn, and how wide it is shown: below LEAST it is scaled down */
   private W = 826;
+  private shown = 826;
   private line = 400;
   private playing = false;
   private slow = false;
@@ -69,24 +72,44 @@ export class Stage {
   private ends: (() => void)[] = [];
   private calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-  constructor(parent: Element, readonly scene: Scene, private options: Options = {}) {
+  constructor(parent: Element, public scene: Scene, private options: Options = {}) {
     this.runs = resolve(scene);
     this.run = this.runs.get(options.branch ?? 0) ?? this.runs.get(0)!;
-    const question = scene.question;
     this.rule = scene.rule ?? null;
-    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+    this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
     this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
-    this.el.setAttribute("aria-label", `${scene.title}. Interactive figure.`);
+    this.name();
     this.theme();
     parent.replaceChildren(this.el);
     this.listen();
-    this.W = Math.max(620, this.el.clientWidth || 826);
+    this.shown = this.el.clientWidth || 826;
+    this.W = Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
     this.measure();
   }
+
+  /** Shows another scene, or the same as it is by now; tabs, keys and the place of the hand stay. */
+  load(scene: Scene, step: number, branch: number): void {
+    const before = JSON.stringify(this.scene.question);
+    this.scene = scene;
+    this.runs = resolve(scene);
+    this.preview = {};
+    this.rule = scene.rule ?? null;
+    if (JSON.stringify(scene.question) !== before) { this.answer = this.verdict = this.picked = null; this.skipped = this.passed = false; this.asks(); }
+    this.name();
+    clearTimeout(this.awaited);
+    this.go(step, branch);
+  }
+
+  private asks(): void {
+    const question = this.scene.question;
+    if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
+  }
+
+  private name(): void { this.el.setAttribute("aria-label", `${this.scene.title}. Interactive figure.`); }
 
   destroy(): void {
     cancelAnimationFrame(this.loop);
@@ -125,7 +148,7 @@ export class Stage {
   /** Shows a step of a branch, as Python asks for it. */
   go(step: number, branch: number): void {
     this.playing = false;
-    this.run = this.runs.get(branch) ?? this.run;
+    this.run = this.runs.get(branch) ?? this.runs.get(0)!;
     this.set(step, true);
   }
 
@@ -276,6 +299,7 @@ export class Stage {
   reply(reply: Reply): void {
     clearTimeout(this.awaited);
     if (reply.type === "illegal") { this.say(reply.why, this.tried); return; }
+    if (reply.type === "done") return;
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
@@ -324,7 +348,7 @@ export class Stage {
       const input = event.target as HTMLInputElement;
       if (input.dataset.ui === "rules") { this.rule = input.value; this.draw(); return; }
       if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
-      else if (input.dataset.set && input.value !== "") this.turn(input.dataset.set, Number(input.value));
+      else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const observer = new ResizeObserver(() => this.measure());
     observer.observe(el);
@@ -338,7 +362,7 @@ export class Stage {
 
   private measure(): void {
     const width = this.el.clientWidth;
-    if (width && Math.abs(width - this.W) > 0.5) { this.W = Math.max(620, width); this.draw(); }
+    if (width && Math.abs(width - this.shown) > 0.5) { this.shown = width; this.W = Math.max(LEAST, width); this.draw(); }
     const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;
     if (line && Math.abs(line - this.line) > 0.5) { this.line = line; this.draw(); }
   }
@@ -365,7 +389,7 @@ export class Stage {
     if (ui) this.ui(ui.dataset.ui!, ui.dataset.arg ?? "");
     else if (own) {
       const id = own.getAttribute("data-do")!, input = own.parentElement?.querySelector<HTMLInputElement>("[data-set]");
-      this.fire(id, input ? Number(input.value) : own.getAttribute("data-value"), own);
+      this.fire(id, input ? typed(input) : own.getAttribute("data-value"), own);
     } else if (act) this.fire(act.getAttribute("data-act")!, act.getAttribute("data-value"), act);
     else if (branch && this.runs.size > 1) this.show(Number(branch.getAttribute("data-branch")));
     else if (this.note) { this.note = null; this.draw(); }
@@ -427,7 +451,7 @@ export class Stage {
     this.dragged = true;
     if (drag.kind === "time") { this.seek(xToTime(this.time(), event.clientX - drag.left)); return; }
     const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
-    const by = cell ? (event.clientX - x) / cell : down ? (event.clientY - y) / 3 : ((y - event.clientY) + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
+    const by = cell ? (event.clientX - x) * this.W / this.shown / cell : down ? (event.clientY - y) / 3 : ((y - event.clientY) + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
     this.turn(act.id, value + by);
   }
 
@@ -447,7 +471,7 @@ export class Stage {
     if (target.tagName === "SELECT") { event.stopPropagation(); return; }
     if (target.tagName === "INPUT") {
       event.stopPropagation();
-      if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, Number((target as HTMLInputElement).value), target); else this.commit(); }
+      if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, typed(target as HTMLInputElement), target); else this.commit(); }
       return;
     }
     const knob = target.dataset?.knob;
@@ -467,6 +491,8 @@ export class Stage {
       Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true }); },
       1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
     };
+    const keyed = this.scene.acts?.find((act) => act.key === key);
+    if (keyed) { take(); this.fire(keyed.id, null, null); return; }
     if (!acts[key]) return;
     take();
     acts[key]();
@@ -499,7 +525,7 @@ export class Stage {
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: view.W, height: view.H, role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
       h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),
@@ -540,6 +566,8 @@ export class Stage {
     if (top < sheet.scrollTop || top > sheet.scrollTop + 170) { sheet.scrollTop = top - 90; this.scrolled = sheet.scrollTop; this.draw(); }
   }
 }
+
+const typed = (input: HTMLInputElement): number | string => (input.type === "number" ? Number(input.value) : input.value);
 
 async function unpack<T>(gzip: BufferSource): Promise<T> {
   const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -586,7 +614,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     if (!data || !data.byteLength) return;
     const scene = await unpack<Scene>(data as BufferSource);
     if (turn !== opening) return;
-    stage?.destroy();
+    if (stage) { stage.load(scene, Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0)); note(); return; }
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
     note();
   };

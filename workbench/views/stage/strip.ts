@@ -33,7 +33,7 @@ export function strip(asked: Asked): VNode {
       h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": "your rule" }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" }));
   }
   if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q" }, scene.idea), compared(rules), question && asked.skipped && button("again", "Answer"));
+  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button("again", "Answer"));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
     return row("ask", "", tag(asked.urged ? "Commit first" : "Predict", asked.urged), h("div", { class: "wst-q" }, h("b", {}, question.text)),

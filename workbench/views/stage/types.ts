@@ -136,12 +136,14 @@ export interface Hop { id: string; link: string; of: number }
       (dashes stand at the end's count + amount before it is sent, and that limit can be dragged).
     button: does it. toggle: does it, and undoes it (what is so now: `State.on[id]`).
     handle: on a link; sets `LinkState.latency`, in ms.
+    text: words that the learner types, in the list of acts alone.
     frame: on a frame in flight; `while` says whether it must fly or be held. The first that fits is
       what a click does; the others are in the menu. */
 export interface Act {
   id: string;
-  kind: "knob" | "button" | "toggle" | "handle" | "frame";
-  /** id of the node, link, gauge, disk that it is done to, "frames", or "stage" (a corner button) */
+  kind: "knob" | "button" | "toggle" | "handle" | "frame" | "text";
+  /** id of the node, link, gauge, disk that it is done to, "frames", or "stage" (a corner button); a gate
+      of a link is its id and "there" or "back" */
   on: string;
   /** on the button, under the knob, in the menu: "link credit", "publish", "crash n1" */
   name: string;
@@ -154,6 +156,8 @@ export interface Act {
   /** of a knob: colour of what it stands for; its node's role if absent */
   tone?: "sender" | "receiver" | "permission";
   while?: "flying" | "held";
+  /** a key that does it */
+  key?: string;
 }
 
 /** message: transfer, publish. permission: flow, grant. acknowledgement: disposition, confirm,
@@ -280,9 +284,13 @@ export interface NodeState {
 export interface LinkState {
   latency?: number;
   cut?: boolean;
+  /** gates in the middle of its lanes, open or closed, and what is to be said of each */
+  gates?: { there: Gate; back: Gate };
   /** what waits at its far end: text and tone, the nearest to the end first; layout `chain` */
   waiting?: [string, number][];
 }
+
+export interface Gate { closed: boolean; text: string }
 
 export interface LineState {
   /** by end: [count, limit]; brackets: [next, end, begin]; bars: [on disk, in memory] */
@@ -354,7 +362,7 @@ export interface Verdict {
 }
 
 /** What the stage sends. `t`, `branch` and `step` (its place, from 0) tell where the cursor stands.
-    value: the amount of a knob or handle, the id of a frame, whether a toggle shall be on; for
+    value: the amount of a knob or handle, the words of a text, the id of a frame, whether a toggle shall be on; for
     `commit` the answer; otherwise null. */
 export interface Message {
   act: string | "commit" | "skip" | "share";
@@ -368,9 +376,11 @@ export interface Message {
     verdict: on `commit` and `skip`; `branches` take the place of those with their ids.
     code: on `share`; the code of the branch at the step, and the names of functions of the learner's
       own that are not in it.
+    done: the next scene shows it.
     illegal: nothing has changed; why, and what would be legal. It is shown where it was tried. */
 export type Reply =
   | { type: "branch"; branch: Branch }
   | { type: "verdict"; verdict: Verdict | null; branches?: Branch[] }
   | { type: "code"; text: string; own: string[] }
+  | { type: "done" }
   | { type: "illegal"; act: string; why: string };

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from workbench.amqp091.channel import Channel
-from workbench.amqp091.connection import Connection, ItemScope
+from workbench.amqp091.connection import Connection
 from workbench.amqp091.events import Event, MessageReceived, MethodReceived
 from workbench.amqp091.frame import WireItem
 from workbench.amqp091.methods import (
@@ -29,6 +29,7 @@ from workbench.amqp091.methods import (
     ConnectionUnblocked,
     Properties,
 )
+from workbench.amqp091.scope import ItemScope
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
 from workbench.sim import Clock, Flight, Wire
 

@@ -178,13 +178,13 @@ class QpidSession:
         for one in subscribers:
             if self._owner.broker.queues.get(one.queue.name) is one.queue:
                 one.leave()
-                self._vhost.consumer_left(one.queue)
+                self._vhost.consumer_left(one.queue, one.name)
 
     def left(self, subscriber: Subscriber) -> None:
         """A cancelled subscriber has let its last message go."""
         if subscriber in self._leaving:
             self._leaving.remove(subscriber)
-        self._vhost.consumer_left(subscriber.queue)
+        self._vhost.consumer_left(subscriber.queue, subscriber.name)
 
     def queue_deleted(self, queue: QueueProcess) -> None:
         """The subscriptions to it get nothing more."""

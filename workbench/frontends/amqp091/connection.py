@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from workbench.amqp091.channel import Channel
-from workbench.amqp091.connection import Connection, ItemScope
+from workbench.amqp091.connection import Connection
 from workbench.amqp091.errors import DecodeError, ReplyCode
 from workbench.amqp091.events import (
     Event,
@@ -30,6 +30,7 @@ from workbench.amqp091.methods import (
     ConnectionOpen,
     ConnectionStartOk,
 )
+from workbench.amqp091.scope import ItemScope
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
 from workbench.amqp091.values import read_table
 from workbench.broker import Broker, QueueProcess

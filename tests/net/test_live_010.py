@@ -1,0 +1,148 @@
+"""A live connection of AMQP 0-10: octets in any pieces, bad ones, silence, and the end."""
+
+import contextlib
+import random
+
+import pytest
+
+from tests.net.still import StillServer, gone
+from workbench.amqp010 import controls as k
+from workbench.amqp010.commands import MessageTransfer, QueueDeclare
+from workbench.amqp010.connection import Connection, ConnectionSettings
+from workbench.amqp010.frame import (
+    FrameReader,
+    Headers,
+    ProtocolHeader,
+    control_frame,
+    encode_item,
+    frames_of,
+)
+from workbench.amqp010.structs import DeliveryProperties
+
+
+@pytest.fixture
+def broker():
+    """A broker of Qpid's in this thread, in a time that stands still."""
+    with StillServer("qpid-cpp") as made:
+        yield made
+        assert list(made.listener.failures) == []
+
+
+@pytest.fixture
+def dial(broker):
+    """Connects clients to it, which are closed after the test."""
+    with contextlib.ExitStack() as clients:
+
+        def connect():
+            return clients.enter_context(broker.dial())
+
+        yield connect
+
+
+def opening():
+    """All that a client says until it has a session and a queue, and one message in it."""
+    return [
+        ProtocolHeader(),
+        *[control_frame(0, one) for one in (
+            k.ConnectionStartOk({}, "ANONYMOUS", b"", "en_US"), k.ConnectionTuneOk(100, 65535, 0),
+            k.ConnectionOpen("/"), k.SessionAttach(b"s"), k.SessionCommandPoint(0, 0),
+        )],
+        *frames_of(0, QueueDeclare("q")),
+        *frames_of(0, MessageTransfer("", sync=True),
+                   Headers((DeliveryProperties(routing_key="q"),)), b"x" * 50),
+    ]  # fmt: skip
+
+
+def answers(octets):
+    """The controls and commands that the broker has said."""
+    items = [one.item for one in FrameReader().feed(octets)]
+    assert items[0] == ProtocolHeader()
+    return [item.kind for item in items[1:]]
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_octets_may_come_in_any_pieces(broker, dial, size):
+    """The conversation needs no answer in between: whoever is let in may speak on."""
+    client = dial()
+    header, *rest = map(encode_item, opening())
+    for octets in (header, *rest):  # each line waits for the one before it to be answered
+        for at in range(0, len(octets), size):
+            client.sendall(octets[at : at + size])
+            broker.wait(0)
+    assert answers(client.recv(65536)) == [
+        "connection.start", "connection.tune", "connection.open-ok",
+        "session.attached", "session.command-point", "session.completed",
+    ]  # fmt: skip
+    assert broker.overview()["queue:q.ready"] == 1
+    client.close()
+    broker.wait(1)
+    assert broker.connections() == []
+
+
+@pytest.mark.parametrize(
+    "bad", [b"\xff" * 40, b"\x0f\x00\x00\x05" + bytes(20), b"AMQP\x00\x01\x00\x00"]
+)
+def test_octets_that_are_no_frame_close_the_connection_with_the_code(broker, dial, bad):
+    """framing-error, behind all that was right; then the socket is closed."""
+    client = dial()
+    for octets in map(encode_item, opening()):
+        client.sendall(octets)
+        broker.wait(0)
+    client.sendall(bad + bytes(20))
+    items = [one.item for one in FrameReader().feed(gone(client))]
+    assert items[-1].content.reply_code == 501
+    assert broker.overview()["queue:q.ready"] == 1
+
+
+def test_whoever_says_nothing_after_the_header_is_cut_off(broker, dial):
+    """The time for the log-in runs out."""
+    client = dial()
+    client.sendall(encode_item(ProtocolHeader()))
+    assert answers(gone(client)) == ["connection.start"]
+
+
+def test_a_broker_that_stops_says_so(broker, dial):
+    """connection-forced."""
+    client = dial()
+    for octets in map(encode_item, opening()[:4]):
+        client.sendall(octets)
+        broker.wait(0)
+    broker.loop.run_until_complete(broker.listener.stop())
+    items = [one.item for one in FrameReader().feed(gone(client))]
+    assert items[-1].content.reply_code == 320
+
+
+def test_damaged_conversations_cost_the_broker_nothing(broker, dial):
+    """Whatever comes, that client alone is answered or cut, and nothing of it stays."""
+    chooser, lines = random.Random(5), [encode_item(item) for item in opening()]
+    for _ in range(60):
+        damaged = [bytearray(line) for line in lines]
+        for _ in range(chooser.choice((1, 2, 5))):
+            line = chooser.choice(damaged[1:])
+            line[chooser.randrange(len(line))] = chooser.randrange(256)
+        client = dial()
+        with contextlib.suppress(OSError):  # it may be closed before it has said all
+            for line in damaged:
+                client.sendall(bytes(line))
+                broker.wait(0)
+        client.close()
+        broker.wait(0)
+    broker.wait(60)
+    assert broker.connections() == []
+
+
+def test_a_client_of_ours_opens_it(broker, dial):
+    """The endpoint's other role, over octets."""
+    client, out = dial(), []
+    end = Connection(is_client=True, emit=out.append, settings=ConnectionSettings())
+    reader = FrameReader()
+    end.start()
+    while not end.opened:
+        client.sendall(b"".join(map(encode_item, out)))
+        out.clear()
+        broker.wait(0)
+        for one in reader.feed(client.recv(65536)):
+            for event in end.apply(one.item):
+                end.answer(event)
+    assert end.properties["product"] == "qpid-cpp"
+    client.close()

@@ -34,7 +34,7 @@ from workbench.amqp010.frame import (
     frames_of,
 )
 from workbench.amqp010.ranges import RangeSet, nearest, on_wire
-from workbench.amqp010.session import MOST_SYNCS
+from workbench.amqp010.session import MOST_SUBSCRIPTIONS, MOST_SYNCS
 from workbench.amqp010.states import (
     CONNECTION_TABLE,
     SESSION_TABLE,
@@ -430,6 +430,14 @@ def test_syncs_that_wait_are_bounded():
     pair.session.send(c.MessageTransfer("q"), Headers(), b"x")
     pair.pump()
     pair.server.feed(command(c.ExecutionSync()) * (MOST_SYNCS + 1))
+    assert fault(pair) == (Scope.SESSION, ErrorCode.RESOURCE_LIMIT_EXCEEDED)
+
+
+def test_subscriptions_are_bounded():
+    """Each would be a consumer."""
+    pair = Pair()
+    many = [command(c.MessageSubscribe("q", f"{n}")) for n in range(MOST_SUBSCRIPTIONS + 1)]
+    pair.server.feed(b"".join(many))
     assert fault(pair) == (Scope.SESSION, ErrorCode.RESOURCE_LIMIT_EXCEEDED)
 
 

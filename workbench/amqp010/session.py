@@ -80,6 +80,9 @@ __all__ = ["Session"]
 MOST_SYNCS = 10_000
 """So many execution.sync may wait: each is an id to be kept. Ours; Qpid C++ has no bound."""
 
+MOST_SUBSCRIPTIONS = 1_000
+"""So many a session may have: each is a consumer of a queue. Ours; Qpid C++ has no bound."""
+
 KNOWN_EVERY = 65_536
 """So many commands after the last time the receiver of commands asks that its completions be
 known: what is not known is told again and again (`SPONTANEOUS_REQUEST_INTERVAL`)."""
@@ -481,6 +484,9 @@ class Session:
         if destination in self.subscriptions:
             why = f"destination {destination!r} is taken; legal: another one, or cancel it first"
             return [self._violated(ErrorCode.NOT_ALLOWED, why, command, number)]
+        if len(self.subscriptions) == MOST_SUBSCRIPTIONS:
+            why = f"the session has {MOST_SUBSCRIPTIONS} subscriptions; legal: cancel one first"
+            return [self._violated(ErrorCode.RESOURCE_LIMIT_EXCEEDED, why, command, number)]
         for name, value in (("accept", command.accept_mode), ("acquire", command.acquire_mode)):
             if value not in (None, 0, 1):
                 why = f"{name}-mode is {value}; legal: 0, 1"

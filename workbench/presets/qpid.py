@@ -21,6 +21,12 @@ class QpidCpp(Preset):
     version: str = "1.39.0"
     protocols: tuple[str, ...] = (AMQP_0_10,)
 
+    channel_max: int = _number(
+        255,
+        unit="channel",
+        source="ours: each session costs memory; qpidd tells 32767",
+        doc="highest channel number that either end accepts",
+    )
     default_queue_limit: int = _number(
         104_857_600,
         unit="octets",

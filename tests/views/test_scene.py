@@ -383,7 +383,9 @@ def test_a_capture_is_drawn_from_what_it_tells(name):
                 assert limit - count == counters["link_credit"]
                 seen.add(line["id"])
     assert seen == {line["id"] for line in doc["lines"]}
-    frames = {str(row.frame_id) for row in rows if row.is_frame}
+    drawn = {link["id"] for link in doc["links"]}
+    assert {link.connection for link in links.values()} <= drawn
+    frames = {str(row.frame_id) for row in rows if row.is_frame and row.connection in drawn}
     assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames
 
 

@@ -402,6 +402,7 @@ class LinkPicture:
     """
 
     layout = "link"
+    idea: str | None = None  # where it is not the scenario's
 
     def __init__(
         self,
@@ -504,6 +505,9 @@ class LinkPicture:
             return [BROKER, *self.clients][:4]
         left = [name for name in self.clients if name in sends]
         right = [name for name in self.clients if name not in sends]
+        # Who has no link, as a client of another protocol, gets the room that is left.
+        linked = {name for link in self.walk.links for name in self.walk.vantages(link)}
+        right.sort(key=lambda name: name not in linked)
         if not left and len(right) > 1:
             left, right = right[:1], right[1:]
         return [*left, BROKER, *right][:4]

@@ -1,0 +1,61 @@
+"""The stage's picture of AMQP 0-9-1, made of captures of RabbitMQ 4.3.6."""
+
+import jsonschema
+
+from tests.amqp091.corpus import corpus
+from tests.amqp091.streams import FOLDER
+from workbench.amqp091.frame import encode_item
+from workbench.capture.importer import import_capture
+from workbench.trace.octets import places
+from workbench.views.scene import resolved, scene, schema
+
+
+def made(name):
+    rows = import_capture(FOLDER / f"rmq43_{name}.pcapng").rows
+    doc = scene(rows[:200], octets=False)
+    jsonschema.validate(doc, schema())
+    return doc, list(resolved(doc))
+
+
+def test_a_prefetch_is_a_limit_on_a_line_of_deliveries():
+    """It stands still while three are unacknowledged, blocks the broker, and moves by an ack."""
+    doc, states = made("q1_amqp091_prefetch_and_ack")
+    assert [node["name"] for node in doc["nodes"]] == ["Broker", "Client"]
+    line, other = (one["id"] for one in doc["lines"])
+    assert (line, other) == ("consumer c1/1/c", "consumer c1/2/q")
+    steps = doc["branches"][0]["steps"]
+    told = [
+        (step["sentence"].split(" ")[2], *state["lines"][line]["ends"]["broker"])
+        for step, state in zip(steps[13:31], states[13:31], strict=True)
+        if "body" not in step["sentence"]
+    ]
+    assert told == [
+        ("delivers", 1, 3), ("delivers", 2, 3), ("delivers", 3, 3), ("acknowledges", 3, 4),
+        ("delivers", 4, 4), ("acknowledges", 4, 5), ("delivers", 5, 5), ("acknowledges", 5, 7),
+    ]  # fmt: skip
+    pills = [state["nodes"]["broker"]["blocked"] for state in states[13:23]]
+    assert pills == [None] * 6 + ["blocked: prefetch is full (c)"] * 3 + [None]
+    assert states[21]["counters"]["channel c1/1 unacknowledged"] == [3, None]
+    assert "Consumer c is held" in steps[21]["in_words"]
+    deliveries = [frame for frame in doc["branches"][0]["frames"] if "cell" in frame]
+    assert deliveries[0]["cell"] == {"line": line, "at": 0}
+    assert deliveries[0]["short"] == "delivery 1"
+
+
+def test_who_publishes_without_a_consumer_stands_left():
+    """There is no line: 0-9-1 has no credit for a publisher."""
+    doc, states = made("p1_amqp091_publish_without_confirms")
+    assert [node["role"] for node in doc["nodes"]] == ["sender", "receiver"]
+    assert doc["lines"] == []
+    assert states[-1]["nodes"]["client:c1"]["facts"] == ["64 published"]
+    assert "no credit for who publishes" in doc["idea"]
+
+
+def test_the_fields_of_every_frame_cover_its_octets():
+    """All methods, one behind the other, without a gap."""
+    for frame in corpus():
+        octets = encode_item(frame)
+        found = places(octets, "amqp-0-9-1")
+        assert [one.start for one in found] == [0, *(one.end for one in found[:-1])]
+        assert found[-1].end == len(octets)
+        assert "payload" not in [one.path for one in found]

@@ -1,0 +1,251 @@
+"""What a scene shows of AMQP 0-9-1: parties, wires, and a line of deliveries for each consumer.
+
+A prefetch is drawn as what it is for the one that delivers: a limit on a line of deliveries. It
+moves on with every acknowledgement, and with nothing else; where link credit is given ahead, it is
+given back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from workbench import serial
+from workbench.trace import brakes
+from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count, visible
+
+from .scene_link import LinkPicture, shown
+from .scene_walk import Flight, Walk
+
+Doc = dict[str, Any]
+
+_PREFETCH = (
+    "A prefetch is a limit on this line of deliveries: an acknowledgement moves it on, and nothing"
+    " else does."
+)
+_NO_CREDIT = (
+    "AMQP 0-9-1 has no credit for who publishes: a confirm comes after the fact, and what slows is"
+    " a socket that is not read."
+)
+
+_COUNTERS = ("prefetch_count", "unacknowledged", "published", "confirmed")
+_NAMES = {name: name.replace("_", "-") for name in _COUNTERS}
+
+
+class Consumer(NamedTuple):
+    """Which consumer: a tag is a name on a channel only."""
+
+    connection: str | None
+    session: int | None
+    tag: str
+
+    @property
+    def id(self) -> str:
+        """Of its line."""
+        return f"consumer {self.connection}/{self.session}/{self.tag}"
+
+
+def consumer_of(row: Row) -> Consumer | None:
+    """The consumer that a row of AMQP 0-9-1 concerns."""
+    if row.consumer is None or row.protocol != AMQP_0_9_1:
+        return None
+    return Consumer(row.connection, row.session, row.consumer)
+
+
+class PrefetchLine:
+    """The number line of a consumer: deliveries made to it, and the limit up to which it may go."""
+
+    def __init__(self, consumer: Consumer, walk: Walk) -> None:
+        self.consumer = consumer
+        self.id = consumer.id
+        self.held = False  # by its prefetch
+        self._walk = walk
+        self._made: Counter[str] = Counter()
+        self._ends: dict[str, list[int]] = {}
+        made, self._furthest = 0, 0
+        for row in walk.rows:
+            if consumer_of(row) == consumer and row.event != RECEIVED:
+                made += row.kind == "basic.deliver"
+                self._furthest = max(self._furthest, made + _room(row))
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        if consumer_of(row) != self.consumer:
+            return
+        who = row.vantage
+        if row.event == OBSERVED:
+            who = self._walk.ends.get((row.connection, BROKER), BROKER)
+        self._made[who] += row.kind == "basic.deliver"
+        if row.ledger and "prefetch_count" in row.ledger:
+            made = self._made[who]
+            self._ends[who] = [made, made + _room(row)]
+        if row.brake is not None:
+            self.held = row.brake == brakes.PREFETCH
+
+    def head(self) -> Doc:
+        """Of the line: what does not change."""
+        ends = [self._walk.ends.get((self.consumer.connection, peer)) for peer in (BROKER, CLIENT)]
+        return {
+            "id": self.id,
+            "style": "cells",
+            "unit": f"deliveries to consumer “{visible(self.consumer.tag)}”",
+            "modulo": serial.MODULUS,
+            "range": [0, self._furthest],
+            "ends": [
+                {"id": end, "name": name, "role": role, "word": "room in the prefetch"}
+                for end, name, role in zip(
+                    ends, ("broker", "client"), ("sender", "receiver"), strict=True
+                )
+                if end is not None
+            ],
+        }
+
+    def state(self) -> Doc:
+        """Of the line, after the row taken last."""
+        return {"ends": {name: list(end) for name, end in self._ends.items()}}
+
+    def of_frame(self, flight: Flight) -> Doc:
+        """What a frame does to the line: a delivery fills a cell."""
+        row = flight.row
+        if row.kind != "basic.deliver" or consumer_of(row) != self.consumer:
+            return {}
+        who = self._walk.ends.get((row.connection, BROKER), BROKER)
+        return {"cell": {"line": self.id, "at": max(0, self._made[who] - 1)}}
+
+
+def _room(row: Row) -> int:
+    """Deliveries that the prefetch leaves room for; 0 without a limit, which has no end to draw."""
+    ledger = row.ledger or {}
+    return max(0, ledger.get("prefetch_count", 0) - ledger.get("unacknowledged", 0))
+
+
+class ChannelPicture(LinkPicture):
+    """Parties and wires, and below them the lines of the busiest consumers, at most two."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk, [])
+        busy = Counter(
+            found
+            for row in walk.rows
+            if row.kind == "basic.deliver"
+            and (row.ledger or {}).get("prefetch_count")
+            and (found := consumer_of(row)) is not None
+        )
+        self.consumers = [PrefetchLine(one, walk) for one, _ in busy.most_common(2)]
+        self.idea = _PREFETCH if self.consumers else _NO_CREDIT
+        self._delivered: Counter[str | None] = Counter()
+        self._published: Counter[str | None] = Counter()
+        self._last: dict[tuple[str | None, int | None], Doc] = {}
+        self._channels = list(
+            dict.fromkeys(
+                (row.connection, row.session) for row in walk.rows if row.session is not None
+            )
+        )[:4]
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        for line in self.consumers:
+            line.take(row)
+        if row.kind == "basic.deliver" and row.event in (RECEIVED, OBSERVED):
+            self._delivered[row.connection] += 1
+        if row.kind == "basic.publish" and row.event in (SENT, OBSERVED):
+            self._published[row.connection] += 1
+        if row.session is not None and row.ledger:
+            told = self._last.setdefault((row.connection, row.session), {})
+            told[row.vantage] = told.get(row.vantage, {}) | row.ledger
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies and what it does to the lines; None for one that is not shown."""
+        found = super().of_frame(flight)
+        if found is not None:
+            for line in self.consumers:
+                found |= line.of_frame(flight)
+        return found
+
+    @property
+    def nodes(self) -> list[str]:
+        """Who sends messages stands left: the broker, unless nobody consumes by a prefetch."""
+        if self.consumers:
+            return [BROKER, *self.clients][:4]
+        return [*self.clients[:3], BROKER]
+
+    def role(self, node: str) -> str:
+        """Who sends messages and who gets them."""
+        return "sender" if (node == BROKER) == bool(self.consumers) else "receiver"
+
+    def _names(self, left: str, wire: str | None) -> list[str]:
+        ends = ["from the broker", "from the client"]
+        return ends if left == BROKER else ends[::-1]
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        rows = [
+            {
+                "id": f"channel {connection}/{session} {name}",
+                "name": _NAMES[name],
+                "group": f"channel {connection}/{session}",
+                "compare": True,
+            }
+            for connection, session in self._channels
+            for name in _COUNTERS
+        ]
+        return super().head() | {
+            "lines": [line.head() for line in self.consumers],
+            "counters": {"columns": ["broker", "client"], "rows": rows},
+        }
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        return super().state() | {"lines": {line.id: line.state() for line in self.consumers}}
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        wires = {wire for wire, ends in self.wires.items() if name in ends}
+        facts = []
+        if name != BROKER:
+            got = sum(self._delivered[wire] for wire in wires)
+            gave = sum(self._published[wire] for wire in wires)
+            facts = [f"{gave} published"] if gave else []
+            facts += [f"{got} delivered"] if got or not gave else []
+        state: Doc = {"facts": facts}
+        if name == BROKER and self.consumers:
+            held = [line for line in self.consumers if line.held]
+            words = f"blocked: {brakes.SHORT[brakes.PREFETCH]}"
+            which = (
+                f" ({visible(held[0].consumer.tag)})" if held and len(self.consumers) > 1 else ""
+            )
+            state |= {
+                "blocked": words + which if held else None,
+                "going": None if held else "may deliver",
+            }
+        return state
+
+    def _counters(self) -> Doc:
+        found: Doc = {}
+        for connection, session in self._channels:
+            told = self._last.get((connection, session), {})
+            broker = told.get(BROKER) or told.get("wire") or {}
+            client = next((told[name] for name in told if name.startswith("client:")), {})
+            for name in _COUNTERS:
+                ends = [shown(end, name) for end in (broker, client)]
+                found[f"channel {connection}/{session} {name}"] = ends
+        return found
+
+    def words(self) -> str:
+        """The whole state in words."""
+        parts = []
+        for line in self.consumers:
+            tag = visible(line.consumer.tag)
+            for name, (made, limit) in line.state()["ends"].items():
+                who = "Broker" if name == BROKER else "Client"
+                parts.append(
+                    f"{who}, consumer {tag}: {count(made, 'delivery', 'deliveries')}, room for "
+                    f"{limit - made} more."
+                )
+            if line.held:
+                parts.append(f"Consumer {tag} is held: {brakes.WORDS[brakes.PREFETCH]}.")
+        flying = len(self.walk.folding.in_flight)
+        parts.append(f"On the wire: {count(flying, 'frame')}.")
+        return " ".join(parts)

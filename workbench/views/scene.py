@@ -374,13 +374,9 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
     if flight.lost:
         doc["lost"] = True
     if row.kind == "transfer" and "cell" in place:
-<<<<<<< HEAD
         number = serial.advanced(0, place["cell"]["at"])
         doc["text"] = near_seam(str(number))[-3:].removeprefix(_SEAM[-1])
         doc["short"] = f"transfer {near_seam(str(number))}"
-=======
-        doc["text"] = str(serial.advanced(0, place["cell"]["at"]))[-3:]
-        doc["short"] = f"transfer {doc['text']}"
     if row.kind == "basic.deliver":
         doc["text"] = str(row.fields.get("delivery_tag", ""))[-3:]
         doc["short"] = f"delivery {doc['text']}"
@@ -388,7 +384,6 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
         up_to = "≤ " if row.fields.get("multiple") else ""
         doc["label"] = f"{up_to}{row.fields.get('delivery_tag', '')}"
         doc["short"] = f"{(row.kind or '').removeprefix('basic.')} {doc['label']}"
->>>>>>> b2f463c (Draw a consumer's prefetch on the stage: a limit on a line of deliveries)
     if row.kind == "flow":
         doc["label"] = _label(frame)
         doc["short"] = f"flow {doc['label']}"
@@ -546,20 +541,12 @@ class SceneMaker:
         scenario = getattr(run, "scenario", None)
         begin = self.begin
         ends = root.ends
-<<<<<<< HEAD
         played = ends - (root.walk.times[begin] if root.walk.times else 0.0)
-        idea = self.note or layout_of(run).idea
+        idea = self.note or root.picture.idea or layout_of(run).idea
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:
             idea += f" Drawn are the first {MOST_ROWS:,} of {len(rows):,} steps."
         name, seq = (visible(rows[0].run, 200), rows[0].seq) if len(rows) else ("", 0)
-=======
-        played = ends - (root.walk.times[begin] if root.steps else 0.0)
-        idea = root.picture.idea or LAYOUTS.get(getattr(scenario, "name", ""), PLAIN).idea
-        there = len(getattr(run, "rows", run))
-        if there > MOST_ROWS:
-            idea += f" Drawn are the first {MOST_ROWS:,} of {there:,} steps."
->>>>>>> b2f463c (Draw a consumer's prefetch on the stage: a limit on a line of deliveries)
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,

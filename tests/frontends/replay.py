@@ -56,6 +56,7 @@ from workbench.capture.importer import import_capture
 from workbench.frontends import accept, message_of
 from workbench.queues import QueueArguments
 from workbench.sim import VirtualClock, Wire
+from workbench.trace.schema import AMQP_1_0
 from workbench.trace.taps import Recorder
 
 from .inferring import Inference
@@ -157,7 +158,10 @@ class Replay:
         self.rows = [
             row
             for row in import_capture(capture).rows
-            if row.event == "observed" and row.kind not in SKIPPED and row.raw
+            if row.event == "observed"
+            and row.protocol == AMQP_1_0
+            and row.kind not in SKIPPED
+            and row.raw
         ]
         self.items = [_item(row) for row in self.rows]
         self.clock = VirtualClock()

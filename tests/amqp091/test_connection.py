@@ -339,3 +339,4 @@ def test_ten_thousand_channels_cost_their_books_alone():
         channel.close()
     talk.pump()
     assert len(talk.server.connection.channels) == len(client.channels) == 1
+    assert client.open_channel().number == 2

@@ -18,6 +18,7 @@ from math import gcd
 from typing import Any
 
 from workbench.trace.schema import (
+    AMQP_0_9_1,
     BROKER,
     CLIENT,
     LEDGER_GROUPS,
@@ -212,6 +213,17 @@ class _Seen(dict[Any, _Places]):
         return [thing[1] for thing in self if type(thing) is tuple and thing[0] == word]
 
 
+_ALIKE = {
+    "connection.start": "open",
+    "connection.start-ok": "open",
+    "connection.close": "close",
+    "channel.open": "begin",
+    "channel.open-ok": "begin",
+    "channel.close-ok": "end",
+}
+"""Methods of AMQP 0-9-1 that begin and end what performatives of 1.0 do."""
+
+
 class _Connection(_Seen):
     """What was seen of one connection; rows that are about none are seen under None.
 
@@ -232,21 +244,25 @@ class _Connection(_Seen):
         peer = row.from_peer or "?"
         if row.session is not None:
             self.add(("session", row.session), row.seq)
-        if row.kind == "begin":
+        kind = _ALIKE.get(row.kind or "", row.kind)
+        if kind == "begin":
             self.add(("begin", (row.session, peer)), row.seq)
-        elif row.kind == "end":
+        elif kind == "end":
             self.add(("end", row.session), row.seq)
-        elif row.kind == "open":
+        elif kind == "open":
             self.add(("open", peer), row.seq)
-        elif row.kind == "close":
+        elif kind == "close":
             self.add("close", row.seq)
         elif row.kind == "protocol-header" and (row.frame or {}).get("protocol_id") == _TLS:
             self.add(("tls", peer), row.seq)
+        if row.protocol == AMQP_0_9_1:
+            for name in row.unknown:
+                self.add(("unknown", name), row.seq)
         if row.ledger_source == "shadow":
             self.add(("shadow", row.vantage), row.seq)
         if row.raw is not None:
             self.add("octets", row.seq)
-        elif row.kind == "transfer" and row.t_raw_us is not None:
+        elif row.kind in ("transfer", "content-body") and row.t_raw_us is not None:
             self.add("cut", row.seq)
 
     def _internal(self, row: Row) -> None:
@@ -422,7 +438,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
         yield _found(
             "others",
             f"everything on connection {listed}" if len(missing) == 1 else f"what {listed} carried",
-            "the capture has it, the trace has not: no AMQP 1.0 that can be read (TLS, another"
+            "the capture has it, the trace has not: no AMQP that can be read (TLS, another"
             " protocol); it shares broker and queues all the same",
         )
 
@@ -444,6 +460,14 @@ def _about_place(seen: _Connection) -> Iterator[Finding]:
             seen["shadow", vantage],
         )
     yield from _beginning(seen)
+    for name in seen.of("unknown"):
+        places = seen["unknown", name]
+        yield _found(
+            "counter",
+            f"{name.replace('_', '-')} of {places.rows:,} frames",
+            "the channel was opened before its first frame in the trace, or frames are missing",
+            places,
+        )
     for peer in _PEERS:
         yield from _octets(seen, peer)
     # Where no row has octets, they were left out on purpose.

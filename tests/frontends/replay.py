@@ -56,7 +56,6 @@ from workbench.capture.importer import import_capture
 from workbench.frontends import accept, message_of
 from workbench.queues import QueueArguments
 from workbench.sim import VirtualClock, Wire
-from workbench.trace.schema import AMQP_1_0
 from workbench.trace.taps import Recorder
 
 from .inferring import Inference
@@ -159,9 +158,9 @@ class Replay:
             row
             for row in import_capture(capture).rows
             if row.event == "observed"
-            and row.protocol == AMQP_1_0
             and row.kind not in SKIPPED
             and row.raw
+            and row.protocol == "amqp-1.0"
         ]
         self.items = [_item(row) for row in self.rows]
         self.clock = VirtualClock()

@@ -32,7 +32,8 @@ ADDRESS = re.compile(r" name=(\S+)")
 
 @cache
 def rows_of(name):
-    return tuple(import_capture(FOLDER / f"{name}.pcapng").rows)
+    rows = import_capture(FOLDER / f"{name}.pcapng").rows
+    return tuple(row for row in rows if row.protocol != "amqp-0-9-1")
 
 
 def note_of(name):

@@ -315,6 +315,7 @@ def scenario(
     *,
     acts: tuple[ActionSpec, ...] = (),
     preset: str = "spec",
+    protocol: str = AMQP_1_0,
     long: bool = False,
     told: Callable[[World], list[str]] = lambda world: [],
 ) -> Callable[[Callable[..., None]], Scenario]:
@@ -323,7 +324,8 @@ def scenario(
     Args:
         title: what a picture of a run is called.
         acts: what a learner may do.
-        preset: see `Scenario`, and so for the next two.
+        preset: see `Scenario`, and so for the next three.
+        protocol: of its clients.
         long: too long to be kept.
         told: what came of it.
 
@@ -343,6 +345,7 @@ def scenario(
             actions=acts,
             build=lambda world: build(world, **world.parameters),
             preset=preset,
+            protocol=protocol,
             long=long,
             told=told,
         )

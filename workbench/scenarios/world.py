@@ -7,10 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from workbench.amqp091.frame import item_size as item_size_091
 from workbench.amqp10.frame import item_size
 from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker import Broker
-from workbench.frontends import CreditRule, accept, message_of
+from workbench.frontends import (
+    BrokerConnection,
+    BrokerConnection091,
+    CreditRule,
+    accept,
+    accept_091,
+    message_of,
+)
+from workbench.peers import Client091
 from workbench.presets import Preset
 from workbench.queues import Message
 from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
@@ -114,7 +123,12 @@ class World:
             latency_us: microseconds from client to broker and back.
             capacity: octets in flight that the wire takes in one direction; None is no limit.
         """
-        end = accept(self.broker, name, self.credit_rule)
+        speaks_091 = isinstance(client, Client091)
+        end: BrokerConnection | BrokerConnection091 = (
+            accept_091(self.broker, name)
+            if speaks_091
+            else accept(self.broker, name, self.credit_rule)
+        )
         wire = Wire(
             self.clock,
             client,
@@ -124,7 +138,7 @@ class World:
             tap=self.tap,
             next_frame_id=self._frame_ids.__next__,
             capacity=capacity,
-            size=item_size,
+            size=item_size_091 if speaks_091 else item_size,
         )
         self.wires[name] = wire
         end.connect(wire)

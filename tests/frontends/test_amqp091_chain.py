@@ -82,6 +82,37 @@ def test_a_suspended_quorum_queue_lets_400_in_and_not_32(preset) -> None:
     assert queue.queue.ready == 900
 
 
+@pytest.mark.parametrize(("preset", "initial"), [(RMQ355, 200), (RMQ43, 400)])
+def test_e5_the_reader_reads_so_many_publishes_and_no_more(preset, initial) -> None:
+    """Of a channel that handles nothing: exactly its credit, and the 201st stays in the socket."""
+    rig = Rig091(preset)
+    _, channel = rig.channel()
+    declared(rig, channel)
+    (process,) = [one.process for one in rig.ends["c1"]._channels.values()]
+    process.stall()
+    flood(channel, initial + 50)
+    rig.rest()
+    assert process.depth == initial
+    assert rig.ends["c1"].throttle.blocked
+
+
+@pytest.mark.parametrize("initial", [10, 50])
+def test_e2_e6_e12_the_setting_is_what_a_mailbox_holds_and_what_is_kept_back(initial) -> None:
+    """Twice the credit reaches a queue that hangs, and no grant leaves whoever is blocked."""
+    rig = Rig091(RMQ43, process_credit=initial, process_regrant_after=initial // 2)
+    _, channel = rig.channel()
+    queue = declared(rig, channel)
+    queue.stall()
+    flood(channel, 5 * initial)
+    rig.rest()
+    assert queue.mailbox == 2 * initial
+    grants = [row.extra["credit"] for row in rig.recorder.rows if row.event == "grant"]
+    kept = [row for row in rig.recorder.rows if row.kind == "grant-kept"]
+    # A message counts when the channel begins with it: the last credit is spent after the grant.
+    assert grants == [initial // 2] * 2
+    assert len(kept) == 2
+
+
 def test_b21_with_the_limit_of_3_8_3_one_grant_more_has_passed() -> None:
     """256: of the first 400, 200 were handled before the queue was slow."""
     rig = Rig091(RMQ383)

@@ -328,7 +328,7 @@ def test_a33_each_acknowledgement_frees_a_place_of_the_prefetch(arguments) -> No
 
 @KINDS
 @pytest.mark.parametrize("preset", [RMQ40, RMQ43], ids=lambda one: one.name)
-def test_a_private_prefetch_is_each_consumer_s_own_and_holds_for_those_started_later(
+def test_a11_a_private_prefetch_is_each_consumer_s_own_and_holds_for_those_started_later(
     arguments, preset
 ) -> None:
     """5 + 5, and 2 for the third, whatever was said after the first two began."""
@@ -340,6 +340,23 @@ def test_a_private_prefetch_is_each_consumer_s_own_and_holds_for_those_started_l
     consume(rig, channel, "c")
     tags = [message.method.consumer_tag for message in client.messages()]
     assert {tag: tags.count(tag) for tag in "abc"} == {"a": 5, "b": 5, "c": 2}
+
+
+def test_a13_a_consumer_of_two_queues_gets_from_both_until_it_cancels_one() -> None:
+    """There is no way to hold one back but to cancel."""
+    rig, client, channel = ready()
+    do(rig, channel, QueueDeclare(queue="p", durable=True))
+    consume(rig, channel)
+    do(rig, channel, BasicConsume(queue="p", consumer_tag="u"))
+    for queue in "qp":
+        channel.publish("", queue, queue.encode())
+    rig.rest()
+    assert sorted(client.bodies) == [b"p", b"q"]
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    for queue in "qp":
+        channel.publish("", queue, queue.encode())
+    rig.rest()
+    assert client.bodies[2:] == [b"p"]
 
 
 def test_a_shared_prefetch_limits_the_channel_s_consumers_together() -> None:

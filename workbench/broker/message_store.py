@@ -141,7 +141,7 @@ class QueueDisk:
         self._process = process
         self._safe = safe
         self._writes: dict[int, Write] = {}
-        self._kept: set[int] = set()  # on disk, or on their way there
+        self._paged: set[int] = set()  # transient ones that were paged out
         self._unsafe: dict[int, Publish] = {}  # whose publishers wait
         self._timer: Timer | None = None
 
@@ -154,7 +154,7 @@ class QueueDisk:
         """
         if not publish.message.durable:
             return True
-        self._keep(number, publish.message, self._stores.persistent)
+        self._write(number, publish.message, self._stores.persistent)
         if not self._stores.sync_us:
             return True
         self._unsafe[number] = publish
@@ -164,15 +164,18 @@ class QueueDisk:
 
     def pages(self, number: int, message: Message) -> bool:
         """A message is to leave the memory: write it, unless that was done; whether it was now."""
-        if number in self._kept:
+        if message.durable or number in self._paged:
             return False
-        self._keep(number, message, self._stores.transient)
+        self._paged.add(number)
+        self._write(number, message, self._stores.transient)
         return True
 
     def gone(self, numbers: Iterable[int]) -> None:
         """Messages have left the queue: what was not written need not be, and is confirmed."""
+        if not (self._writes or self._unsafe or self._paged):
+            return  # as with most queues, and quickly
         for number in numbers:
-            self._kept.discard(number)
+            self._paged.discard(number)
             write = self._writes.pop(number, None)
             if write is not None:
                 write.wanted = False
@@ -180,12 +183,14 @@ class QueueDisk:
 
     def end(self) -> None:
         """The queue is deleted."""
-        self.gone(tuple(self._kept))
+        for write in self._writes.values():
+            write.wanted = False
+        self._writes.clear()
+        self._unsafe.clear()
         if self._timer is not None:
             self._timer.cancel()
 
-    def _keep(self, number: int, message: Message, store: MessageStore) -> None:
-        self._kept.add(number)
+    def _write(self, number: int, message: Message, store: MessageStore) -> None:
         if message.size >= self._stores.embeds_below:
             write = self._writes[number] = Write(lambda: self._written(number))
             self._process.send(store.process, write)

@@ -65,16 +65,17 @@ class Throttle:
 
     def credit(self, blocked: bool) -> None:
         """A channel grants nothing more, or goes on."""
-        if FLOW in self._causes and not blocked:
+        if blocked:
+            self._causes[FLOW] = None
+        else:
+            self._causes.pop(FLOW, None)
             self._flow_ended_us = self._now_us()
-        self._cause(FLOW, blocked)
+        self._control()
 
     def alarms(self, resources: list[str]) -> None:
         """These resources run short now."""
-        for cause in [*self._causes, *resources]:
-            if cause != FLOW:
-                self._causes.pop(cause, None)
-        self._causes |= dict.fromkeys(resources)
+        flow = [FLOW] if FLOW in self._causes else []
+        self._causes = dict.fromkeys([*flow, *resources])
         self._control()
 
     def published(self) -> None:
@@ -87,18 +88,9 @@ class Throttle:
     def _resources(self) -> list[str]:
         return [cause for cause in self._causes if cause != FLOW]
 
-    def _cause(self, cause: str, there: bool) -> None:
-        if there:
-            self._causes[cause] = None
-        else:
-            self._causes.pop(cause, None)
-        self._control()
-
     def _control(self) -> None:
         """Stop, or go on, and tell the client what it has to know."""
-        stop = self._published and bool(self._causes)
-        if not stop:
-            self._published = self._published and bool(self._causes)
+        self._published = stop = self._published and bool(self._causes)
         alarm = self._resources
         if stop and alarm and not self._told:
             self._told = True

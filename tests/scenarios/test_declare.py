@@ -84,7 +84,7 @@ def test_a_bad_parameter_gives_one_line_with_the_legal_range(parameters, message
 
 def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
     """The texts list what there is."""
-    with pytest.raises(ValueError, match="no scenario 'debit'; there are: asking, credit"):
+    with pytest.raises(ValueError, match="no scenario 'debit'; there are: asking, chain"):
         run("debit")
     with pytest.raises(ValueError, match="no preset 'rmq9'; there are: spec"):
         run("credit", preset="rmq9")

@@ -198,7 +198,7 @@ def test_an_unknown_scenario_is_named_with_those_there_are():
     """A newer workbench may have more."""
     restored = open_code(altered(share_code(example()), scenario="cre\u202edit"))
     assert restored.run is None
-    assert r"scenario: “cre\u202edit” is unknown; there are asking, credit" in told(restored)
+    assert r"scenario: “cre\u202edit” is unknown; there are asking, chain" in told(restored)
     assert "parameters" in told(restored)
 
 

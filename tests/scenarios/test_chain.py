@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
+from workbench import presets
 from workbench.scenarios import ParameterError, run
 from workbench.scenarios.chain import QUEUES
 from workbench.trace.braking import PublishingBraking
 
 
-def flooded(count: int = 900, **parameters: Any) -> Any:
+def flooded(count: int = 420, **parameters: Any) -> Any:
     """The first queue hangs, and its publisher sends more than the chain holds."""
-    begun = run("chain", "rmq4.3", {"latency_us": 100, "message_bytes": 20, **parameters})
+    preset = presets.configured(presets.get("rmq4.3"), {"credit_flow_default_credit": 200})
+    begun = run("chain", preset, {"latency_us": 100, "message_bytes": 20, **parameters})
     assert begun.rested and not begun.world.tap.problems
-    held = begun.then("stall").then("publish", count=count)
-    return held.then("publish", queue="second", count=5)
+    flood = ("publish", {"count": count})
+    return begun.act_each(["stall", flood, ("publish", {"queue": "second", "count": 5})])
 
 
 def ready(played: Any) -> list[int]:
@@ -35,7 +37,7 @@ def test_e9_on_one_connection_every_queue_waits_for_the_slow_one(queue_type) -> 
     assert ready(played) == [0, 0, 0]
     assert brake(played) == "credit-flow"
     done = played.then("resume")
-    assert ready(done) == [900, 5, 0]
+    assert ready(done) == [420, 5, 0]
     assert brake(done) == "none"
 
 
@@ -54,7 +56,7 @@ def test_a29_acknowledgements_wait_behind_the_blocked_reader(separate) -> None:
         "rmq4.3",
         {"latency_us": 100, "message_bytes": 20, "consume": True, "prefetch": 4, "separate": True},
     )
-    held = begun.then("stall").then("publish", count=900) if not separate else begun
+    held = begun.then("stall").then("publish", count=850) if not separate else begun
     played = held.then("publish", queue="second", count=10)
     consumer = played.world.peers["c1"].tasks["consumer"]
     assert consumer.received == (10 if separate else 4)

@@ -76,6 +76,7 @@ def after_grant(run: Run, link_credit: int) -> Found:
         credit=measure.credit(branch.rows, BROKER),
         left=left,
         wrong={"a flow opens the tap": sent + left, "one flow, one message": 1},
+        shown=branch,
         seen=measure.last_frame(branch.rows, "transfer"),
     )
 
@@ -103,6 +104,7 @@ def granted_twice(run: Run, link_credit: int, publish: int) -> Facts:
         held=", then ".join(map(str, held)),
         left=publish - sent,
         wrong={"adds": 2 * link_credit, "everything published": publish},
+        shown=branch,
         seen=flows[-1],
     )
 
@@ -137,6 +139,7 @@ def after_stop(run: Run, at: int) -> Found:
             "only what is in flight": flying,
             "a grant stands": max(measure.grants(run.rows)) - arrived,
         },
+        shown=branch,
         seen=measure.last_frame(branch.rows, "transfer", event=RECEIVED),
     )
 

@@ -196,6 +196,7 @@ def drain_brings(run: Run, link_credit: int) -> Found:
         count=number_in(answers[-1], "delivery_count") if answers else None,
         left=number_in(answers[-1], "link_credit") if answers else None,
         wrong={"drain is pause": 0, "drain waits until credit is used": link_credit},
+        shown=branch,
         seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
     )
 
@@ -234,6 +235,7 @@ def after_drain(run: Run, publish: int) -> Facts:
         held=measure.credit(branch.rows, BROKER),
         unused=unused,
         wrong={"drain is pause": min(publish, unused), "drain is a mode": publish},
+        shown=branch,
     )
 
 
@@ -279,6 +281,7 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
             "drain takes back": "neither",
             "drain grants": "both",
         },
+        shown=played,
         seen=played.rows[-1],
     )
 
@@ -376,7 +379,7 @@ def gave_back(desk: Any) -> Case:
     """Has the learner made a drain that brings some messages and gives some credit back?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:
@@ -400,7 +403,7 @@ def paused(desk: Any) -> Case:
     """Has the learner paused cleanly, and then resumed and fetched the rest?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:
@@ -443,7 +446,7 @@ def urgent_first(desk: Any) -> Case:
     """Did every message of the first queue come before any of the second, and then all of those?
 
     Args:
-        desk: a panel on the scenario `two_queues`, or a run of it.
+        desk: a stage with the scenario `two_queues`, or a run of it.
     """
     played = run_of(desk)
     if not played.actions and played.parameters.get("policy") == BY_HAND:

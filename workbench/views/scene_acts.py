@@ -250,10 +250,11 @@ class Deeds:
         if doc["on"].startswith("disk ") or doc["on"] == "queue":
             kind = doc["kind"] = kind if undo is not None else "knob" if amount else "button"
         which = [] if alone else about
-        doc["name"] = " ".join([_NAMES.get(spec.name, spec.name.replace("_", " ")), *which])
+        name = _NAMES.get(spec.name, spec.name.replace("_", " "))
+        doc["name"] = " ".join([name.removeprefix("link ") if which else name, *which])
         if undo is not None:
             doc["undo"] = " ".join([undo.name.replace("_", " "), *which])
-        if kind == "frame":
+        if kind == "frame" and spec.name not in ARRIVALS:
             doc["while"] = "flying" if spec.name == "hold" else "held"
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}

@@ -425,7 +425,7 @@ function axis(view, line, s, y, state) {
     else all.push(word);
     return all;
   }, []);
-  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, word, "s11 m", { key: `u${i}` })));
+  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fit(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
   kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
   let free = -Infinity;
   const hidden = line.style === "units" && state.part;

@@ -59,7 +59,7 @@ def timeout_chart(
     runs: Mapping[tuple[float, float], str],
     *,
     now: tuple[float, float],
-    width: int = 640,
+    width: int = 520,
     height: int = 250,
 ) -> tuple[Any, ColumnDataSource]:
     """The chart and the source of the mark that shows the present choice.

@@ -15,8 +15,8 @@ from .timeout_chart import Area, timeout_chart
 # The areas' edges are drawn through so many points; they have a bend.
 _EDGE_POINTS = 40
 
-_SLIDERS = {"flex": "1 1 300px", "max_width": "340px"}
-_CHART = {"flex": "2 1 440px", "max_width": "640px"}
+_SLIDERS = {"flex": "1 1 260px", "max_width": "320px"}
+_CHART = {"display": "block", "width": "520px", "max_width": "100%"}
 
 
 class Reckoning(Protocol):

@@ -104,11 +104,10 @@ def test_the_race_in_the_browser(lab_page, pictures):
     act(root, "transfer")
     shows(root, "5", "5")
     root.focus()
-    for _ in range(20):
+    for _ in range(6):
         if root.get_by_role("button", name=re.compile(", held")).count() == 2:
             break
-        lesson.page.keyboard.press("ArrowLeft")
-    lesson.page.keyboard.press("ArrowLeft")  # to before the action
+        lesson.page.keyboard.press("b")
     act(root, "transfer")
     shows(root, "2", "5")
     act(root, "flow: delivery-count 20")

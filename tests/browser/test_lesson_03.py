@@ -78,7 +78,8 @@ def answer(lesson, cell_id: str, unit: str, text: str) -> str:
     """Commit and compare by keyboard: type, Enter, Tab to Compare, Space. Gives what is told."""
     field = lesson.show_cell(cell_id).get_by_role("textbox", name=unit)
     field.wait_for()
-    asked = lesson.show_cell(cell_id).locator(".widget-vbox").filter(has=field).last
+    box = lesson.page.get_by_role("textbox", name=unit)
+    asked = lesson.show_cell(cell_id).locator(".widget-vbox").filter(has=box).last
     field.fill(text)
     field.press("Enter")
     asked.get_by_text(f"You say {text}").wait_for()

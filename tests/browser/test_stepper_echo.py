@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from tests.browser.test_stepper_static import _race
+
 from workbench.views.static_html import asset
 from workbench.views.stepper_doc import build
 

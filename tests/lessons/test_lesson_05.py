@@ -8,18 +8,14 @@ import pytest
 from tests.lessons.asking import judged, solved, told
 from workbench import presets
 from workbench.capture.importer import import_capture
-from workbench.exercises.measure import stalls_us
 from workbench.exercises.progress import Progress
 from workbench.frontends.incoming_link import IncomingLink
 from workbench.lessons.lesson_05 import (
-    brake_table,
     check,
     predict,
-    rate_table,
     sent,
     stall_table,
     stalled,
-    told_table,
     waiting,
 )
 from workbench.scenarios import run
@@ -125,12 +121,11 @@ def test_the_specifications_broker_has_other_answers():
 
 
 def test_another_gate_changes_everything_that_is_shown(monkeypatch, alone):
-    """With a gate of one message the stalled queue takes one grant; table and check follow."""
+    """With a gate of one message the stalled queue takes one grant; the table follows."""
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "255"
     monkeypatch.setattr(IncomingLink, "withheld", property(lambda self: self.unconfirmed >= 1))
     assert solved(predict.stall_takes, alone, 600).answer == 170
     assert stall_table((0,), preset="rmq4.3", publish=600).lines[0][1] == "170"
-    assert judged(check.largest_credit, 100, limit=100, publish=300).right
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -144,43 +139,7 @@ def test_the_table_of_stalls_shows_where_one_message_makes_the_difference():
     assert str(table).splitlines()[1].startswith("no messages")
 
 
-def test_tables_of_rates_brakes_and_frames():
-    """Read off the runs; a link that sent nothing says so."""
-    slow = publishers(queues=2, service_us="50,2000").then("publish", count=600)
-    one = publishers().then("publish", count=300)
-    rates = rate_table({"slow": slow, "one": one})
-    assert rates.head == ("messages a second", "q1", "q2")
-    assert rates.lines[1] == ("one", "10,000", "none")
-    brakes = brake_table(slow)
-    assert brakes.head[1] == "unconfirmed"
-    assert brakes.lines[0][1] == "0.0"
-    assert float(brakes.lines[1][1]) > 100
-    frames = told_table(
-        {"together": waiting("rmq4.3", 5), "apart": publishers().then("publish", count=5)}
-    )
-    assert [line[1:] for line in frames.lines] == [
-        ("5", "1", "0 to 4"),
-        ("5", "5", "0, 1, 2, ..."),
-    ]
-
-
 # -- checks ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("credit", "right"), [(65, False), (66, True), (67, False)])
-def test_the_largest_credit_is_found_by_trying(credit, right):
-    """Both neighbours are told what is wrong with them."""
-    verdict = judged(check.largest_credit, credit, limit=100, publish=300)
-    assert verdict.right is right
-
-
-@pytest.mark.parametrize("answer", [..., 0, -3, 2.5, "66", True, None])
-def test_what_is_no_credit_is_not_judged(answer):
-    """It is told what would be one, and nothing is recorded."""
-    log = Progress()
-    verdict = check.largest_credit(answer, limit=100, publish=300, log=log)
-    assert verdict.right is None
-    assert log.entries == {}
 
 
 def all_brakes():
@@ -215,17 +174,6 @@ def test_what_is_missing_is_named(alone):
     assert "unconfirmed (step" in verdict.text
     assert "Not yet in this branch: link-credit, alarm, session-window, tcp." in verdict.text
     assert judged(check.collected, alone).right is None
-
-
-def test_the_longest_brake_is_measured():
-    """Right, wrong, no brake at all, no answer yet."""
-    played = publishers(latency_us=20000, rate=0).then("publish", count=900)
-    longest = next(iter(stalls_us(played, "q1")))
-    assert judged(check.longest_brake, longest, played).right
-    other = "alarm"
-    assert judged(check.longest_brake, other, played).right is False
-    for answer in (..., "credit", 3):
-        assert judged(check.longest_brake, answer, played).right is None
 
 
 @pytest.mark.parametrize("credit", [2, 3, 50, 171])

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
-from workbench.exercises.measure import about, link_rate, number_in, stalls_us
+from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table
 from workbench.presets import Preset
 from workbench.scenarios.publishers import QUEUES
@@ -18,6 +18,7 @@ from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .neighbours import beside_slow_target
 
 FIRST = QUEUES[0]
 PRESET = "rmq4.3"  # whose broker the lesson is about
@@ -140,19 +141,27 @@ def _looks(branch: Run) -> tuple[str, int | None]:
     return " and ".join(map(str, looks)) or "nothing", next(held, None)
 
 
-@lesson.asks
-def stall_takes(run: Run, publish: int) -> Found:
-    """How many messages go out to a queue that never confirmed any?"""
-    first = _first(run)
-    yield {"first": first}
-    branch = stalled(run, publish)
+def _held_back(branch: Run, **more: Any) -> Facts:
+    """How many messages go out to a queue that hangs, and what the broker saw where it looked."""
     looks, unconfirmed = _looks(branch)
     return facts(
         sent(branch.rows),
         case="never-held" if unconfirmed is None else "held",
         looks=looks,
         unconfirmed=unconfirmed,
-        gate=first,
+        gate=_first(branch),
+        **more,
+    )
+
+
+@lesson.asks
+def stall_takes(run: Run, publish: int) -> Found:
+    """How many messages go out to a queue that never confirmed any?"""
+    first = _first(run)
+    yield {"first": first}
+    branch = stalled(run, publish)
+    return _held_back(
+        branch,
         wrong={
             "the first grant is all": first,
             "nothing goes to a queue that stalls": 0,
@@ -168,15 +177,9 @@ stall_takes.again(_publisher)
 @lesson.asks
 def one_confirmed(run: Run, publish: int, confirmed: int) -> Facts:
     """And if the queue had confirmed one before it hung?"""
-    branch = stalled(run, publish, confirmed=confirmed)
     without = sent(stalled(run, publish).rows)
-    looks, unconfirmed = _looks(branch)
-    return facts(
-        sent(branch.rows),
-        case="never-held" if unconfirmed is None else "held",
-        looks=looks,
-        unconfirmed=unconfirmed,
-        gate=_first(run),
+    return _held_back(
+        stalled(run, publish, confirmed=confirmed),
         wrong={
             "one more confirmed, one more sent": without + confirmed,
             "confirmed ones do not matter": without,
@@ -213,17 +216,7 @@ def told_in(run: Run, messages: int) -> Facts:
 @lesson.asks
 def beside_slow(fair: Run, slow: Run, link: str, slow_link: str) -> Facts:
     """How fast is a link whose neighbour's target is slow?"""
-    alone, beside, crawl = (
-        link_rate(played, of) for played, of in ((fair, link), (slow, link), (slow, slow_link))
-    )
-    other = "as-slow" if about(beside, crawl) else "shared"
-    return facts(
-        "as-fast" if about(beside, alone) else other,
-        beside=beside,
-        alone=alone,
-        crawl=crawl,
-        wrong={"a stall holds the connection": "as-slow", "links share one credit": "shared"},
-    )
+    return beside_slow_target(fair, slow, link, slow_link)
 
 
 @lesson.asks
@@ -275,29 +268,6 @@ def real_regrant(rows: Sequence[Row]) -> Found:
 # -- what is checked
 
 
-@lesson.checks()
-def largest_credit(answer: Any, *, limit: int, publish: int, preset: Preset | str = PRESET) -> Case:
-    """Is that the largest max_link_credit with which a stalled queue takes no more than a limit?
-
-    Args:
-        answer: a credit; `...` if there is none yet.
-        limit: messages to a queue that stalls and has confirmed nothing.
-        publish: how many the application wants to send.
-        preset: whose rules.
-    """
-    if answer is ...:
-        return case("unanswered")
-    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
-        return case("no-credit")
-    took, more = (
-        sent(stalled(run("publishers", preset, {"max_link_credit": credit}), publish).rows)
-        for credit in (answer, answer + 1)
-    )
-    if took > limit:
-        return case("too-many", took=took)
-    return case("larger" if more <= limit else "right", took=took, next=answer + 1, more=more)
-
-
 @lesson.checks(scenarios=("publishers",))
 def collected(desk: Any) -> Case:
     """Was each brake the binding one at some step of this branch?
@@ -318,26 +288,6 @@ def collected(desk: Any) -> Case:
     if missing:
         return case("wrong", bound=bound or "none", missing=missing)
     return case("right", bound=bound)
-
-
-@lesson.checks()
-def longest_brake(answer: Any, played: Run) -> Case:
-    """Is that the brake that held this run's first link the longest, while it had a message?
-
-    Args:
-        answer: a brake's name; `...` if there is none yet.
-        played: the run.
-    """
-    if answer is ...:
-        return case("unanswered")
-    if answer not in BRAKES:
-        return case("no-brake", given=repr(answer), brakes=", ".join(BRAKES))
-    total = stalls_us(played, FIRST)
-    times = ", ".join(
-        f"{brake} {measure.milliseconds(time):,.1f} ms" for brake, time in total.items()
-    )
-    longest = next(iter(total), None)
-    return case("right" if answer == longest else "wrong", times=times or "Nothing")
 
 
 # -- tables
@@ -369,55 +319,3 @@ def stall_table(
         )
     head = ("confirmed before", "sent in all", "unconfirmed", "grants", "granted at delivery-count")
     return Table(name="Messages that go out to a queue that stalls", head=head, lines=lines)
-
-
-def rate_table(runs: dict[str, Run], links: Sequence[str] = QUEUES) -> Table:
-    """Messages a second over each link, a row a run.
-
-    Args:
-        runs: by what to call them.
-        links: columns; those that no run has are left out.
-    """
-    there = [name for name in links if any(sent(played.rows, name) for played in runs.values())]
-
-    def cell(played: Run, name: str) -> str:
-        return f"{link_rate(played, name):,.0f}" if sent(played.rows, name) else "none"
-
-    return Table(
-        name="Messages a second over each link",
-        head=("messages a second", *there),
-        lines=[(words, *(cell(played, name) for name in there)) for words, played in runs.items()],
-    )
-
-
-def told_table(runs: dict[str, Run]) -> Table:
-    """How many messages were confirmed and how many frames told of them, a row a run."""
-    lines = []
-    for words, played in runs.items():
-        frames = [row.frame or {} for row in _dispositions(played.rows)]
-        ranges = [
-            str(one["first"]) + (f" to {one['last']}" if one.get("last") is not None else "")
-            for one in frames[:3]
-        ]
-        told = ", ".join([*ranges, *(["..."] if len(frames) > 3 else [])]) or "none"
-        lines.append((words, str(sent(played.rows)), str(len(frames)), told))
-    head = ("run", "messages", "dispositions", "delivery-ids")
-    return Table(name="How many frames tell of how many messages", head=head, lines=lines)
-
-
-def brake_table(played: Run) -> Table:
-    """How long each brake held each link, a row a link."""
-    links = [str(link.link) for link in links_of(played.rows, sender=CLIENT)]
-    found = {name: stalls_us(played, name) for name in links}
-    names = list(dict.fromkeys(brake for total in found.values() for brake in total))
-    return Table(
-        name="How long each brake held each link",
-        head=("link, in ms", *names),
-        lines=[
-            (
-                name,
-                *(f"{measure.milliseconds(found[name].get(brake, 0)):,.1f}" for brake in names),
-            )
-            for name in links
-        ],
-    )

@@ -37,6 +37,7 @@ from workbench.trace.replicas import (
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .neighbours import beside_slow_target
 
 __all__ = [
     "check",
@@ -354,17 +355,7 @@ twice.again(lambda form: {"run": _replicas(form), "pending": 10 + form % FORMS})
 @lesson.asks
 def beside(fast: Run, slow: Run, link: str, slow_link: str) -> Facts:
     """What becomes of the link to a classic queue beside a slow quorum queue?"""
-    alone, now, crawl = (
-        link_rate(played, of) for played, of in ((fast, link), (slow, link), (slow, slow_link))
-    )
-    other = "together" if about(now, crawl) else "shared"
-    return facts(
-        "as-fast" if about(now, alone) else other,
-        now=now,
-        alone=alone,
-        crawl=crawl,
-        wrong={"a stall holds the connection": "together", "links share one credit": "shared"},
-    )
+    return beside_slow_target(fast, slow, link, slow_link)
 
 
 @lesson.asks

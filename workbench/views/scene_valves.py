@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.trace import brakes
@@ -37,6 +38,7 @@ class ValvesPicture(LinkPicture):
         self.queue = next(
             (row.queue for row in walk.rows if row.queue == link.link), link.link or ""
         )
+        self._queues = [name for name in self._queues if name == self.queue]
         held = held_by(walk.rows, link)
         self._most = [
             max(
@@ -56,6 +58,14 @@ class ValvesPicture(LinkPicture):
         super().take(row)
         if row.event == "note" and row.queue == self.queue and row.kind in ("stalled", "resumed"):
             self._hung = row.kind == "stalled"
+
+    def _facts(self, name: str, sends: Sequence[Scope], takes: Sequence[Scope]) -> list[str]:
+        """Of the other links over which it publishes this picture tells nothing."""
+
+        def mine(links: Sequence[Scope]) -> list[Scope]:
+            return [one for one in links if one == self.link or one.link_sender == BROKER]
+
+        return super()._facts(name, mine(sends), mine(takes))
 
     def head(self) -> Doc:
         """What does not change in the run."""
@@ -93,7 +103,7 @@ class ValvesPicture(LinkPicture):
                 "limiting": blocked and held.brake == brake,
                 "read": value_words(value, most, "").strip(),
             }
-            if isinstance(value, int):
+            if isinstance(value, int) and most:
                 state |= {"left": value, "of": most}
             found[f"valve {brake}"] = state
         return found

@@ -21,7 +21,7 @@ def pictures(tmp_path_factory):
 def chosen(lesson, cell_id: str, words: str) -> str:
     """Commit a choice of a prediction and compare; gives what is told."""
     cell = lesson.show_cell(cell_id)
-    cell.get_by_text(words, exact=True).first.click()
+    cell.get_by_text(words, exact=True).locator("visible=true").first.click()
     cell.get_by_role("button", name="Commit").click()
     compare = cell.get_by_role("button", name="Compare")
     compare.click()

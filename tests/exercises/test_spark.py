@@ -1,5 +1,6 @@
 """Lesson 10 without a Spark: questions, checks, and the answers that stand in for Spark's."""
 
+import gzip
 import json
 from collections import Counter
 from dataclasses import replace
@@ -205,15 +206,16 @@ def test_an_answer_without_rows_says_so():
 
 
 def test_a_row_opens_at_its_place_with_its_link(parts, tmp_path):
-    """The stepper stands at the row where the stall begins, and shows the link that is held."""
+    """The stage stands at the row where the stall begins, and shows the link that is blocked."""
     trace = real_captures()
     answer = Answer(question="stalls", rows=recorded("captures", "stalls"), path=trace.path)
     for number in (1, 3):
         row = answer.row(number)
         view = answer.open(number, around=10)
         assert view.seq == row["seq"]
-        link = view.doc["links"][view.selected_link]
-        assert (link["name"], link["connection"]) == (row["link"], row["connection"])
+        line = json.loads(gzip.decompress(view.scene))["lines"][0]["id"]
+        assert line.startswith(f"link {row['connection']}/")
+        assert f"/{row['link']}/" in line
 
 
 def test_charts_draw_what_was_counted_and_no_more():

@@ -97,10 +97,10 @@ def test_the_lesson_with_spark_reads_without_java():
         for cell in done.cells if cell.cell_type == "code"
     }  # fmt: skip
     assert "goes on with recorded answers" in shown["start"]
-    for cell_id in ("captured", "rates", "ask", "held", "brakes", "lost"):
+    for cell_id in ("captured", "rate-chart", "ask", "held-chart", "lost"):
         assert "recorded. There is no Spark here" in shown[cell_id], cell_id
     assert "link-credit" in shown["captured"]
-    assert "A query needs Spark" in shown["check-query"]
+    assert "A query needs Spark" in shown["query"]
     assert "step" in shown["open-worst"]
 
 

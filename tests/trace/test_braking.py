@@ -11,7 +11,8 @@ from workbench import presets
 from workbench.scenarios import run
 from workbench.scenarios.action import ActionError
 from workbench.trace import brakes
-from workbench.trace.braking import held_by, held_intervals, held_us, links_of
+from workbench.trace.braking import Braking, held_by, held_intervals, held_us, links_of
+from workbench.trace.cut import cut_rows
 from workbench.trace.fold import link_scope
 
 
@@ -168,3 +169,23 @@ def test_whatever_happens_brakes_are_what_the_counters_say(acts):
         assert all(begin < end for begin, end, _ in spans)
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
         assert sum(held_us(played.rows, held).values()) == sum(e - b for b, e, _ in spans)
+
+
+def test_a_slice_knows_what_blocks_as_the_whole_run_does():
+    """Withheld credit, an alarm and a closed window that began before it still block in it."""
+    played = then(publishing(queues=2), "stall")
+    for name, arguments in (
+        ("publish", {"count": 200}), ("alarm", {}), ("publish", {"queue": "q2", "count": 3}),
+        ("resume", {}),
+    ):  # fmt: skip
+        played = then(played, name, **arguments)
+    rows = played.rows
+    acts = [row.seq for row in rows if row.event == "action"]
+    whole = {link: held_by(rows, link) for link in links_of(rows, sender="client")}
+    for first in (acts[2], acts[3] + 2):
+        found = cut_rows(rows, rows[first].seq, first=first)
+        assert found.earlier.blocking
+        for link, expected in whole.items():
+            braking = Braking(link, found.start, found.earlier.blocking)
+            seen = [braking.apply(row).brakes for row in rows[first:]]
+            assert seen == [one.brakes for one in expected[first:]]

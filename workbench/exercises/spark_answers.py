@@ -1,4 +1,4 @@
-"""Answers of lesson 10: a table on the page, whose rows open in the stepper.
+"""Answers of lesson 10: a table on the page, whose rows open on the stage.
 
 An answer comes from Spark, or from `data/answers/lesson_10.json` where there is no Java. What is in
 that file was answered by Spark of the same traces (`python -m workbench.exercises.spark_record`
@@ -73,7 +73,7 @@ class Answer:
         return f"... and {more:,} more rows" if more > 0 else ""
 
     def open(self, number: int = 1, *, around: int = 200) -> Any:
-        """The stepper at a row of the answer, with what everybody knew just before the first row.
+        """The stage at a row of the answer, with what everybody knew just before the first row.
 
         Args:
             number: as the table counts, from 1.
@@ -119,7 +119,7 @@ class Answer:
 
 
 def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
-    """The stepper round a row of a trace.
+    """The stage round a row of a trace.
 
     Args:
         path: the trace.
@@ -128,13 +128,7 @@ def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
     """
     from workbench.views.opening import open_row
 
-    view = open_row(row, path, around=around, title=_short(row["run"]))
-    # The row at which a stall begins may be another link's: a session's window is of all links.
-    names = [(link["name"], link["connection"]) for link in view.doc["links"]]
-    mine = (row.get("link"), row.get("connection"))
-    if names.count(mine) == 1:
-        view.selected_link = names.index(mine)
-    return view
+    return open_row(row, path, around=around, title=_short(row["run"]))
 
 
 # -- rows in words

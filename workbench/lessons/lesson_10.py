@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.measure import MICROSECONDS
+from workbench.exercises.predict import questions
 from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
 from workbench.exercises.spark_desk import WINDOW_US, start_spark
 from workbench.exercises.spark_shows import (
@@ -50,6 +51,7 @@ __all__ = [
     "drawn",
     "held_over_time",
     "predict",
+    "questions",
     "rate_over_time",
     "real_captures",
     "start_spark",

@@ -50,6 +50,7 @@ class Before:
         ends: by connection and peer, the vantage that logs there.
         links: links, in order of appearance.
         gate_seq: the first row at which a hand held or released something; None if none.
+        blocking: rows that began what blocks a sender and is not over, beside its counters.
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class Before:
         self.ends: dict[tuple[str | None, str], str] = {}
         self.links: dict[Scope, None] = {}
         self.gate_seq: int | None = None
+        self.blocking: dict[tuple[Any, ...], Row] = {}
         self._story = Story(Fold())
 
     @property
@@ -88,6 +90,11 @@ class Before:
             self.ends.setdefault((row.connection, peer), row.vantage)
         if row.event in GATE_EVENTS and self.gate_seq is None:
             self.gate_seq = row.seq
+        what = (row.kind, row.connection, row.vantage, link)
+        if row.event in ("block", "alarm-set"):
+            self.blocking[what] = row
+        elif row.event in ("unblock", "alarm-clear"):
+            self.blocking.pop(what, None)
         if row.ledger_source:
             told = {GROUP_OF[name] for name in (*(row.ledger or {}), *row.unknown)}
             for group in told | ({LINK} if row.brake is not None and link else set()):

@@ -8,9 +8,8 @@ decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from . import brakes
 from .fold import Scope, State, link_scope, observed_end
@@ -61,50 +60,49 @@ class Braking:
     Args:
         link: which link.
         start: the state just before the first row, for a slice.
+        blocking: earlier rows that began what blocks a sender still.
 
     Attributes:
         now: as it is after the last row.
     """
 
-    def __init__(self, link: Scope, start: State | None = None) -> None:
+    def __init__(
+        self, link: Scope, start: State | None = None, blocking: Iterable[Row] = ()
+    ) -> None:
         self.link = link
-        self.now = Held() if start is None else self._begun(start)
+        self.now = Held()
+        for row in blocking:
+            self._change(self._internal(row))
+        if start is not None:
+            self._change(self._begun(start))
 
     def apply(self, row: Row) -> Held:
         """Take in one row."""
-        changed = {
-            name: value
-            for name, value in {**self._internal(row), **self._counters(row)}.items()
-            if getattr(self.now, name) != value
-        }
+        return self._change({**self._internal(row), **self._counters(row)})
+
+    def _change(self, told: Mapping[str, object]) -> Held:
+        changed = {name: value for name, value in told.items() if getattr(self.now, name) != value}
         if changed:
             now = replace(self.now, **changed)  # type: ignore[arg-type]
             self.now = replace(now, brakes=self._decide(now))
         return self.now
 
-    def _begun(self, start: State) -> Held:
-        """As it is before a slice; of brakes without a counter the one that bound is known."""
-        found: dict[str, Any] = {}
+    def _begun(self, start: State) -> dict[str, object]:
+        """What the counters before a slice tell."""
+        found: dict[str, object] = {}
+        session = Scope(SESSION, self.link.connection, self.link.session)
         for (vantage, scope), counters in start.ledgers.items():
             if scope == self.link and counters.get("unconfirmed") is not None:
                 found["unconfirmed"] = counters["unconfirmed"]
-            peer = self.link.link_sender if vantage == WIRE_VANTAGE else peer_of(vantage)
-            if peer != self.link.link_sender:
+            if vantage != WIRE_VANTAGE and peer_of(vantage) != self.link.link_sender:
                 continue
             if scope == self.link:
                 found |= {"known": True} | {
                     name: counters.get(name) for name in ("link_credit", "available")
                 }
-                bound = start.brakes.get((vantage, scope))
-                found["withheld"] = bound == brakes.UNCONFIRMED
-                found["alarms"] = ("alarm",) if bound == brakes.ALARM else ()
-                found["full"] = bound == brakes.TCP
-            elif scope._replace(link_sender=None) == Scope(
-                SESSION, self.link.connection, self.link.session
-            ) and scope.link_sender in (None, self.link.link_sender):
+            elif scope in (session, session._replace(link_sender=self.link.link_sender)):
                 found["window"] = counters.get("remote_incoming_window")
-        now = Held(**found)
-        return replace(now, brakes=self._decide(now))
+        return found
 
     def _decide(self, now: Held) -> tuple[str, ...]:
         if not now.known:

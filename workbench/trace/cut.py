@@ -59,6 +59,8 @@ class Earlier:
         links: links seen before the slice, in order of appearance.
         sources: by vantage and scope, where the counters come from (`ledger_source`).
         flying: the rows with which frames in flight were sent, as far as they are at hand.
+        blocking: the rows that began what blocks a sender still and no counter tells: an alarm,
+            credit that is withheld for want of confirms, a full transport.
         gates: which of those frames a hand holds; None if none.
     """
 
@@ -66,6 +68,7 @@ class Earlier:
     links: Sequence[Scope] = ()
     sources: Mapping[tuple[str, Scope], str] = field(default_factory=dict)
     flying: Sequence[Row] = ()
+    blocking: Sequence[Row] = ()
     gates: Gates | None = None
 
 
@@ -83,6 +86,7 @@ class Cut:
         explanations: one for each row, as a replay gives them.
         first_seq: of the run's first row.
         last_seq: of the run's last row.
+        link: the link that they are shown for; that of the row if None.
     """
 
     path: str
@@ -94,6 +98,7 @@ class Cut:
     explanations: list[Explanation]
     first_seq: int
     last_seq: int
+    link: Scope | None = None
 
     @property
     def row(self) -> Row:
@@ -152,6 +157,7 @@ def cut(
         links=tuple(folding.links),
         sources=folding.sources,
         flying=_flying(pieces, name, start, before),
+        blocking=tuple(folding.blocking.values()),
         gates=_gates(pieces, folding, name, first),
     )
     return Cut(
@@ -240,6 +246,7 @@ class Following:
             ends=dict(self._before.ends), links=tuple(self._before.links),
             sources=dict(self._before.sources), gates=copy.deepcopy(self._gates),
             flying=[self._sent[number] for number in start.in_flight],
+            blocking=tuple(self._before.blocking.values()),
         )  # fmt: skip
         return Cut(
             path=name, run=self._run, seq=last if seq is None else seq, rows=rows, start=start,

@@ -67,8 +67,7 @@ def stage_of(cut: Cut, *, title: str = "", note: str = "") -> StageWidget:
         note: what to say of it beside where it is from.
     """
     cut, words = told(cut, note)
-    link = link_scope(cut.row) if cut.row.link_sender else None
-    return StageWidget(cut, title=title or cut.run, note=words, link=link)
+    return StageWidget(cut, title=title or cut.run, note=words, link=_link(cut))
 
 
 def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
@@ -89,8 +88,12 @@ def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
 def scene_of(cut: Cut, *, title: str = "") -> tuple[Doc, int]:
     """The scene of a cut, and the place of the row that the cut surrounds; see `stage_of`."""
     cut, words = told(cut)
-    link = link_scope(cut.row) if cut.row.link_sender else None
-    return scene(cut, title=title or cut.run, note=words, link=link), cut.place
+    return scene(cut, title=title or cut.run, note=words, link=_link(cut)), cut.place
+
+
+def _link(cut: Cut) -> Scope | None:
+    """The link whose line comes first."""
+    return cut.link or (link_scope(cut.row) if cut.row.link_sender else None)
 
 
 def _near(cut: Cut) -> tuple[Cut, int]:
@@ -100,8 +103,8 @@ def _near(cut: Cut) -> tuple[Cut, int]:
     """
     if len(cut.earlier.links) <= MANY_LINKS:
         return cut, 0
-    here = {link_scope(row) for row in cut.rows}
-    connections = {row.connection for row in cut.rows} | {None}
+    here = {*map(link_scope, cut.rows), cut.link}
+    connections = {row.connection for row in cut.rows} | {cut.link and cut.link.connection, None}
 
     def near(scope: Scope) -> bool:
         return scope in here if scope.group == "link" else scope.connection in connections

@@ -22,6 +22,8 @@ from .scene_walk import Flight, Walk, session_of
 FAR = 1_000
 """A limit that is further from its count is left out of a line's range."""
 
+MOST_CLIENTS = 3  # that a picture has room for, beside the broker
+
 _ROLES = {True: "sender", False: "receiver"}
 Doc = dict[str, Any]
 
@@ -444,6 +446,9 @@ class LinkPicture:
         self._queues = [name for name in queues if name in attached] or list(queues)
         # Ends that show no counters: an endpoint that is fed the same frames computes them.
         self.inferred = {row.vantage for row in walk.rows if row.ledger_source == SHADOW}
+        if walk.cut is not None:
+            sources = walk.cut.earlier.sources.items()
+            self.inferred |= {vantage for (vantage, _), source in sources if source == SHADOW}
         self._latency: dict[str, float] = {}
         for flight in walk.flights:
             if flight.ended is not None and flight.row.connection:
@@ -501,16 +506,19 @@ class LinkPicture:
         sends = {
             self.walk.vantages(link)[0] for link in self.walk.links if link.link_sender == CLIENT
         }
+        mine = {name for link in self.links for name in self.walk.vantages(link)}
+        most = sorted(self.clients, key=lambda name: name not in mine)[:MOST_CLIENTS]
+        shown = [name for name in self.clients if name in most]
         if not self.walk.links:
-            return [BROKER, *self.clients][:4]
-        left = [name for name in self.clients if name in sends]
-        right = [name for name in self.clients if name not in sends]
+            return [BROKER, *shown]
+        left = [name for name in shown if name in sends]
+        right = [name for name in shown if name not in sends]
         # Who has no link, as a client of another protocol, gets the room that is left.
         linked = {name for link in self.walk.links for name in self.walk.vantages(link)}
         right.sort(key=lambda name: name not in linked)
         if not left and len(right) > 1:
             left, right = right[:1], right[1:]
-        return [*left, BROKER, *right][:4]
+        return [*left, BROKER, *right]
 
     @property
     def wires(self) -> dict[str | None, tuple[str, str]]:

@@ -262,7 +262,7 @@ class Walk:
             elif row.event == OBSERVED:
                 self._see(row.connection)
                 self._captured = True
-        self._braking = {link: Braking(link, start) for link in self.links}
+        self._braking = {link: Braking(link, start, earlier.blocking) for link in self.links}
 
     def _see(self, connection: str | None) -> None:
         """Name the ends of a captured connection, which log nothing themselves."""

@@ -1,7 +1,6 @@
 """Predictions, progress, recall, reset and share codes as a learner meets them in JupyterLab."""
 
 import json
-import re
 
 import nbformat
 import pytest
@@ -10,7 +9,7 @@ pytestmark = pytest.mark.browser
 
 CELLS = {
     "imports": (
-        "from workbench import open_code, panel, progress_log, recall, reset_lesson, run\n"
+        "from workbench import open_code, progress_log, recall, reset_lesson, run, share_code\n"
         "from workbench import stage\n"
         "from workbench.lessons.lesson_01 import predict"
     ),
@@ -21,8 +20,8 @@ CELLS = {
         "granted.cursor = granted.run.last"
     ),
     "again": 'recall("02")',
-    "desk": "desk = panel(queue)\ndesk",
-    "opened": "open_code(desk.view.code.text or 'WB1.')",
+    "desk": "desk = stage(queue)\ndesk",
+    "opened": "open_code(share_code(desk))",
     "log": "progress_log()",
     "reset": 'reset_lesson("01")',
 }
@@ -129,10 +128,12 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
 
     # Share the desk's branch, and open it again.
     desk = lab.show_cell("desk")
-    desk.get_by_label(re.compile("link credit")).fill("4")
-    desk.get_by_role("button", name="grant", exact=True).click()
-    desk.get_by_text(re.compile("Branch 1: grant")).wait_for()
-    desk.get_by_role("button", name="share", exact=True).click()
+    desk.locator(".wst").focus()
+    lab.page.keyboard.press("a")
+    desk.get_by_role("spinbutton", name="link credit").fill("4")
+    desk.get_by_role("spinbutton", name="link credit").press("Enter")
+    desk.get_by_text("You acted: grant 4").wait_for()
+    desk.get_by_role("button", name="Share", exact=True).click()
     code = desk.get_by_role("textbox", name="share code")
     code.wait_for()
     assert code.input_value().startswith("WB1.")
@@ -143,6 +144,6 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     desk.screenshot(path=pictures / "share.png")
     opened = run_cell(lab, "opened")
     opened.get_by_text("It is the run that was shared").wait_for()
-    opened.get_by_text("1: grant(link_credit=4)").first.wait_for(state="attached")
+    opened.get_by_text("You acted: grant 4").first.wait_for()
     opened.screenshot(path=pictures / "opened.png")
     lab.assert_quiet()

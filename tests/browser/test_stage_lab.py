@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tests.browser.test_stepper_lab import notebook
 from tests.patience import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -16,6 +17,46 @@ view = StageWidget(run("credit", parameters={"messages": 0}))
 view
 """
 TOLD = "print('branch', view.branch, [str(act) for act in view.run.actions], view.cursor)"
+STATE = """() => {
+    const content = window.jupyterapp.shell.currentWidget.content;
+    return [content.widgets.length, content.mode, content.activeCellIndex];
+}"""
+
+
+def notebook(*sources: str) -> str:
+    """A notebook with these code cells."""
+    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    return json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            "cells": [
+                {**cell, "id": f"cell-{place}", "source": source}
+                for place, source in enumerate(sources)
+            ],
+        }
+    )
+
+
+def test_keys_move_the_stage_and_not_the_notebook(lab_page):
+    """Many of these are JupyterLab's keys too: with the stage in focus they are ours alone."""
+    path = lab_page.root / "notebooks" / "keys.ipynb"
+    path.write_text(notebook(RUN, ""), encoding="utf-8")
+    lab_page.open("keys.ipynb")
+    lab_page.run_all()
+    root = lab_page.show_cell("cell-0").locator(".wst")
+    root.wait_for()
+    root.focus()
+    before = lab_page.page.evaluate(STATE)
+    now = root.locator(".wst-now")
+    lab_page.page.keyboard.press("Home")
+    begin = now.inner_text()
+    for key in ("ArrowLeft", "a", "b", "n", "m", "x", "1", "1", "?", "Escape", "Home"):
+        lab_page.page.keyboard.press(key)
+    assert now.inner_text() == begin
+    assert lab_page.page.evaluate(STATE) == before
+    lab_page.assert_quiet()
 
 
 def test_an_act_on_the_picture_is_a_branch_in_the_kernel(lab_page):

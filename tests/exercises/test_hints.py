@@ -174,11 +174,11 @@ def test_a_check_keeps_its_name_and_words():
     assert even.__doc__ == "Is the number even?"
 
 
-def test_a_check_takes_a_run_or_a_panel():
+def test_a_check_takes_a_run_or_a_stage():
     """Anything else is the lesson's mistake."""
     played = run("credit")
     assert run_of(played) is played
-    with pytest.raises(TypeError, match="a stage, a panel or a run is wanted here, not int"):
+    with pytest.raises(TypeError, match="a stage or a run is wanted here, not int"):
         run_of(3)
 
 

@@ -13,7 +13,6 @@ from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress
 from workbench.lessons.table import lesson_numbered
 from workbench.scenarios.branches import grown
-from workbench.views.panel_model import PanelModel
 from workbench.views.stage_widget import StageWidget
 
 NAME = "01_credit/desk/x"
@@ -30,41 +29,42 @@ def credit(**parameters):
     return run("credit", seed=1, parameters={"messages": 20, **parameters})
 
 
-def desk(file, begun=None, name=NAME, **more) -> PanelModel:
-    """A desk in a kernel that has just started."""
-    model = PanelModel(credit() if begun is None else begun, **more)
-    Keeper(model, name, BranchFile(file))
-    return model
+def desk(file, begun=None, name=NAME) -> StageWidget:
+    """A stage in a kernel that has just started."""
+    stage = StageWidget(credit() if begun is None else begun)
+    stage.send = lambda *_: None
+    Keeper(StageDesk(stage), name, BranchFile(file))
+    return stage
 
 
-def shown(model: PanelModel):
+def grant(stage: StageWidget, link_credit: int, branch: int | None = None) -> None:
+    """Grant on the picture, after the step that is shown."""
+    here = stage.branch if branch is None else branch
+    stage._answer({"act": "grant", "value": link_credit, "branch": here, "step": stage.cursor})
+
+
+def shown(stage: StageWidget):
     """All that a learner sees of the branches."""
-    return model.picks(), model.tree, model.branches.current, model.cursor, model.run.name
+    acts = [[str(act) for act in one.actions] for one in stage.branches.runs]
+    return acts, stage.branch, stage.cursor, stage.run.name
 
 
-def worked(file) -> PanelModel:
-    """A desk with two trees, branches of branches, and another branch chosen at last."""
-    model = desk(file)
-    model.act("grant", link_credit=3)
-    model.act("publish", count=2)
-    model.undo()
-    model.act("grant", link_credit=7)
-    model.restart("rmq4.3", latency_us=500)
-    model.act("grant", link_credit=1)
-    model.pick(0, 2)
-    return model
-
-
-def test_a_desk_has_its_branches_again(file):
-    """The trees, what is chosen, the step, and row for row the runs."""
-    model = worked(file)
+def test_a_stage_has_its_branches_again(file):
+    """Branches of branches, the one that was chosen, the step it is made at, and row for row."""
+    stage = desk(file)
+    grant(stage, 3)
+    grant(stage, 5, branch=0)
+    stage.cursor += 4
+    grant(stage, 7)
+    stage.branch = 1
     again = desk(file)
-    assert shown(again) == shown(model)
-    assert [[one.rows for one in tree.runs] for tree in again.trees] == [
-        [one.rows for one in tree.runs] for tree in model.trees
-    ]
-    assert again.message == "5 branches of yours from before."
-    assert shown(desk(file)) == shown(model)  # and looking changed nothing
+    assert [one.rows for one in again.branches.runs] == [one.rows for one in stage.branches.runs]
+    acts, branch, _, name = shown(stage)
+    assert (shown(again)[0], again.branch, again.run.name) == (acts, branch, name)
+    assert again.told == "3 branches of yours from before."
+    assert len(json.loads(gzip.decompress(again.scene))["branches"]) == 4
+    assert run_of(again) is again.run
+    assert shown(desk(file)) == shown(again)  # and looking changed nothing
 
 
 def test_looking_makes_no_file(file):
@@ -78,33 +78,33 @@ def test_a_shared_run_s_own_branches_are_there_once(file):
     begun = credit()
     shared = begun.act(begun.start_seq, "grant", link_credit=3)
     model = desk(file, grown(shared))
-    model.act("grant", link_credit=5)
+    grant(model, 5)
     assert shown(desk(file, grown(shared))) == shown(model)
 
 
 def test_desks_do_not_disturb_each_other(file):
     """Two that were open at once, with other names: both are there."""
     one, other = desk(file), desk(file, name="01_credit/few/x")
-    one.act("grant", link_credit=3)
-    other.act("grant", link_credit=9)
+    grant(one, 3)
+    grant(other, 9)
     assert shown(desk(file)) == shown(one)
     assert shown(desk(file, name="01_credit/few/x")) == shown(other)
 
 
 def test_what_is_not_legal_any_more_is_told_and_kept(file):
     """The lesson's run is another one now: what still goes is there, all acts stay in the file."""
-    desk(file).act("grant", link_credit=3)
+    grant(desk(file), 3)
     whole = json.loads(file.read_text(encoding="utf-8"))
     kept = whole["desks"][NAME]
     kept["trees"][0]["branches"] += [[1, 10**6, "grant", {"link_credit": 1}], [2, 30, "no", {}]]
     file.write_text(json.dumps(whole), encoding="utf-8")
     again = desk(file)
     assert len(again.branches.runs) == 2
-    assert again.message == (
+    assert again.told == (
         "1 branch of yours from before. 2 branches could not be played again: the run goes"
         " otherwise now."
     )
-    again.act("grant", link_credit=4)
+    grant(again, 4)
     desks = json.loads(file.read_text(encoding="utf-8"))["desks"]
     assert desks[NAME + kept_branches.AS_IT_WAS] == kept
     assert len(desks[NAME]["trees"][0]["branches"]) == 2
@@ -125,7 +125,7 @@ def test_a_damaged_desk_begins_as_it_would_have(file, desks):
     file.write_text(json.dumps(whole), encoding="utf-8")
     model = desk(file)
     assert model.run.name == credit().name
-    assert model.act("grant", link_credit=3)
+    grant(model, 3)
     assert shown(desk(file))[-1] == model.run.name
 
 
@@ -135,9 +135,8 @@ def test_a_file_that_cannot_be_read_is_not_destroyed(file, octets):
     file.parent.mkdir()
     file.write_bytes(octets)
     model = desk(file)
-    assert model.failed
-    assert "the file is kept as branches.damaged.json" in model.message
-    model.act("grant", link_credit=3)
+    assert "the file is kept as branches.damaged.json" in model.told
+    grant(model, 3)
     assert (file.parent / "branches.damaged.json").read_bytes() == octets
     assert shown(desk(file)) == shown(model)
 
@@ -146,8 +145,8 @@ def test_a_folder_that_cannot_be_written_to_stops_nobody(file):
     """The act is done, and the line says that it is not kept."""
     file.parent.write_text("a file where the folder should be", encoding="utf-8")
     model = desk(file)
-    assert model.act("grant", link_credit=3)
-    assert "Your branches cannot be kept" in model.message
+    grant(model, 3)
+    assert "Your branches cannot be kept" in model.told
     assert len(model.branches.runs) == 2
 
 
@@ -155,9 +154,9 @@ def test_a_reset_forgets_the_branches_of_its_lesson_alone(file, monkeypatch):
     """And takes them back."""
     monkeypatch.setattr(kept_branches, "standard_file", lambda: BranchFile(file))
     mine = desk(file)
-    mine.act("grant", link_credit=3)
+    grant(mine, 3)
     other = desk(file, name="03_drain/desk/x")
-    other.act("grant", link_credit=4)
+    grant(other, 4)
     reset = ResetView(lesson_numbered("01"), Progress())
     reset.forget.click()
     assert "and the branches of 1 desk" in reset.line.value
@@ -165,29 +164,3 @@ def test_a_reset_forgets_the_branches_of_its_lesson_alone(file, monkeypatch):
     assert shown(desk(file, name="03_drain/desk/x")) == shown(other)
     reset.undo.click()
     assert shown(desk(file)) == shown(mine)
-
-
-def on_stage(file) -> StageWidget:
-    """A stage in a kernel that has just started."""
-    stage = StageWidget(credit(), acts=["grant"])
-    Keeper(StageDesk(stage), NAME, BranchFile(file))
-    return stage
-
-
-def test_a_stage_has_its_branches_again(file):
-    """Those that were made on the picture, the one that was chosen, and the step it is made at."""
-    stage = on_stage(file)
-    for branch, credits_ in ((0, 3), (0, 5)):
-        message = {"act": "grant", "value": credits_, "branch": branch, "step": stage.cursor}
-        stage.send = lambda *_: None
-        stage._answer(message)
-    stage.branch = 1
-    again = on_stage(file)
-    assert [str(one.actions[-1]) for one in again.branches.runs[1:]] == [
-        "grant(link_credit=3)",
-        "grant(link_credit=5)",
-    ]
-    assert (again.branch, again.cursor, again.run) == (1, stage.cursor, again.branches.runs[1])
-    assert again.told == "2 branches of yours from before."
-    assert len(json.loads(gzip.decompress(again.scene))["branches"]) == 3
-    assert run_of(again) is again.run

@@ -18,7 +18,7 @@ from workbench.exercises.question import (
     judge,
 )
 from workbench.scenarios import run
-from workbench.views.stepper_widget import stepper
+from workbench.views.stage_widget import StageWidget
 
 SOLUTION = Solution(
     answer=7,
@@ -143,7 +143,7 @@ def test_the_widget_commits_and_then_compares():
 
 
 def test_compare_waits_until_the_step_was_looked_at():
-    """It says which step; with another run's stepper, or a step before it, nothing is compared."""
+    """It says which step; with another run's picture, or a step before it, nothing is compared."""
     played = run("credit").act(26, "grant", link_credit=3)
     deciding = played.rows[30]
     told = Solution(answer=7, reason="Seven came.", seen=deciding)
@@ -152,13 +152,14 @@ def test_compare_waits_until_the_step_was_looked_at():
     shown.commit.click()
     shown.compare.click()
     assert "Look first: go to step 31" in shown.line.value
-    other, widget = stepper(run("credit", parameters={"messages": 40})), stepper(played)
+    other = StageWidget(run("credit", parameters={"messages": 40}))
+    widget = StageWidget(played)
     other.cursor = 5
-    widget.cursor = 30
+    widget.cursor = 29
     shown.compare.click()
     assert "Look first" in shown.line.value
     assert log.entries == {}
-    widget.cursor = 31
+    widget.cursor = 30
     shown.compare.click()
     assert "✔ Right." in shown.line.value
 
@@ -222,7 +223,7 @@ def test_nothing_is_compared_before_it_was_committed_and_looked_at(acts):
 
 
 def test_what_is_asked_again_stands_alone_and_waits_for_no_step():
-    """A recall has no stepper."""
+    """A recall has no picture."""
     told = Solution(answer=7, reason="Seven came.", seen=run("credit").rows[-1])
     asked = Prediction(question(lambda: told))
     shown = PredictionView(asked, Progress(), recalled_in="02")

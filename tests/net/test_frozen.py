@@ -10,7 +10,7 @@ from workbench.amqp10.frame import Frame, encode_item
 from workbench.net import Limits
 from workbench.net.serve import serve
 from workbench.sim import WireError
-from workbench.views import stepper_doc
+from workbench.views.scene import scene
 
 
 @pytest.fixture
@@ -197,8 +197,8 @@ def test_too_many_held_frames_are_left_to_tcp(raw_client, limits):
         assert broker.ask(lambda: served.held_octets) == 0
 
 
-def test_the_stepper_shows_what_was_held(broker, raw_client):
-    """Holds and releases are rows, so the trace of a frozen wire opens in the stepper."""
+def test_the_stage_shows_what_was_held(broker, raw_client):
+    """Holds and releases are rows, so the trace of a frozen wire opens on the stage."""
     client, receiver = consumer(broker, raw_client)
     wire = broker.wire()
     wire.hold("b2c")
@@ -210,7 +210,7 @@ def test_the_stepper_shows_what_was_held(broker, raw_client):
     client.pump(lambda: transfers(client) == 2)
     rows = broker.rows()
     assert [row.event for row in rows if row.vantage == "wire"] == ["hold", "release", "release"]
-    assert stepper_doc.build(rows)["rows"]
+    assert scene(rows)["branches"][0]["steps"]
 
 
 def test_proton_waits_for_the_hand():

@@ -14,7 +14,7 @@ from workbench.net import Limits, ListenError, LiveBroker
 from workbench.net.forwarder import Target
 from workbench.net.serve import serve
 from workbench.net.tls import server_context, trust_in
-from workbench.views import stepper_doc
+from workbench.views.scene import scene
 
 
 class Peer:
@@ -120,7 +120,7 @@ def test_a_real_client_is_served_through_it_and_every_frame_is_observed_once(beh
     assert kinds[:3] == ["protocol-header", "sasl-init", "protocol-header"]
     assert kinds.count("transfer") == 20
     assert kinds[-1] == "close"
-    assert stepper_doc.build(rows)["rows"]
+    assert scene(rows)["branches"][0]["steps"]
 
 
 def test_the_observed_credit_is_the_entitlement_that_the_flows_gave(proxy):

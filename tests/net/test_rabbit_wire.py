@@ -10,7 +10,7 @@ from workbench.amqp10.values import Described, ULong
 from workbench.net import Limits, LiveBroker
 from workbench.net.serve import recording
 from workbench.trace import files
-from workbench.views import stepper_doc
+from workbench.views.scene import scene
 
 NOTHING_KNOWN = encode_value(Described(ULong(0x12), ["n"]))  # an attach without handle and role
 
@@ -40,7 +40,7 @@ def test_behind_a_frame_that_cannot_be_decoded_the_connection_goes_on(
         seen = [row for row in rows if row.kind == "undecodable"]
         assert [row.event for row in seen] == ["sent", "received"]
         assert {row.raw for row in seen} == {framed(NOTHING_KNOWN)}
-        assert stepper_doc.build(rows)["rows"]
+        assert scene(rows)["branches"][0]["steps"]
 
 
 def test_under_the_specification_a_frame_that_cannot_be_decoded_ends_the_connection(raw_client):

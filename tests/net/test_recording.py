@@ -11,7 +11,7 @@ from tests.patience import TIMEOUT_S, until
 from workbench.net.recording import PERIOD_S, Spool
 from workbench.net.serve import serve
 from workbench.trace import files
-from workbench.views import stepper_doc
+from workbench.views.scene import scene
 
 proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
 
@@ -35,18 +35,18 @@ def talk(broker, messages=5, **options):
     connection.close()
 
 
-def test_the_trace_fills_while_the_broker_runs_and_opens_in_the_stepper():
+def test_the_trace_fills_while_the_broker_runs_and_opens_on_the_stage():
     """Rows are numbered without gaps, and both ends of every frame are there."""
     with serve() as broker:
         talk(broker)
         rows = broker.rows()
         assert broker.running
-        doc = stepper_doc.build(rows)
+        doc = scene(rows)
     assert [row.seq for row in rows] == list(range(len(rows)))
     assert all(one.t_us <= two.t_us for one, two in itertools.pairwise(rows))
     sent = {row.frame_id for row in rows if row.event == "sent"}
     assert sent == {row.frame_id for row in rows if row.event == "received"}
-    assert len(doc["rows"]) == len(rows)
+    assert len(doc["branches"][0]["steps"]) == len(rows)
 
 
 def test_a_client_without_counters_is_shadowed():

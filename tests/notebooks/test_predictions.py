@@ -10,7 +10,6 @@ from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.views.looked import Looked
 from workbench.views.stage_widget import StageWidget
-from workbench.views.stepper_widget import StepperWidget
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
 QUICK = ("01_credit", "02_race", "03_drain", "04_windows")
@@ -21,7 +20,7 @@ LESSONS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG
 @pytest.fixture
 def made(monkeypatch):
     """The predictions and the pictures of runs that were made since, in order."""
-    found = {PredictionView: [], StageWidget: [], StepperWidget: []}
+    found = {PredictionView: [], StageWidget: []}
 
     def noting(kind):
         make = kind.__init__
@@ -56,8 +55,7 @@ def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypa
     """
     monkeypatch.chdir(NOTEBOOKS)
     seen = Looked()
-    for module in ("stepper_widget", "stage_widget"):
-        monkeypatch.setattr(f"workbench.views.{module}.looked", seen)
+    monkeypatch.setattr("workbench.views.stage_widget.looked", seen)
     run_cells(name)
     waiting = []
     for view in made[PredictionView]:
@@ -71,11 +69,6 @@ def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypa
         waiting.append((asked, where))
     assert waiting
     for asked, where in waiting:
-        for stepper in made[StepperWidget]:
-            step = where.seq + 1 - stepper.doc["first_seq"]
-            if stepper.doc["run"] == where.run and 0 < step <= len(stepper.doc["rows"]):
-                stepper.cursor = step - 1
-                stepper.cursor = step
         for stage in made[StageWidget]:
             first = stage.run.rows[0]
             step = where.seq - first.seq

@@ -11,7 +11,7 @@ import sys
 
 from workbench.queues.raft_referee import InvariantBrokenError
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import MUTANTS, catches, shortest, stepper_command
+from workbench.scenarios.quorum_shelf import MUTANTS, catches, page_command, shortest
 from workbench.sim import VirtualClock
 
 EVERY = 500
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             Chaos(VirtualClock(), seed).run()
         except InvariantBrokenError as error:
-            sys.stdout.write(f"seed {seed}: {error}\n  {stepper_command(seed)}\n")
+            sys.stdout.write(f"seed {seed}: {error}\n  {page_command(seed)}\n")
             return 1
         if done % EVERY == EVERY - 1:
             sys.stdout.write(f"{done + 1} runs, up to seed {seed}, all well\n")

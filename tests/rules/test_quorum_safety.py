@@ -21,7 +21,7 @@ from workbench.queues.raft_referee import (
 )
 from workbench.scenarios import run
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, shortest, stepper_command
+from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, page_command, shortest
 from workbench.sim import VirtualClock
 
 SEEDS = 100
@@ -58,7 +58,7 @@ def played(seeds):
         try:
             found.tallies.append(Chaos(VirtualClock(), seed).run())
         except InvariantBrokenError as error:
-            found.failures.append(f"seed {seed}: {error}\n  {stepper_command(seed)}")
+            found.failures.append(f"seed {seed}: {error}\n  {page_command(seed)}")
     return found
 
 

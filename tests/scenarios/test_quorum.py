@@ -6,7 +6,7 @@ from workbench.cli import main as cli
 from workbench.queues.raft import RULES_BROKEN
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import stepper_command
+from workbench.scenarios.quorum_shelf import page_command
 from workbench.sim import VirtualClock
 from workbench.trace import files
 from workbench.trace.hash import trace_hash
@@ -159,7 +159,7 @@ def test_the_command_that_a_failing_seed_prints_opens_that_run_in_the_stepper(
 ):
     """Every part of it does what it says, from keeping the trace to the page that is opened."""
     monkeypatch.chdir(tmp_path)
-    kept, made, opened = stepper_command(7, mutant="commit-before-fsync", messages=5).split(" && ")
+    kept, made, opened = page_command(7, mutant="commit-before-fsync", messages=5).split(" && ")
     assert cli(kept.split()[1:]) == 0
     assert cli(made.split()[1:]) == 0
     page = tmp_path / opened.split()[-1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from workbench.scenarios import run
 from workbench.trace.braking import blocked_intervals, held_by
 from workbench.trace.fold import Scope
 from workbench.views import theme
+from workbench.views.chart_box import ChartedStage
 from workbench.views.charts import (
     CreditChart,
     busiest_link,
@@ -13,6 +15,7 @@ from workbench.views.charts import (
     figure_at,
     throughput_chart,
 )
+from workbench.views.stage_widget import StageWidget
 
 LINK = Scope("link", "c1", 0, "q", "broker", 1)
 
@@ -53,13 +56,10 @@ def test_brakes_differ_in_hatch_where_they_share_a_colour():
     assert len(set(hatches)) >= len(hatches) - 1
 
 
-def test_the_cursor_follows_the_stepper(racing):
-    """Moving the stepper moves one property of one span."""
-    from workbench.views.stepper_widget import stepper
-
-    widget = stepper(racing.rows)
-    chart = CreditChart(racing.rows).follow(widget)
-    widget.cursor = 4
+def test_the_cursor_is_moved(racing):
+    """One property of one span."""
+    chart = CreditChart(racing.rows)
+    chart.move(4)
     cursor = next(item for item in chart.figure.center if getattr(item, "name", "") == "cursor")
     assert cursor.location == 0.58
 
@@ -82,3 +82,17 @@ def test_values_stand_on_the_bars():
     data = chart.renderers[0].data_source.data
     assert list(data["rule"]) == ["one at a time", "half"]
     assert list(data["words"]) == ["990", "8,200"]
+
+
+def test_a_chart_below_a_stage_follows_step_and_branch():
+    """Its cursor stands at the step's time, and it draws the branch that is shown."""
+    desk = ChartedStage(StageWidget(run("credit", parameters={"messages": 9})))
+    first = desk.chart
+    reply = desk.stage.reply({"act": "grant", "value": 3, "branch": 0, "step": desk.stage.cursor})
+    assert reply["type"] == "branch"
+    desk.stage.branch = 1
+    assert desk.chart is not first
+    assert desk.run is desk.stage.run
+    desk.stage.cursor = len(desk.run.rows) - 1
+    cursor = next(item for item in desk.chart.figure.center if item.name == "cursor")
+    assert cursor.location == desk.run.rows[-1].t_us / 1000

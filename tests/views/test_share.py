@@ -86,7 +86,7 @@ def test_a_text_that_is_no_code_opens_nothing():
         opened.run  # noqa: B018
 
 
-def test_only_a_run_or_a_panel_has_a_code():
+def test_only_a_run_or_a_stage_has_a_code():
     """A lesson's slip of the finger."""
-    with pytest.raises(TypeError, match="a run, a stage or a panel is wanted here, not str"):
+    with pytest.raises(TypeError, match="a run or a stage is wanted here, not str"):
         share_code("credit")

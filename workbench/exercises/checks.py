@@ -45,7 +45,7 @@ def checks(
     Args:
         lesson: two digits.
         name: under which the outcome is kept.
-        scenarios: whose panel or run the first argument must be; none if that is not one. With
+        scenarios: whose stage or run the first argument must be; none if that is not one. With
             anything else the learner is told what is wanted, and nothing is recorded.
         hints: from a nudge to nearly the answer. A function gets what the check gets.
     """
@@ -98,15 +98,14 @@ def _more(verdict: Verdict, shown: int, there: int) -> str:
 
 
 def run_of(desk: Any) -> Run:
-    """The run that a stage or a panel shows, or the run itself.
+    """The run that a stage shows, or the run itself.
 
     Raises:
         TypeError: if it is neither.
     """
-    shown = getattr(desk, "model", desk)
-    found = getattr(shown, "run", shown)
+    found = getattr(desk, "run", desk)
     if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise TypeError(f"a stage, a panel or a run is wanted here, not {type(desk).__name__}")
+        raise TypeError(f"a stage or a run is wanted here, not {type(desk).__name__}")
     run: Run = found
     return run
 

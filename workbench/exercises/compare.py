@@ -59,7 +59,7 @@ class Comparison(Tabled):
     """One run for each rule, alike in everything else.
 
     Attributes:
-        runs: by rule; each opens in the stepper.
+        runs: by rule; each opens on the stage.
     """
 
     runs: dict[str, Run] = field(repr=False)

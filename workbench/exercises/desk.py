@@ -1,4 +1,4 @@
-"""A lesson's desks: `stage`, `panel` and `open_code`, with branches that stay; and `stack`."""
+"""A lesson's desks: `stage` and `open_code`, with branches that stay; and `stack`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import ipywidgets as widgets
 
 from workbench.scenarios.branches import Branches
 from workbench.trace.schema import Row
-from workbench.views import opened_view, panel_widget
+from workbench.views import share_view
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
@@ -77,18 +77,10 @@ def stack(*several: Any) -> Stack:
     return Stack(several)
 
 
-@functools.wraps(panel_widget.panel)
-def panel(*arguments: Any, **more: Any) -> panel_widget.Panel:
-    """A desk that keeps its branches."""
-    desk = panel_widget.panel(*arguments, **more)
-    keep(desk.model)
-    return desk
-
-
-@functools.wraps(opened_view.open_code)
-def open_code(*arguments: Any, **more: Any) -> opened_view.OpenedView:
+@functools.wraps(share_view.open_code)
+def open_code(*arguments: Any, **more: Any) -> share_view.OpenedView:
     """A stage that keeps its branches, from a share code."""
-    opened = opened_view.open_code(*arguments, **more)
+    opened = share_view.open_code(*arguments, **more)
     if opened.stage is not None:
         keep(StageDesk(opened.stage))
     return opened

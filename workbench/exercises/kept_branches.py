@@ -30,7 +30,6 @@ from .shared_file import ProgressError, SharedFile, standard_folder, write_whole
 
 if TYPE_CHECKING:
     from workbench.scenarios.branches import Branches
-    from workbench.views.panel_model import PanelModel
     from workbench.views.stage_widget import StageWidget
 
 FORMAT, VERSION = "amqp-flow-workbench/branches", 1
@@ -160,7 +159,7 @@ class Keeper:
         file: where they are kept.
     """
 
-    def __init__(self, model: PanelModel | StageDesk, name: str, file: BranchFile) -> None:
+    def __init__(self, model: StageDesk, name: str, file: BranchFile) -> None:
         self._model, self._name, self._file = model, name, file
         self._as_it_was: Any = None
         self._put_back()
@@ -207,7 +206,7 @@ class Keeper:
         self._model.tell(f"Your branches cannot be kept: {reason}.", failed=True)
 
 
-def kept(model: PanelModel | StageDesk) -> dict[str, Any]:
+def kept(model: StageDesk) -> dict[str, Any]:
     """All trees of a desk as plain JSON values: what began each, and its acts."""
     trees = []
     for number, tree in enumerate(model.trees):
@@ -227,7 +226,7 @@ def kept(model: PanelModel | StageDesk) -> dict[str, Any]:
     return {"tree": model.tree, "cursor": model.cursor, "trees": trees}
 
 
-def put_back(model: PanelModel | StageDesk, desk: Any) -> tuple[int, int]:
+def put_back(model: StageDesk, desk: Any) -> tuple[int, int]:
     """Play the branches of a desk again, as far as they are legal.
 
     Returns:
@@ -260,7 +259,7 @@ def put_back(model: PanelModel | StageDesk, desk: Any) -> tuple[int, int]:
     return again, refused
 
 
-def _begun(model: PanelModel | StageDesk, tree: Any) -> bool:
+def _begun(model: StageDesk, tree: Any) -> bool:
     """Begin another tree of a desk; False if it cannot be."""
     preset, parameters = _value(tree, "preset"), _value(tree, "parameters")
     if not isinstance(preset, str) or not isinstance(parameters, dict):
@@ -325,7 +324,7 @@ def _of_lesson(name: str, lesson: str) -> bool:
     return name.startswith(f"{lesson}_")
 
 
-def keep(model: PanelModel | StageDesk) -> None:
+def keep(model: StageDesk) -> None:
     """Keep a desk's branches, if it stands in a notebook and there is a place for them."""
     file = standard_file() if notebook.kernel_shell() is not None else None
     if file is not None:

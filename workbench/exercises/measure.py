@@ -24,7 +24,7 @@ def many(number: int) -> str:
 
 
 def step(seq: int) -> int:
-    """The stepper's number of a row: step 0 is the start, so step 1 shows the first row."""
+    """The number of a row on the stage: step 1 shows the first."""
     return seq + 1
 
 

@@ -58,7 +58,7 @@ class Solution:
         answer: the value that the run shows.
         reason: why, in words, with the run's numbers.
         beliefs: known wrong ways to answer; one whose answer is right here is left out of sight.
-        seen: the row of a run, shown in a stepper of the lesson, at which the answer can be seen.
+        seen: the row of a run, shown in a picture of the lesson, at which the answer can be seen.
             None where the lesson shows it elsewhere: in a table, in a chart, in a trace to come.
         shown: the run with the question's numbers, in which a misconception can be shown beside
             the rule.
@@ -281,7 +281,7 @@ class Prediction:
         """Work out what the run says and compare; before an answer is committed, ask for one.
 
         Args:
-            looked_at: says whether a row was shown in a stepper; with it the comparison waits
+            looked_at: says whether a row was shown in a picture; with it the comparison waits
                 until the row at which the answer can be seen was. None waits for nothing.
         """
         if self.stage is Stage.ASKED:

@@ -91,7 +91,7 @@ class Facts:
             question has those.
         wrong: what is answered by whoever has a misconception, by its name; `Facts` where its words
             name facts of their own, and several if it leads to several answers.
-        seen: the row at which the answer can be seen in a stepper of the lesson.
+        seen: the row at which the answer can be seen in a picture of the lesson.
         shown: the run in which a misconception can be shown beside the rule.
         case: which of several `right` texts holds.
         named: everything else that the words name.
@@ -358,7 +358,7 @@ class Declared:
         """Make a check of a function that finds a case. A decorator.
 
         Args:
-            scenarios: whose panel or run the first argument must be; none if that is not one.
+            scenarios: whose stage or run the first argument must be; none if that is not one.
             hints: that are worked out; they come after those of the TOML file.
         """
 

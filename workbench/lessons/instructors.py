@@ -18,7 +18,7 @@ Made of the lessons' TOML files in [workbench/lessons/](workbench/lessons/) by
 `python -m workbench.lessons.instructors`; change it there. Of each lesson you find how long it
 takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
 them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
-searches the shortest schedule in which the sender's credit is another, and opens it in the stepper.
+searches the shortest schedule in which the sender's credit is another, and opens it on the stage.
 """
 
 

@@ -146,7 +146,7 @@ def after_stop(run: Run, at: int) -> Found:
 
 @lesson.asks
 def which_after_stop(run: Run, at: int) -> Found:
-    """The same without a stepper beside it: which of them is the point, and not how many."""
+    """The same without a picture beside it: which of them is the point, and not how many."""
     yield {"arrived": measure.messages(run.rows, event=RECEIVED, upto=at)}
     _, late, flying, reached = _stopped(run, at)
     answer = "none" if not late else "flying" if late <= flying else "more"
@@ -277,7 +277,7 @@ def late_arrivals(desk: Any) -> Case:
     """Has the learner made a run in which messages arrive although the receiver's credit is 0?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:
@@ -309,7 +309,7 @@ def never_more_than(desk: Any, link_credit: int) -> Case:
     """Has the learner fetched every message without ever granting more than so many?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
         link_credit: the most that the sender may hold.
     """
     played = run_of(desk)

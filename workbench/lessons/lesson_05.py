@@ -273,7 +273,7 @@ def collected(desk: Any) -> Case:
     """Was each brake the binding one at some step of this branch?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:

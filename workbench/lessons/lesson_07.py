@@ -457,7 +457,7 @@ def recovered(desk: Any) -> Case:
     """Was there a time without a majority, with messages waiting, and was all confirmed later?
 
     Args:
-        desk: a panel, or a run.
+        desk: a stage, or a run.
     """
     played = run_of(desk)
     if not played.actions:

@@ -333,7 +333,7 @@ class Counterexample:
         return moved(played, self.moves)
 
     def at(self, played: Run) -> int:
-        """`seq` of the row to open a stepper at: the one of the move that decides."""
+        """`seq` of the row to open a stage at: the one of the move that decides."""
         return seq_of_move(played, len(self.moves) - 1)
 
 

@@ -4,7 +4,7 @@ Publishers publish; consumers take what comes and give some back. In most runs t
 queue itself (`quorum_chaos_clients`), in three of eight they are AMQP 1.0 clients of a broker
 (`quorum_chaos_links`). Meanwhile nodes crash, one or all, some of them between write and fsync,
 ways are cut, disks are slow. Then everything is mended, and when all is quiet, what clients were
-promised is checked. The same seed is the same run: in a test, and in the stepper.
+promised is checked. The same seed is the same run: in a test, and on the stage.
 """
 
 from __future__ import annotations

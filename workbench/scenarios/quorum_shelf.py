@@ -39,8 +39,8 @@ class Caught:
 
     @property
     def command(self) -> str:
-        """Opens this run in the stepper."""
-        return stepper_command(self.seed, mutant=self.mutant, messages=self.messages)
+        """Opens this run as a page."""
+        return page_command(self.seed, mutant=self.mutant, messages=self.messages)
 
 
 def caught(mutant: str, seed: int, messages: int = MESSAGES) -> Caught | None:
@@ -90,8 +90,8 @@ def shortest(found: Iterable[Caught]) -> Caught:
     return best
 
 
-def stepper_command(seed: int, *, mutant: str = "", messages: int = MESSAGES) -> str:
-    """The command that keeps a run's trace, makes a stepper of it, and opens that."""
+def page_command(seed: int, *, mutant: str = "", messages: int = MESSAGES) -> str:
+    """The command that keeps a run's trace, makes a page of it, and opens that."""
     more = f" --set mutant={mutant}" if mutant else ""
     if messages != MESSAGES:
         more += f" --set messages={messages}"

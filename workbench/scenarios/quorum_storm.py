@@ -1,4 +1,4 @@
-"""A run of `quorum_chaos` as a scenario, so that it opens in the stepper.
+"""A run of `quorum_chaos` as a scenario, so that it opens on the stage.
 
 The same seed is the same run as in the tests. With a mutant the run ends where the referee finds an
 invariant broken, and says which.

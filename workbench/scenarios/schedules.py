@@ -1,7 +1,7 @@
 """A schedule of the link model played on the real broker, one move after another.
 
 The explorer finds schedules in a model; here the same moves are made with a real link, so that the
-stepper can show frames, octets and both ledgers of each.
+stage can show frames, octets and both ledgers of each.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What Python works out for each row: changes, formula with live numbers, clause, sentence.
 
-The stepper shows this and knows no rule of its own. Everything comes from the rows, or from the
+The stage shows this and knows no rule of its own. Everything comes from the rows, or from the
 state just before the first of them.
 """
 

@@ -55,7 +55,7 @@ class Timeline(Generic[Value]):
         return self.values[-1]
 
     def at(self, step: int) -> Value:
-        """The value at a step, as a stepper counts: step 0 is before the first row."""
+        """The value at a step: step 0 is before the first row."""
         return self.values[max(0, bisect_right(self.steps, step) - 1)]
 
 

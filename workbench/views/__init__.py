@@ -9,18 +9,13 @@ from typing import Any
 
 _HOME = {
     "CreditChart": "charts",
-    "Panel": "panel_widget",
-    "StepperWidget": "stepper_widget",
-    "build": "stepper_doc",
     "credit_chart": "charts",
     "export": "stage_page",
     "figure_at": "charts",
     "frozen_wire": "frozen_wire",
     "notebook_output": "charts",
     "open_row": "opening",
-    "panel": "panel_widget",
-    "still": "stills",
-    "stepper": "stepper_widget",
+    "StageWidget": "stage_widget",
     "throughput_chart": "charts",
 }
 

@@ -6,7 +6,7 @@ left white, for nobody was held up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.trace import brakes
@@ -15,15 +15,12 @@ from workbench.trace.fold import Scope
 from workbench.trace.schema import CLIENT, Row
 
 from . import theme
-from .meter_doc import choose_link
 from .time_chart import (
-    FollowingChart,
     Look,
     Steps,
     finish,
     shade,
     step_line,
-    step_time,
     time_figure,
     top_of,
 )
@@ -45,7 +42,11 @@ def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
     links = links_of(rows, sender=CLIENT) or links_of(rows)
     if not links:
         raise ValueError("no link in these rows: a chart needs one over which somebody sends")
-    return links[choose_link(links, link)]
+    found = [one for one in links if link in (None, one, one.link)]
+    if not found:
+        listed = ", ".join(str(one.link) for one in links)
+        raise ValueError(f"no link {link!r} sends in this run; there are: {listed}")
+    return found[0]
 
 
 def counter_steps(rows: Sequence[Row], held: Sequence[Held], name: str) -> Steps:
@@ -119,22 +120,3 @@ def brake_words(trace: Any, link: Scope | str | None = None) -> str:
     free = last - sum(total.values())
     lines.append(f"  {'free':<15} {free / 1000:>10,.1f} ms   nothing holds it")
     return "\n".join(lines)
-
-
-class BrakeChart(FollowingChart):
-    """A brake chart whose cursor follows a stepper's.
-
-    Args:
-        rows: trace rows in order of `seq`, the ones that the stepper shows.
-        link: which link; the first one if None.
-    """
-
-    def __init__(
-        self, rows: Iterable[Row], link: Scope | str | None = None, **options: Any
-    ) -> None:
-        rows = list(rows)
-        super().__init__(rows, brake_chart(rows, link, at_us=step_time(rows, 0), **options))
-        self._words = brake_words(rows, link)
-
-    def __str__(self) -> str:
-        return self._words

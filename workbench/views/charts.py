@@ -1,7 +1,7 @@
 """Charts over time and over results, drawn with Bokeh.
 
 A chart is a plain figure over column data, made from rows alone: `credit_chart(rows)` is what a
-page without a kernel shows. `CreditChart` keeps the figure's cursor and moves it with a stepper.
+page without a kernel shows. `CreditChart` keeps the figure's cursor and moves it.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ def figure_at(rows: Iterable[Row], step: int, **options: Any) -> Any:
 
 
 class CreditChart(FollowingChart):
-    """A credit chart whose cursor follows a stepper's.
+    """A credit chart whose cursor can be moved.
 
     Args:
-        rows: trace rows in order of `seq`, the ones that the stepper shows.
+        rows: trace rows in order of `seq`, those that are drawn.
         link: which link; the busiest one if None.
     """
 

@@ -1,4 +1,4 @@
-"""Which steps of which runs have been on the screen of this kernel's steppers."""
+"""Which steps of which runs have been on the screen of this kernel's stages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from __future__ import annotations
 class Looked:
     """The furthest row that was looked at, by the name of the run.
 
-    A stepper that nobody has moved yet counts for nothing.
+    A stage that nobody has moved yet counts for nothing.
     """
 
     def __init__(self) -> None:
         self._furthest: dict[str, int] = {}
 
     def add(self, run: str, seq: int) -> None:
-        """Take note that a stepper has shown this row, and with it what led there."""
+        """Take note that a stage has shown this row, and with it what led there."""
         self._furthest[run] = max(seq, self._furthest.get(run, seq))
 
     def at(self, run: str, seq: int) -> bool:
-        """Whether a stepper has shown this row of the run, or a later one."""
+        """Whether a stage has shown this row of the run, or a later one."""
         return run in self._furthest and self._furthest[run] >= seq
 
 

@@ -16,13 +16,25 @@ from workbench.trace.fold import Scope, Value, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, SHADOW, Row
 from workbench.trace.words import count, spec_name, value_text, visible
 
-from .ledgers import MAIN, MORE, WINDOWS
 from .scene_walk import Flight, Walk, session_of
 
 FAR = 1_000
 """A limit that is further from its count is left out of a line's range."""
 
 MOST_CLIENTS = 3  # that a picture has room for, beside the broker
+# Counters of a link that the table shows, and whether a difference between its ends is marked.
+MAIN = ("delivery_count", "link_credit", "available", "drain")
+MORE = (("unsettled", True), ("unconfirmed", False))
+# One end's counter against the other's: my next id is what you expect, my window is what you
+# remember of it. (label, sender's field, receiver's field)
+WINDOWS = (
+    ("sender → receiver: next id", "next_outgoing_id", "next_incoming_id"),
+    ("receiver's incoming-window", "remote_incoming_window", "incoming_window"),
+    ("sender's outgoing-window", "outgoing_window", "remote_outgoing_window"),
+    ("receiver → sender: next id", "next_incoming_id", "next_outgoing_id"),
+    ("sender's incoming-window", "incoming_window", "remote_incoming_window"),
+    ("receiver's outgoing-window", "remote_outgoing_window", "outgoing_window"),
+)
 
 _ROLES = {True: "sender", False: "receiver"}
 Doc = dict[str, Any]

@@ -11,15 +11,31 @@ from workbench.trace.fold import Scope
 from workbench.trace.schema import BROKER, Row
 from workbench.trace.words import visible
 
-from .meter_doc import LINES, counters, value_words
 from .scene_link import LinkPicture
 from .scene_walk import Walk
 
 Doc = dict[str, Any]
 
-# A sender without a message is held by nothing: what it has to send stands in its node.
-_VALVES = [(place, *line) for place, line in enumerate(LINES) if line[0] != brakes.NO_MESSAGE]
-_NAMES = {brakes.UNCONFIRMED: "unconfirmed", brakes.ALARM: "alarm", brakes.TCP: "TCP"}
+# The valves in the order of `brakes.ORDER`: brake and name. A sender without a message is held by
+# nothing: what it has to send stands in its node.
+VALVES: tuple[tuple[str, str], ...] = (
+    (brakes.UNCONFIRMED, "unconfirmed"),
+    (brakes.LINK_CREDIT, "link credit"),
+    (brakes.ALARM, "alarm"),
+    (brakes.SESSION_WINDOW, "session window"),
+    (brakes.TCP, "TCP"),
+)
+
+
+def counters(held: Held) -> dict[str, int | str | None]:
+    """What is read at each valve: a number, a text, or None where it is not known."""
+    return {
+        brakes.UNCONFIRMED: held.unconfirmed,
+        brakes.LINK_CREDIT: held.link_credit,
+        brakes.ALARM: " and ".join(held.alarms) if held.alarms else "none",
+        brakes.SESSION_WINDOW: held.window,
+        brakes.TCP: "takes no more" if held.full else "takes octets",
+    }
 
 
 class ValvesPicture(LinkPicture):
@@ -40,12 +56,11 @@ class ValvesPicture(LinkPicture):
         )
         self._queues = [name for name in self._queues if name == self.queue]
         held = held_by(walk.rows, link)
-        self._most = [
-            max(
-                (value for one in held if isinstance(value := counters(one)[place], int)), default=0
-            )
-            for place, *_ in _VALVES
-        ]
+        told = [counters(one) for one in held]
+        self._most = {
+            brake: max((n for one in told if isinstance(n := one[brake], int)), default=0)
+            for brake, _ in VALVES
+        }
         self._hung = False
 
     @property
@@ -70,10 +85,7 @@ class ValvesPicture(LinkPicture):
     def head(self) -> Doc:
         """What does not change in the run."""
         return super().head() | {
-            "valves": [
-                {"id": f"valve {brake}", "name": _NAMES.get(brake, name)}
-                for _, brake, name, _ in _VALVES
-            ],
+            "valves": [{"id": f"valve {brake}", "name": name} for brake, name in VALVES],
             "disks": [{"id": "queue", "on": BROKER, "name": "queue"}],
         }
 
@@ -96,12 +108,13 @@ class ValvesPicture(LinkPicture):
         found: Doc = {}
         values = counters(held)
         blocked = brakes.is_blocked(held.brake)
-        for (place, brake, *_), most in zip(_VALVES, self._most, strict=True):
-            value, closed = values[place], brake in held.brakes
+        for brake, _ in VALVES:
+            value, most, closed = values[brake], self._most[brake], brake in held.brakes
+            read = "not told" if value is None else str(value)
             state: Doc = {
                 "closed": closed,
                 "limiting": blocked and held.brake == brake,
-                "read": value_words(value, most, "").strip(),
+                "read": f"{value} of {most}" if isinstance(value, int) else read,
             }
             if isinstance(value, int) and most:
                 state |= {"left": value, "of": most}

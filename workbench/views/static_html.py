@@ -34,11 +34,6 @@ def asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
-def script(name: str) -> str:
-    """The text of a small view's script, with the functions in front of it that they share."""
-    return asset("dom.js") + asset(name)
-
-
 def standing_alone(title: str, *, body: str, module: str, style: str) -> str:
     """A page that loads nothing and runs nothing but this module.
 

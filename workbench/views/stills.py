@@ -1,17 +1,12 @@
-"""Stills: what the stepper shows at one step, as text and HTML, for a page without a kernel."""
+"""Stills: what a view shows now, as text and HTML, for a page without a kernel."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from typing import Any
 
-from workbench.trace.schema import Row
-
-from .reader import UNSET, Reader
 from .scene import merged, steps_of
-from .stepper_doc import build
 
 # Lines of the transcript before and after the step.
 _AROUND = 6
@@ -19,52 +14,6 @@ _AROUND = 6
 # What stands before a line's words: blanks, and in a transcript a mark and a number.
 _LEAD = re.compile(r"[ >]*(?:\d+  )?")
 _CAPTION = "A still, from when this cell was run. Run the cells, and it works again."
-
-
-def still(rows: Iterable[Row], at: int | None = None) -> str:
-    """The state after `at` rows as text; the last step if `at` is None."""
-    return text_still(build(rows, spans=False), at)
-
-
-def text_still(doc: dict[str, Any], at: int | None = None, link: int | None = None) -> str:
-    """A StepperDoc's step as text: ledgers, wire, formula, and the transcript round it.
-
-    Args:
-        doc: a StepperDoc.
-        at: the step, 0 to the number of rows; the last one if None.
-        link: number of the link whose ledgers are shown; the busiest if None.
-    """
-    reader = Reader(doc)
-    step = len(reader) if at is None else max(0, min(len(reader), at))
-    reader.go(step)
-    lines = [
-        str(doc["title"]),
-        f"step {step} of {len(reader)} · t = {reader.t_us} µs",
-        reader.sentence(step),
-        "",
-    ]
-    number = doc["link"] if link is None else link
-    if number < len(doc["links"]):
-        lines += _ledgers(doc["links"][number], reader)
-    if reader.flights:
-        lines.append("On the wire:")
-        for frame, held in reader.flights.items():
-            lines.append(f"  {reader.frame_words(frame)}{'  [held]' if held else ''}")
-    else:
-        lines.append("On the wire: nothing")
-    formulas = reader.row(step)[5] if step else []
-    for symbolic, numbers in zip(formulas[::2], formulas[1::2], strict=True):
-        lines.append(f"Formula: {reader.text(symbolic)}:  {reader.text(numbers)}")
-    lines.append("")
-    first, last = max(1, step - _AROUND), min(len(reader), step + _AROUND)
-    if first > 1:
-        lines.append(f"  ... {first - 1} steps before")
-    for number in range(first, last + 1):
-        mark = ">" if number == step else " "
-        lines.append(f"{mark} {number:>4}  {reader.sentence(number)}")
-    if last < len(reader):
-        lines.append(f"  ... {len(reader) - last} steps after")
-    return "\n".join(lines)
 
 
 def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0) -> str:
@@ -149,41 +98,3 @@ class Still:
 
     def _still(self) -> str:
         return repr(self)
-
-
-def _ledgers(link: dict[str, Any], reader: Reader) -> list[str]:
-    ends = [link["sender"], link["receiver"]]
-    if link["one"]:
-        titles = ["entitlement at the capture point", ""]
-    else:
-        titles = [f"sender {_who(ends[0])}", f"receiver {_who(ends[1])}"]
-    width = max(22, *(len(title) + 2 for title in titles))
-    lines = [f"Link {link['label']}", " " * 18 + titles[0].ljust(width) + titles[1]]
-    for label, left, right, compared in link["rows"]:
-        values = [reader.cells[cell] if cell >= 0 else UNSET for cell in (left, right)]
-        differs = compared and UNSET not in values and None not in values and values[0] != values[1]
-        shown = [_shown(value) for value in values]
-        if link["one"]:
-            shown[1] = ""
-        lines.append(f"  {label:<16}{shown[0].ljust(width)}{shown[1]}{'   ≠' if differs else ''}")
-    brake = reader.cells[link["brake"]] if link["brake"] >= 0 else UNSET
-    if isinstance(brake, str):
-        lines.append(f"  held by         {brake}")
-    return lines
-
-
-def _who(end: dict[str, Any] | None) -> str:
-    if end is None:
-        return "(not seen)"
-    shadow = ", by our shadow endpoint" if end["source"] == "shadow" else ""
-    return f"({end['who']}{shadow})"
-
-
-def _shown(value: Any) -> str:
-    if value is UNSET:
-        return "–"
-    if value is None:
-        return "?"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)

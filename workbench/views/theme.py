@@ -2,7 +2,7 @@
 
 Three rules: no meaning rests on colour alone (each colour comes with a shape, a dash pattern or a
 word); colours are Okabe and Ito's, told apart by colour-blind eyes; a name here is drawn the same
-way in the stepper, in the charts and in the static page.
+way on the stage, in the charts and in the static page.
 """
 
 from __future__ import annotations
@@ -24,40 +24,6 @@ GREY = "#6b7280"
 
 SENDER = BLUE
 RECEIVER = VERMILLION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrameStyle:
-    """How a kind of frame is drawn.
-
-    Attributes:
-        name: the style's class in `stepper.css` (`k-<name>`).
-        glyph: a shape that stands for it where colour does not reach.
-    """
-
-    name: str
-    glyph: str
-
-
-_FLOW = FrameStyle(name="flow", glyph="◆")
-_TRANSFER = FrameStyle(name="transfer", glyph="●")
-_DISPOSITION = FrameStyle(name="disposition", glyph="✓")
-_ERROR = FrameStyle(name="closing", glyph="✕")
-_OTHER = FrameStyle(name="other", glyph="○")
-
-FRAME_STYLES = {
-    "flow": _FLOW,
-    "transfer": _TRANSFER,
-    "disposition": _DISPOSITION,
-    "detach": _ERROR,
-    "end": _ERROR,
-    "close": _ERROR,
-}
-
-
-def frame_style(kind: str | None) -> FrameStyle:
-    """The style of a performative; anything unknown is drawn as a plain frame."""
-    return FRAME_STYLES.get(kind or "", _OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +50,6 @@ BRAKE_STYLES = {
     brakes.SESSION_WINDOW: BrakeStyle(colour=SKY, hatch="left_diagonal_line"),
     brakes.TCP: BrakeStyle(colour=BLUE, hatch="horizontal_dash"),
 }
-
-
-def brake_words() -> dict[str, str]:
-    """What each brake is, in words."""
-    return {name: words for name, words in brakes.WORDS.items() if name != brakes.NONE}
 
 
 def clause_title(clause: str) -> str:

@@ -1,14 +1,14 @@
 """What charts over time share: the figure, its lines, the shaded intervals and the cursor.
 
 A line is stepped, for a counter keeps its value until it changes. An interval is shaded in its
-brake's colour and hatch. The cursor goes where a stepper's is.
+brake's colour and hatch. The cursor stands at a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, Span
 
@@ -148,10 +148,10 @@ def step_time(rows: Sequence[Row], step: int) -> int:
 
 
 class FollowingChart:
-    """A chart whose cursor follows a stepper's.
+    """A chart with a cursor.
 
     Args:
-        rows: trace rows in order of `seq`, the ones that the stepper shows.
+        rows: trace rows in order of `seq`, those that are drawn.
         figure: a chart of them with a cursor.
 
     Attributes:
@@ -166,9 +166,3 @@ class FollowingChart:
     def move(self, step: int) -> None:
         """Put the cursor at a step: one property, so one event to the browser."""
         self._cursor.location = step_time(self.rows, step) / 1000
-
-    def follow(self, stepper: Any) -> Self:
-        """Move with a `StepperWidget`."""
-        stepper.observe(lambda change: self.move(change["new"]), names="cursor")
-        self.move(stepper.cursor)
-        return self

@@ -11,7 +11,6 @@ import pytest
 from workbench import presets, serial
 from workbench.amqp10 import flow
 from workbench.exercises import (
-    show_me,
 )
 from workbench.exercises.audit import audit, audited_run
 from workbench.exercises.compare import compare_rules
@@ -20,8 +19,9 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.scheduler import Game
 from workbench.lessons import lesson_01, lesson_02, lesson_03
 from workbench.lessons.lesson_02 import CROSSING, orders, searched, wrap_verdicts
-from workbench.scenarios import link_model, rules, run
+from workbench.scenarios import beliefs, link_model, rules, run
 from workbench.trace.explain import explain
+from workbench.views.scene import near_seam
 from workbench.views.scene import scene
 from workbench.views.stills import scene_still
 
@@ -65,7 +65,8 @@ def test_the_first_delivery_count_reaches_ledger_formula_and_words(count):
     flow = arrival_of_flow(granted)
     assert explanation(granted, flow).formula == f"{count} + 6 − {count} = 6"
     still = shown(granted, flow)
-    assert f"{count} + 6 − {count} = 6" in still
+    near = near_seam(str(count))
+    assert f"{near} + 6 − {near} = 6" in still
     assert still.count(f"delivery-count {count},") == 2
     attach = [row.seq for row in queue.rows if row.kind == "attach" and row.vantage == "broker"]
     words = [explanation(queue, seq).sentence for seq in attach]
@@ -152,7 +153,7 @@ def shown_of_the_race() -> dict[str, object]:
     """What lesson 02 shows and answers about rule `set`."""
     race = run("race", parameters={"initial_delivery_count": 20, "first_credit": 3, "grants": "6"})
     found = searched(**SIZE, rule="set")
-    counterexample = show_me.counterexample("sets")
+    counterexample = beliefs.counterexample("sets")
     return {
         "crossing": lesson_02.predict.crossing.question(race).solve().beliefs[1].answer,
         "orders": orders(race).differing("set"),
@@ -327,7 +328,8 @@ def test_the_lesson_s_prose_holds_no_results(path):
         put_in |= set(numbers_in(value)) if isinstance(value, str) else set()
     spec = presets.get("spec")
     put_in |= {spec.top_up_credit, spec.top_up_at, spec.wire_latency_us, spec.queue_deliver_us}
-    put_in |= {serial.MAX, presets.get("rmq4.3").largest_grant}
+    rabbit = presets.get("rmq4.3")
+    put_in |= {serial.MAX, rabbit.largest_grant, rabbit.incoming_window}
     named = {
         (cell.id, number)
         for cell in cells_of(path, "markdown")
@@ -388,7 +390,7 @@ def schedules_in(tree: ast.AST) -> list[tuple[int, list[str]]]:
 def test_no_counterexample_is_written_by_hand():
     """Each counterexample has a move twice; no literal sequence of moves has."""
     for name in ("adds", "sets"):
-        moves = show_me.counterexample(name).moves
+        moves = beliefs.counterexample(name).moves
         assert len(moves) > len(set(moves))
     sources = [*SOURCES, REPO / "workbench" / "scenarios" / "beliefs.py"]
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sources}

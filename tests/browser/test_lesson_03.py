@@ -34,14 +34,6 @@ def said(root) -> str:
     return root.locator(".wbs-sentence").inner_text()
 
 
-def value(root, side: str, counter: str) -> str:
-    """What a ledger shows for a counter, as it stands in the page."""
-    line = root.locator(f".wbs-ledger.{side} tr").filter(
-        has=root.page.get_by_role("rowheader", name=counter, exact=True)
-    )
-    return line.locator(".v").first.inner_text()
-
-
 def where(root) -> int:
     """The step that a stepper shows."""
     return int(re.match(r"step (\d+)", root.locator(".wbs-where").inner_text())[1])
@@ -53,16 +45,6 @@ def step_on(root) -> str:
     root.page.keyboard.press("ArrowRight")
     root.locator(".wbs-where", has_text=re.compile(rf"^step {coming} ")).wait_for()
     return said(root)
-
-
-def read_until(root, words: str, most: int = 120) -> list[str]:
-    """Step on until a sentence holds the words; gives the sentences that were read."""
-    read = []
-    while len(read) < most:
-        read.append(step_on(root))
-        if words in read[-1]:
-            return read
-    raise AssertionError(f"{words!r} was not said in {most} steps; last: {read[-1]}")
 
 
 def tab_to(page, target, most: int = 12) -> None:
@@ -88,23 +70,6 @@ def answer(lesson, cell_id: str, unit: str, text: str) -> str:
     told = asked.get_by_role("status").filter(has_text=re.compile("Right|Not quite"))
     told.first.wait_for()
     return told.first.inner_text()
-
-
-def act(lesson, cell_id: str, name: str, text: str | None = None) -> None:
-    """Act at a desk by keyboard: fill the field if there is one, Tab to the button, Space."""
-    desk = lesson.show_cell(cell_id)
-    branches = desk.get_by_label("branch").locator("option")
-    before = branches.count()
-    button = desk.get_by_role("button", name=name, exact=True)
-    button.wait_for()
-    if text is not None:
-        desk.get_by_label(re.compile("link credit")).fill(text)
-    button.focus()
-    lesson.page.keyboard.press("Space")
-    lesson.page.wait_for_function(
-        "([box, count]) => box.options.length > count",
-        arg=[desk.get_by_label("branch").element_handle(), before],
-    )
 
 
 def run_cell(lesson, cell_id: str) -> str:

@@ -13,7 +13,7 @@ from workbench.exercises.show_me import ShowMe
 from workbench.lessons import declare, instructors
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
 from workbench.lessons.table import HERE, LESSONS, words_of
-from workbench.scenarios.beliefs import BELIEFS
+from workbench.scenarios.beliefs import SHOWN
 
 DECLARED = sorted(path for path in HERE.glob("lesson_*.py"))
 RESERVED = {"lesson", "check"}
@@ -108,12 +108,12 @@ def test_every_fact_that_is_given_is_named_in_the_words(lesson, name, find):
 
 
 @EACH
-def test_what_a_misconception_is_known_as_can_be_searched(lesson, name, find):
-    """It is one of the question's, and has a counterexample by the other name."""
+def test_what_a_misconception_is_known_as_can_be_shown(lesson, name, find):
+    """It is one of the question's, and can be shown beside the rule by the other name."""
     words = words_of(lesson)[name]
     for of, known_as in words.get("known_as", {}).items():
         assert of in words["wrong"]
-        assert known_as in BELIEFS
+        assert known_as in SHOWN
 
 
 @EACH

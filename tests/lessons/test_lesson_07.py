@@ -15,6 +15,7 @@ from workbench.exercises.quorum_real import (
     transfer_ns,
     with_processor,
 )
+from workbench.exercises.show_me import side_by_side
 from workbench.lessons.lesson_07 import (
     check,
     confirm_table,
@@ -39,6 +40,7 @@ from workbench.lessons.lesson_07 import (
 from workbench.lessons.table import words_of
 from workbench.queues.raft import RULES_BROKEN
 from workbench.trace.replicas import CONFIRMED, REPLICATED, Replicas
+from workbench.views.scene import SceneMaker, parts_at, resolved
 
 
 def said(question, key) -> str:
@@ -355,3 +357,20 @@ def test_the_node_that_decides_is_read_off_the_run(five):
     assert judged(check.decides, "n1", mystery).right is False
     for answer in (..., "n9", 3):
         assert judged(check.decides, answer, mystery).right is None
+
+
+@pytest.mark.parametrize(
+    ("name", "upto"),
+    [("memory is enough", 2), ("the leader alone decides", 2), ("every replica must have it", 1)],
+)
+def test_a_belief_about_the_commit_is_shown_beside_the_rule_in_the_question_s_run(name, upto):
+    """The stage stops where the two part, with both entries in words."""
+    unequal = disks(run("quorum", "rmq4.3", {"replicas": "3"}), {"n1": 3, "n2": 9, "n3": 1})
+    shown = predict.trigger.question(unequal).solve().shown
+    view = side_by_side(name, shown)
+    assert view is not None
+    place = parts_at(shown, name)
+    step = list(resolved(SceneMaker(shown, rules=[name]).scene()))[place]
+    rule = step["lines"]["log"]["rules"][name]
+    assert (rule["limit"], rule["limit"] != rule["at"]) == (upto, True)
+    assert f"Your rule: committed up to entry {upto}." in rule["differs"]

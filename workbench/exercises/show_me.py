@@ -69,7 +69,7 @@ class ShowMe(Still, widgets.VBox):
         verdict = self.prediction.verdict
         name = verdict.belief if verdict is not None else None
         name = self._known_as.get(str(name), name)
-        return name if name in beliefs.ALL else None
+        return name if name in beliefs.SHOWN else None
 
     def _compared(self) -> None:
         self._hide()

@@ -258,6 +258,7 @@ def trigger(run: Run) -> Found:
             "every replica must have it": "everybody",
         },
         seen=committed,
+        shown=branch,
     )
 
 
@@ -292,6 +293,7 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
         heard=", ".join(on_disk_when(story, newest(story))),
         majority=majority,
         wrong={"the slowest disk decides": "slow", "one disk is like another": "before"},
+        shown=slow,
     )
 
 

@@ -21,6 +21,7 @@ from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
 from workbench.trace.words import count
 
+from .commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from .link_model import (
     FLOW_ARRIVES,
     OTHER_TRANSFER,
@@ -175,18 +176,22 @@ BELIEFS: Mapping[str, Belief] = {
 
 
 ALL: Mapping[str, Belief | WindowBelief] = {**BELIEFS, **WINDOW_BELIEFS}
+"""For which a schedule can be searched."""
+
+SHOWN: Mapping[str, Belief | WindowBelief | CommitBelief] = {**ALL, **COMMIT_BELIEFS}
+"""That can be shown beside the rule."""
 
 
-def belief_named(name: str) -> Belief | WindowBelief:
-    """The belief of that name, about link credit or about a session's window.
+def belief_named(name: str) -> Belief | WindowBelief | CommitBelief:
+    """The belief of that name, about link credit, a session's window or a commit.
 
     Raises:
         ValueError: if there is none; the text lists the names.
     """
     try:
-        return ALL[name]
+        return SHOWN[name]
     except KeyError:
-        raise ValueError(f"no belief {name!r}; there are: {', '.join(ALL)}") from None
+        raise ValueError(f"no belief {name!r}; there are: {', '.join(SHOWN)}") from None
 
 
 Flows = tuple[tuple[int, FlowPlan], ...]
@@ -338,7 +343,7 @@ class Counterexample:
 
 
 def counterexample(
-    belief: Belief | WindowBelief | str,
+    belief: Belief | WindowBelief | CommitBelief | str,
     of: str = DIFFERENCE,
     *,
     messages: int = 10,
@@ -361,6 +366,8 @@ def counterexample(
     """
     if isinstance(belief, str):
         belief = belief_named(belief)
+    if isinstance(belief, CommitBelief):
+        return None  # it is shown in the run of a question
     if of == LIMIT:
         if isinstance(belief, WindowBelief) or belief.rule is None:
             raise ValueError(f"no sender here works by the belief {belief.name!r}")

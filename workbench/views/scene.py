@@ -146,7 +146,9 @@ def picture_of(
         cluster = run.world.broker.cluster
         groups = () if cluster is None else tuple(cluster.groups.values())
         leader = groups[0].first_leader if groups else None
-        return QuorumPicture(walk, () if cluster is None else cluster.nodes, leader or "")
+        return QuorumPicture(
+            walk, () if cluster is None else cluster.nodes, leader or "", rules or ()
+        )
     publishes = [one for one in links if one.link_sender == CLIENT]
     if layout.name == "valves" and publishes:
         return ValvesPicture(walk, publishes[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.scenarios.commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import count, duration
@@ -24,11 +25,18 @@ class QuorumPicture(LinkPicture):
         walk: the run.
         nodes: of the cluster, those that no row has told of yet among them.
         leader: who leads first, where no row tells.
+        rules: misconceptions that are shown beside the rule.
     """
 
     layout = "quorum"
 
-    def __init__(self, walk: Walk, nodes: Iterable[str] = (), leader: str = "") -> None:
+    def __init__(
+        self,
+        walk: Walk,
+        nodes: Iterable[str] = (),
+        leader: str = "",
+        rules: Iterable[str] = (),
+    ) -> None:
         publishes = [link for link in walk.links if link.link_sender == CLIENT]
         super().__init__(walk, publishes[:1])
         self.story = Replicas(walk.rows, nodes=nodes, leader=leader)
@@ -39,6 +47,9 @@ class QuorumPicture(LinkPicture):
             (int(row.extra["first"]) - 1 for row in walk.rows if self._takes(row)), default=0
         )
         self._sent = 0
+        self._rules = {
+            name: Doc(at=self._before, limit=self._before, differs=None) for name in rules
+        }
 
     @property
     def step(self) -> int:
@@ -84,6 +95,28 @@ class QuorumPicture(LinkPicture):
         super().take(row)
         if row.event == "sent" and row.kind == "transfer" and row.vantage == self.nodes[0]:
             self._sent += not (row.frame or {}).get("more")
+        for name, shown in self._rules.items():
+            self._compare(COMMIT_BELIEFS[name], shown)
+
+    def _compare(self, belief: CommitBelief, shown: Doc) -> None:
+        """Up to which entry the log would be committed by a misconception."""
+        step, story = self.step, self.story
+        leader = story.leader.at(step)
+        nodes = sorted(story.nodes.values(), key=lambda node: node.name != leader)
+        disks = [max(self._before, node.saved.at(step)) for node in nodes]
+        logs = [max(self._before, node.saved.at(step), node.last.at(step)) for node in nodes]
+        shown["at"] = commit = self._commit(step)
+        shown["limit"] = upto = max(shown["limit"], belief.upto(disks, logs))
+        if upto != commit and shown["differs"] is None:
+            shown["differs"] = (
+                f"Your rule: committed up to entry {upto}. The rule: up to entry {commit}, for"
+                f" {belief.because}."
+            )
+
+    def _commit(self, step: int) -> int:
+        """The last entry that some replica knows to be committed."""
+        known = (node.commit.at(step) for node in self.story.nodes.values())
+        return max(self._before, *known)
 
     def _takes(self, row: Row) -> bool:
         """Whether a replica of the queue takes entries into its log."""
@@ -253,6 +286,7 @@ class QuorumPicture(LinkPicture):
                 "columns": names,
                 "rows": [{"id": name, "name": name} for name in _COLUMNS],
             },
+            "rules": [{"id": name, "name": name} for name in self._rules],
         }
 
     def node(self, name: str) -> Doc:
@@ -268,7 +302,6 @@ class QuorumPicture(LinkPicture):
         state = super().state()
         story, step = self.story, self.step
         least = self._before
-        commit = max((node.commit.at(step) for node in story.nodes.values()), default=0)
         cuts = {f"{a}-{b}" for a, b in story.cuts.at(step)}
         links = {
             f"{a}-{b}": {"cut": f"{a}-{b}" in cuts}
@@ -286,7 +319,8 @@ class QuorumPicture(LinkPicture):
                         ]
                         for name, node in story.nodes.items()
                     },
-                    "commit": max(least, commit),
+                    "commit": self._commit(step),
+                    "rules": {name: dict(shown) for name, shown in self._rules.items()},
                 }
             },
             "disks": {f"disk {name}": self._disk(node) for name, node in story.nodes.items()},

@@ -284,6 +284,8 @@ export function bars(view: View, line: Line, x: number, width: number, rowY: (i:
   });
   const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = `commit ${state.commit ?? 0}`;
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
+  const mine = view.rule ? state.rules?.[view.rule] : undefined;
+  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, `your rule ${mine.limit}`, "s12 b n c-alt halo")));
   const foot: Kid[] = [], n = logs.length;
   for (let v = low + 1; v <= Math.min(high, top); v++) {
     const have = logs.filter((log) => log[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);

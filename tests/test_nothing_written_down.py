@@ -10,8 +10,6 @@ import pytest
 
 from workbench import presets, serial
 from workbench.amqp10 import flow
-from workbench.exercises import (
-)
 from workbench.exercises.audit import audit, audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.levels import levels
@@ -21,8 +19,7 @@ from workbench.lessons import lesson_01, lesson_02, lesson_03
 from workbench.lessons.lesson_02 import CROSSING, orders, searched, wrap_verdicts
 from workbench.scenarios import beliefs, link_model, rules, run
 from workbench.trace.explain import explain
-from workbench.views.scene import near_seam
-from workbench.views.scene import scene
+from workbench.views.scene import near_seam, scene
 from workbench.views.stills import scene_still
 
 REPO = Path(__file__).resolve().parent.parent
@@ -65,8 +62,7 @@ def test_the_first_delivery_count_reaches_ledger_formula_and_words(count):
     flow = arrival_of_flow(granted)
     assert explanation(granted, flow).formula == f"{count} + 6 − {count} = 6"
     still = shown(granted, flow)
-    near = near_seam(str(count))
-    assert f"{near} + 6 − {near} = 6" in still
+    assert near_seam(f"{count} + 6 − {count} = 6") in still
     assert still.count(f"delivery-count {count},") == 2
     attach = [row.seq for row in queue.rows if row.kind == "attach" and row.vantage == "broker"]
     words = [explanation(queue, seq).sentence for seq in attach]

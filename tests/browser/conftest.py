@@ -3,7 +3,7 @@
 A test takes `lab_page` and works on a copy of the lessons, never on the committed files:
 
     @pytest.mark.browser
-    def test_stepper_moves(lab_page):
+    def test_the_stage_moves(lab_page):
         lab_page.open("01_credit.ipynb")
         lab_page.run_all()                      # raises where a cell ended in an error
         lab_page.page.get_by_role("button", name="Step").first.click()

@@ -19,34 +19,6 @@ def pictures(tmp_path_factory):
     return tmp_path_factory.mktemp("lesson-03")
 
 
-def stepper(lesson, cell_id: str):
-    """The stepper of a cell, on the screen and with the keyboard's focus."""
-    root = lesson.show_cell(cell_id).locator(".wbs")
-    root.wait_for()
-    root.scroll_into_view_if_needed()
-    lesson.wait_still(root)
-    root.focus()
-    return root
-
-
-def said(root) -> str:
-    """The sentence of the step, as a screen reader hears it."""
-    return root.locator(".wbs-sentence").inner_text()
-
-
-def where(root) -> int:
-    """The step that a stepper shows."""
-    return int(re.match(r"step (\d+)", root.locator(".wbs-where").inner_text())[1])
-
-
-def step_on(root) -> str:
-    """One step by the right arrow; gives its sentence when the page shows it."""
-    coming = where(root) + 1
-    root.page.keyboard.press("ArrowRight")
-    root.locator(".wbs-where", has_text=re.compile(rf"^step {coming} ")).wait_for()
-    return said(root)
-
-
 def tab_to(page, target, most: int = 12) -> None:
     """Press Tab until a control has the focus: what a keyboard cannot reach is not there."""
     for _ in range(most):

@@ -12,7 +12,7 @@ from workbench.exercises import measure
 from workbench.exercises.compare import RULES, compare_rules
 from workbench.exercises.progress import Progress
 from workbench.lessons.lesson_01 import arrival, check, predict, real_receiver
-from workbench.scenarios import run
+from workbench.scenarios import Branches, run
 from workbench.scenarios.declare import ParameterError
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
@@ -203,18 +203,16 @@ def test_a_run_as_it_began_is_not_judged(queue):
     assert log.entries == {}
 
 
-def test_a_panel_is_judged_by_the_branch_that_it_shows(busy):
+def test_a_stage_is_judged_by_the_branch_that_it_shows(busy):
     """What the learner sees is what is checked."""
-    from workbench.views.panel_widget import Panel
+    from workbench.views.stage_widget import StageWidget
 
-    desk = Panel(run("credit", parameters={"messages": 60}))
-    start = desk.model.cursor
-    desk.model.act("grant", link_credit=40)
-    desk.model.cursor = arrival(desk.model.run, 2) + 1
-    desk.model.act("grant", link_credit=0)
+    branches = Branches(run("credit", parameters={"messages": 60}))
+    branches.act(branches.run.start_seq, "grant", link_credit=40)
+    branches.act(arrival(branches.run, 2), "grant", link_credit=0)
+    desk = StageWidget(branches)
     assert judged(check.late_arrivals, desk).right
-    desk.model.undo()
-    desk.model.cursor = start
+    desk.branch = 1
     assert judged(check.late_arrivals, desk).right is False
 
 

@@ -255,7 +255,7 @@ def test_an_answer_that_is_no_n_is_told_and_not_judged(answer):
 
 def test_what_is_no_run_is_a_mistake_in_the_cell():
     """A number instead of the desk is answered with what is wanted."""
-    with pytest.raises(TypeError, match="a panel or a run"):
+    with pytest.raises(TypeError, match="a stage or a run"):
         check.late_arrivals(3)
 
 

@@ -105,7 +105,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     shows(root, "5", "5")
     root.focus()
     for _ in range(6):
-        if root.get_by_role("button", name=re.compile(", held")).count() == 2:
+        if root.get_by_role("button", name=re.compile("^(flow|transfer): ")).count() == 2:
             break
         lesson.page.keyboard.press("b")
     act(root, "transfer")

@@ -71,17 +71,35 @@ SHAPE = {"wrong", "seen", "shown", "case"}
 RANGE = {"choices", "minimum", "maximum"}
 
 
+def calls(node: ast.AST, *names: str) -> list[ast.Call]:
+    """The calls of functions of these names in a function."""
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+    return [one for one in found if ast.unparse(one.func) in names]
+
+
+HELPERS = {
+    name: node
+    for path in (*DECLARED, HERE / "neighbours.py")
+    for name, node in functions_of(path).items()
+    if calls(node, "facts") and not node.decorator_list
+}
+"""Functions that give facts for several questions."""
+
+
 def given_by(find: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:
     """What a question's function yields, what it returns, and its misconceptions."""
     first: set[str] = set()
     then: set[str] = set()
     wrong: set[str] = set()
+    helping = [HELPERS[name] for name in HELPERS if calls(find, name)]
     for node in ast.walk(find):
         if isinstance(node, ast.Yield):
             first |= keys_of(node.value)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "facts":
-            then |= {one.arg for one in node.keywords if one.arg}
-            for one in node.keywords:
+    for function in (find, *helping):
+        for call in calls(function, "facts"):
+            then |= {one.arg for one in call.keywords if one.arg}
+        for call in calls(function, "facts", *HELPERS):
+            for one in call.keywords:
                 wrong |= keys_of(one.value) if one.arg == "wrong" else set()
     return first, then - SHAPE, wrong
 

@@ -67,9 +67,10 @@ def faults(notebook) -> list[str]:
             found.append(f"{cell.id}: tagged raises-exception or not, it ended as {kinds}")
         if "widget" in tags:
             bundles = [output.data for output in cell.outputs if "data" in output]
-            if not any(WIDGET in bundle for bundle in bundles):
+            widgets = [bundle for bundle in bundles if WIDGET in bundle]
+            if not widgets:
                 found.append(f"{cell.id}: shows no widget, only {kinds}")
-            elif not all(bundle.get("text/plain") for bundle in bundles):
+            elif not all(bundle.get("text/plain") for bundle in widgets):
                 found.append(f"{cell.id}: its widget leaves no text behind")
             elif not all(bundle.get("text/html") for bundle in bundles if WIDGET in bundle):
                 found.append(f"{cell.id}: its widget leaves no still behind")

@@ -314,7 +314,9 @@ class WindowLine:
     _base: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for who in self.walk.vantages(self.link):
+        sender, receiver = self.walk.vantages(self.link)
+        captured = bool(self.walk.rows) and self.walk.rows[0].event == OBSERVED
+        for who in (sender, None if captured else receiver):
             if who is not None:
                 self._count(who)
 

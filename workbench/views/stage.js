@@ -1323,6 +1323,8 @@ var Stage = class {
   awaited = 0;
   code = null;
   told = "";
+  /** the time that was shown before branches were gone through, some of which end earlier */
+  wanted = null;
   uid = `wst${++made}-`;
   ends = [];
   calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -1408,7 +1410,7 @@ var Stage = class {
     this.moved();
   }
   moved(quiet = false) {
-    this.code = null;
+    this.code = this.wanted = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -1490,9 +1492,12 @@ var Stage = class {
     for (let i = stepAt(this.run.steps, this.t - 1.2) + 1; i < this.run.steps.length && this.run.steps[i].t < this.t + 1.2; i++) if (this.run.steps[i].mark) return true;
     return false;
   }
-  show(branch, t = this.t) {
+  /** Shows the same time in another branch, or its end where it ends before. */
+  show(branch) {
+    const t = this.wanted ?? this.t;
     this.run = this.runs.get(branch) ?? this.run;
     this.seek(t);
+    this.wanted = t;
   }
   // -- question and acts ----------------------------------------------------------------------
   settle(answer, verdict) {

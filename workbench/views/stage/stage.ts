@@ -68,6 +68,8 @@ export class Stage {
   private awaited = 0;
   private code: Code | null = null;
   private told = "";
+  /** the time that was shown before branches were gone through, some of which end earlier */
+  private wanted: number | null = null;
   private uid = `wst${++made}-`;
   private ends: (() => void)[] = [];
   private calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -162,7 +164,7 @@ export class Stage {
   }
 
   private moved(quiet = false): void {
-    this.code = null;
+    this.code = this.wanted = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -236,9 +238,12 @@ export class Stage {
     return false;
   }
 
-  private show(branch: number, t = this.t): void {
+  /** Shows the same time in another branch, or its end where it ends before. */
+  private show(branch: number): void {
+    const t = this.wanted ?? this.t;
     this.run = this.runs.get(branch) ?? this.run;
     this.seek(t);
+    this.wanted = t;
   }
 
   // -- question and acts ----------------------------------------------------------------------

@@ -223,7 +223,7 @@ function frameMark(view, { frame, held, lost, behind }, x, y, right, small = fal
   const place = { key: `frame ${frame.id}`, style: at(x, y) };
   if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
   const shape = frame.kind === "message" ? C(0, 0, r, `disc f-${c}`) : frame.kind === "permission" ? P(`M0 ${-r - 3}L${r + 3} 0L0 ${r + 3}L${-r - 3} 0z`, `disc f-${c}`) : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`) : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
-  const acts = actsOn(view, "frames").filter((act) => !act.while || act.while === "held" === held), first = acts[0];
+  const acts = actsOn(view, "frames").filter((act) => !act.while || act.while === "held" === held), first = acts.find((act) => !view.state.off?.[act.id]) ?? acts[0];
   const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
   const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
   const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;

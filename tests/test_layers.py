@@ -133,6 +133,7 @@ OWNERS = {
     "net.greeting": {"net.listener"},
     "net.live_connection": {"net.listener"},
     "net.live_connection_010": {"net.listener"},
+    "net.live_connection_091": {"net.listener"},
     "net.proxy_client": {"net.forwarder"},
     "peers.links": {"peers.client"},
 }

@@ -55,6 +55,14 @@ class MemorySocket:
         """How long to wait."""
         self._timeout = timeout
 
+    def send(self, octets):
+        """Send what there is room for.
+
+        Raises:
+            BlockingIOError: there is none.
+        """
+        return self._end.send(octets)
+
     def sendall(self, octets):
         """Send all of it."""
         rest = memoryview(octets)

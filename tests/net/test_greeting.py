@@ -13,7 +13,7 @@ from workbench.net.client import Client
 from workbench.net.protocols import AMQP_1_0
 
 AMQP, SASL, TLS = AMQP_1_0.headers
-OTHER = b"AMQP\x00\x00\x09\x01"
+OTHER = b"AMQP\x00\x00\x09\x02"
 MECHANISMS = encode_item(Frame(0, SaslMechanisms(sasl_server_mechanisms=("PLAIN", "ANONYMOUS"))))
 
 

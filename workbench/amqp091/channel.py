@@ -64,7 +64,7 @@ class Channel:
         self.error: ChannelClose | None = None
         self._method: Method | None = None  # whose content is under way from the peer
         self._header: ContentHeader | None = None
-        self._parts: list[bytes] = []
+        self._body = bytearray()
         self._missing = 0  # octets of the body
         self._number: int | None = None  # of the message under way, in confirm mode
 
@@ -75,6 +75,11 @@ class Channel:
     def opened(self) -> bool:
         """Both ends may use it."""
         return self.state is ChannelState.OPENED
+
+    @property
+    def unfinished_octets(self) -> int:
+        """What has come of a message whose last part has not."""
+        return 0 if self._header is None else self._header.body_size - self._missing
 
     def ledger(self, consumer: str | None = None) -> Ledger:
         """The counters as a trace has them; see `ChannelCounters.ledger`."""
@@ -326,26 +331,26 @@ class Channel:
         if len(part) > self._missing:
             text = "content body frame exceeds remaining content size"
             return [self._hard(ReplyCode.FRAME_ERROR, text, self._method.numbers)]
-        if part:
-            self._parts.append(part)
         self._missing -= len(part)
-        return self._complete()
+        if self._missing or self._body:
+            self._body += part  # whole messages in one frame, the most, are not copied
+        return self._complete(part)
 
-    def _complete(self) -> list[Event]:
+    def _complete(self, last: bytes = b"") -> list[Event]:
         """The message, once all of it is there."""
         if self._missing:
             return []
         method, header = self._method, self._header
         assert method is not None
         assert header is not None
-        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        body = bytes(self._body) if self._body else last
         number = self._number
         self._drop_content()
         return [MessageReceived(self, method, header.properties, body, number)]
 
     def _drop_content(self) -> None:
         self._method = self._header = self._number = None
-        self._parts = []
+        self._body = bytearray()
         self._missing = 0
 
     def _forget(self) -> None:

@@ -27,6 +27,11 @@ class IdleTimer:
     _heard_us: int | None = None
     _spoke_us: int | None = None
 
+    @property
+    def speak_within_us(self) -> int | None:
+        """How long this end may be silent; None: for ever."""
+        return self.heartbeat_us or None
+
     def see(self, frames_in: int, frames_out: int, now_us: int) -> None:
         """Notes the time if frames have come or gone since the last look."""
         if frames_in != self._frames_in or self._heard_us is None or self.deaf:

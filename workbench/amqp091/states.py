@@ -149,13 +149,16 @@ CHANNEL_TABLE: Table[ChannelState] = _read(
     """
     CLOSED: S:open OPEN_SENT, R:open OPEN_RCVD
     OPEN_SENT: R:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
-    OPEN_RCVD: S:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
+    OPEN_RCVD: S:open-ok OPENED, R:frame OPEN_RCVD, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok CLOSED, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
     CLOSE_RCVD: S:close-ok CLOSED
     """,
 )
-"""State, step, next state. In CLOSE_SENT what comes has no effect until close or close-ok."""
+"""State, step, next state. In CLOSE_SENT what comes has no effect until close or close-ok.
+
+A client need not wait for open-ok: what it sends before waits in the channel's mailbox.
+"""
 
 
 def next_state(table: Table[S], state: S, step: Step, *, sent: bool) -> S | None:

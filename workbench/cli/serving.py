@@ -18,15 +18,16 @@ HELP = "a broker on a socket, or a proxy in front of yours, for clients of your 
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
-Any AMQP 1.0 client can connect. Under the preset spec a queue is made when a link to its name is
-first attached; under RabbitMQ's presets name queues with --queue (their address is /queues/NAME),
-or let a client declare them through /management. The address of the broker goes to stdout, what
-happens to stderr. Only this machine can connect; another --host needs --allow-remote, and then
---tls or --user.
+Any client of AMQP 1.0 or 0-9-1 can connect, and of 0-10 under the preset qpid-cpp: its first octets
+say which it speaks. Over 0-9-1 a client declares its queues. Over 1.0, under the preset spec, a
+queue is made when a link to its name is first attached; under RabbitMQ's presets name queues with
+--queue (their address is /queues/NAME), or let a client declare them through /management. The
+address of the broker goes to stdout, what happens to stderr. Only this machine can connect; another
+--host needs --allow-remote, and then --tls or --user.
 
-A client has to begin with SASL; one that does not is refused, as rhea does without a username.
-Without --user, ANONYMOUS is let in, and PLAIN as guest with the password guest; with --user, PLAIN
-as one of those users, and nobody else.
+A client of 1.0 has to begin with SASL; one that does not is refused, as rhea does without a
+username. Without --user, ANONYMOUS is let in, and PLAIN as guest with the password guest; with
+--user, PLAIN as one of those users, and nobody else.
 
   workbench serve
   workbench serve --port 0 --trace live             a free port; keep the trace in a folder
@@ -42,7 +43,8 @@ passed on as it is; frames are decoded, recorded and, with --hold, let through b
 
 With --hold the frames of new connections wait. Type Enter to let one through, a number for so
 many, c2b or b2c for one of that way, go to let all run, hold to close the gates again, a
-breakpoint such as `break transfer` or `break link_credit <= 3`, clear to remove those, quit.
+breakpoint such as `break transfer`, `break basic.deliver` or `break link_credit <= 3`, clear to
+remove those, quit.
 
 The trace is a folder of Parquet files that are always whole; a killed process loses the last
 second at most. The other commands read it while it grows. Passwords are not in it.

@@ -8,11 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.amqp091.methods import METHODS
 from workbench.amqp10.composite import BY_DESCRIPTOR
 from workbench.amqp10.performatives import Performative
 from workbench.sim import Direction, WireError
 
-KINDS = tuple(sorted(cls.NAME for cls in BY_DESCRIPTOR.values() if issubclass(cls, Performative)))
+KINDS = tuple(
+    sorted(
+        {cls.NAME for cls in BY_DESCRIPTOR.values() if issubclass(cls, Performative)}
+        | {method.NAME for method in METHODS.values()}
+    )
+)
 COUNTERS = (
     "delivery_count",
     "link_credit",
@@ -24,6 +30,10 @@ COUNTERS = (
     "outgoing_window",
     "remote_incoming_window",
     "remote_outgoing_window",
+    "prefetch_count",
+    "unacknowledged",
+    "published",
+    "confirmed",
 )
 
 SIGNS: dict[str, Callable[[int, int], bool]] = {
@@ -32,7 +42,7 @@ SIGNS: dict[str, Callable[[int, int], bool]] = {
     "=": operator.eq,
 }
 _WRITTEN = re.compile(
-    r"(?P<name>[a-z][a-z_-]*)(\s*(?P<sign><=|>=|=)\s*(?P<value>\d{1,10}))?(\s+(?P<way>c2b|b2c))?"
+    r"(?P<name>[a-z][a-z._-]*)(\s*(?P<sign><=|>=|=)\s*(?P<value>\d{1,10}))?(\s+(?P<way>c2b|b2c))?"
 )
 
 
@@ -46,7 +56,7 @@ class Breakpoint:
         sign: of a counter: it stops when this becomes true; None for a kind of frame.
         value: with which the counter is compared.
         direction: only frames that way.
-        link: only this link's counter, by name.
+        link: only this link's counter, by name; in AMQP 0-9-1 this consumer's, by tag.
     """
 
     name: str
@@ -94,11 +104,13 @@ class Breakpoint:
 
     def stops_at_counter(self, scope: Any, direction: Direction) -> bool:
         """Whether the broker's counters, right after a frame, have reached the value."""
-        if self.sign is None or self.link not in (None, scope.link):
+        if self.sign is None:
+            return False
+        link, books = _books(scope)
+        if self.link not in (None, link):
             return False
         holds = SIGNS[self.sign]
-        link = (scope.link, scope.attach_no)
-        for owner, counters in ((link, scope.link_ledger), (None, scope.session_ledger)):
+        for owner, counters in books:
             now = (counters or {}).get(self.name)
             if now is None:
                 continue
@@ -108,3 +120,12 @@ class Breakpoint:
                 return False
             return self.direction in (None, direction)
         return False
+
+
+def _books(scope: Any) -> tuple[str | None, tuple[tuple[Any, Any], ...]]:
+    """The link, consumer or subscription of a frame, and the counters of each owner."""
+    if hasattr(scope, "link_ledger"):
+        owner = (scope.link, scope.attach_no)
+        return scope.link, ((owner, scope.link_ledger), (None, scope.session_ledger))
+    name = scope.consumer if hasattr(scope, "consumer") else scope.destination
+    return name, ((name, scope.ledger),)

@@ -16,16 +16,23 @@ from .greeting import Greeting
 from .limits import Limits
 from .live_connection import LiveConnection
 from .live_connection_010 import LiveConnection010
+from .live_connection_091 import LiveConnection091
 from .machine import total_memory
-from .protocols import AMQP_0_10, AMQP_1_0
+from .protocols import AMQP_0_9_1, AMQP_0_10, AMQP_1_0
 from .socket_server import MakeTap, SocketServer
 
 IDLE_MS = 60_000
 """Of a broker whose preset says nothing of it."""
 
-PROTOCOLS = dict.fromkeys(AMQP_1_0.headers, LiveConnection) | dict.fromkeys(
-    AMQP_0_10.headers, LiveConnection010
-)
+PROTOCOLS = {
+    header: serve
+    for protocol, serve in (
+        (AMQP_1_0, LiveConnection),
+        (AMQP_0_9_1, LiveConnection091),
+        (AMQP_0_10, LiveConnection010),
+    )
+    for header in protocol.headers
+}
 """Who serves a client, by the first eight octets that it sends; AMQP 1.0 answers any others."""
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from workbench.amqp10.errors import DecodeError, ErrorCondition
-from workbench.amqp10.performatives import Error
+from workbench.amqp10.errors import ErrorCondition
+from workbench.amqp10.frame import Frame, WireItem
+from workbench.amqp10.framing import FrameReader
+from workbench.amqp10.observer import ConnectionObserver
+from workbench.amqp10.performatives import Error, Open
 from workbench.frontends import accept
 from workbench.sim import Direction
 
@@ -75,14 +79,35 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         self.broker_end.connect(wire)
         self._await_handshake(greeting.connected_us)
 
-    def _make_end(self, listener: Listener) -> Any:
+    def _make_end(self, listener: Listener) -> SocketEnd:
         """The client's end of the wire."""
+        reader = FrameReader(listener.broker.preset.first_max_frame_size, keeps_undecodable=True)
+
+        def opens(item: WireItem) -> bool:
+            if not isinstance(item, Frame) or type(item.performative) is not Open:
+                return False
+            # From now on the client knows how large a frame may be.
+            size = item.performative.max_frame_size
+            reader.max_frame_size = 2**32 - 1 if size is None else size
+            return True
+
+        return self._socket_end(listener, reader, partial(ConnectionObserver, end="client"), opens)
+
+    def _socket_end(
+        self,
+        listener: Listener,
+        reader: Any,
+        make_observer: Callable[[], Any] | None,
+        opens: Callable[[Any], bool],
+    ) -> SocketEnd:
         return SocketEnd(
             listener.loop,
             self.name,
             listener.limits,
-            first_max_frame_size=listener.broker.preset.first_max_frame_size,
-            recording=listener.recording,
+            protocol=self.protocol,
+            reader=reader,
+            observer=make_observer() if make_observer is not None and listener.recording else None,
+            opens=opens,
             on_undecodable=self._undecodable,
         )
 
@@ -181,7 +206,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     def _may_hear(self, direction: Direction) -> bool:
         if direction is Direction.BROKER_TO_CLIENT:
-            return bool(self.end.told_open)
+            return self.end.told_open
         return bool(self.broker_end.amqp.opened)
 
     def _keep_alive(self) -> None:
@@ -233,7 +258,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         if amqp.ended:
             self._finish()
             return
-        if amqp.failed or (self._handshake is None and not amqp.opened):
+        if self._broken or (self._handshake is None and not amqp.opened):
             self._cut_later()  # the close is sent: there is nothing more to say or to wait for
             return
         if self._handshake is not None and amqp.opened:
@@ -250,13 +275,18 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         self._idle_at_us = deadline
         self._idle = self._clock.call_at(deadline, self._guarded, self._deadline, idle=True)
 
+    @property
+    def _broken(self) -> bool:
+        """Whether a close that tells of an error is sent or received."""
+        return bool(self.broker_end.amqp.failed)
+
     def _deadline(self) -> None:
         self._idle_at_us = None
         may_speak = self.end.told_open and self.wire.free(Direction.CLIENT_TO_BROKER)
         if self.broker_end.amqp.opened and not may_speak:
             # Whoever holds the client's frames, or the open that names the idle time-out, cannot
             # blame the client for silence.
-            self.broker_end.amqp.apply(AMQP_1_0.empty)
+            self.broker_end.amqp.apply(self.protocol.empty)
         events = self.broker_end.amqp.on_deadline(self._clock.now_us)
         if events:
             self.broker_end.react(events)
@@ -275,8 +305,8 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     # -- ends -------------------------------------------------------------------------------
 
-    def _undecodable(self, error: DecodeError) -> None:
-        """No AMQP 1.0: close with the condition, after every frame that came before."""
+    def _undecodable(self, error: Any) -> None:
+        """No frame of the protocol: close with why, after every frame that came before."""
         if self.lost:
             return
         if self.wire.in_flight(Direction.CLIENT_TO_BROKER):
@@ -302,7 +332,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
     @property
     def vantage(self) -> str:
         """Who tells of it."""
-        return str(self.end.vantage)
+        return self.end.vantage
 
     @property
     def words(self) -> str:
@@ -335,7 +365,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
     @property
     def held_octets(self) -> int:
         """Octets that wait at the gates, and for the client to read them."""
-        return int(self.end.unread) + super().held_octets
+        return self.end.unread + super().held_octets
 
     def overview(self) -> dict[str, Any]:
         """Flat picture: octets both ways, the wire's, and the broker's end."""

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.amqp010 import errors as errors010
 from workbench.amqp010 import frame as frame010
 from workbench.amqp010.controls import ConnectionHeartbeat
+from workbench.amqp091 import errors as errors091
+from workbench.amqp091 import frame as frame091
+from workbench.amqp10 import errors
 from workbench.amqp10.frame import Frame, encode_item, item_size
 
 HEARTBEAT = "heartbeat"
@@ -24,6 +28,7 @@ class WireProtocol:
         size_of: a frame's octets on the wire, counted.
         encode: a frame's octets on the wire.
         empty: a frame that says only that its sender lives.
+        undecodable: raised for octets that are no frame; has the frames before them.
     """
 
     headers: tuple[bytes, ...]
@@ -31,6 +36,7 @@ class WireProtocol:
     size_of: Callable[[Any], int]
     encode: Callable[[Any], bytes]
     empty: Any
+    undecodable: type[Any]
 
 
 def _kind_of(item: Any) -> str:
@@ -49,6 +55,7 @@ AMQP_1_0 = WireProtocol(
     size_of=item_size,
     encode=encode_item,
     empty=Frame(0),
+    undecodable=errors.DecodeError,
 )
 
 
@@ -64,4 +71,14 @@ AMQP_0_10 = WireProtocol(
     size_of=frame010.item_size,
     encode=frame010.encode_item,
     empty=frame010.control_frame(0, ConnectionHeartbeat()),
+    undecodable=errors010.DecodeError,
+)
+
+AMQP_0_9_1 = WireProtocol(
+    headers=(b"AMQP\x00\x00\x09\x01",),
+    kind_of=frame091.kind_of,
+    size_of=frame091.item_size,
+    encode=frame091.encode_item,
+    empty=frame091.Frame(0),
+    undecodable=errors091.DecodeError,
 )

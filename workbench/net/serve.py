@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 from msgspec import structs
 
 from workbench import notebook
+from workbench.amqp010 import controls
+from workbench.amqp091 import methods
 from workbench.amqp10.performatives import SaslInit, SaslResponse
 from workbench.trace.schema import OBSERVED
 from workbench.trace.taps import Recorder, flat_item
@@ -35,7 +37,7 @@ RUN = "live"
 
 
 class LiveRecorder(Recorder):
-    """A recorder that keeps no secret: what a client answers in SASL is recorded as zeros.
+    """A recorder that keeps no secret: what a client proves itself with is recorded as zeros.
 
     Of a proxy's wire a frame is recorded once, as observed, when it has passed the gate.
     """
@@ -71,18 +73,25 @@ class LiveRecorder(Recorder):
 
 
 def _without_secret(flight: Any) -> Any:
-    performative = getattr(flight.item, "performative", None)
-    if isinstance(performative, SaslInit):
-        secret = performative.initial_response
-        if not secret:
-            return flight
-        performative = structs.replace(performative, initial_response=bytes(len(secret)))
-    elif isinstance(performative, SaslResponse):
-        performative = structs.replace(performative, response=bytes(len(performative.response)))
-    else:
-        return flight
-    item = structs.replace(flight.item, performative=performative)
-    return structs.replace(flight, item=item, octets=None)
+    for part in ("performative", "payload", "content"):  # of AMQP 1.0, 0-9-1 and 0-10
+        said: Any = getattr(flight.item, part, None)
+        field = _SECRETS.get(type(said))
+        secret = None if field is None else getattr(said, field)
+        if field and secret:
+            said = structs.replace(said, **{field: bytes(len(secret))})
+            item = structs.replace(flight.item, **{part: said})
+            return structs.replace(flight, item=item, octets=None)
+    return flight
+
+
+_SECRETS: dict[type, str] = {
+    SaslInit: "initial_response",
+    SaslResponse: "response",
+    methods.ConnectionStartOk: "response",
+    methods.ConnectionSecureOk: "response",
+    controls.ConnectionStartOk: "response",
+    controls.ConnectionSecureOk: "response",
+}
 
 
 def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> Recording:

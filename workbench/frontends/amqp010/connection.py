@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.amqp010.connection import Connection, ConnectionSettings, ItemScope
-from workbench.amqp010.errors import CloseCode
+from workbench.amqp010.errors import CloseCode, DecodeError
 from workbench.amqp010.events import (
     CommandReceived,
     CommandsCompleted,
@@ -157,9 +157,9 @@ class QpidConnection:
         for session in self.sessions.values():
             session.kick()
 
-    def undecodable(self, reason: str) -> None:
+    def undecodable(self, error: DecodeError) -> None:
         """Octets came that are no AMQP 0-10: close with framing-error."""
-        self.react([self.amqp.violated(reason)])
+        self.react([self.amqp.violated(error.reason)])
 
     def failed(self, error: Exception) -> None:
         """A mistake of ours: close, as Qpid C++ does."""

@@ -85,6 +85,9 @@ class Owner(Protocol):
     def tells_cancels(self) -> bool:
         """Whether the client wants to hear of consumers that the broker has cancelled."""
 
+    def work(self, work: Callable[..., None], *args: Any) -> None:
+        """Do a piece of a channel's work."""
+
     def sends_at_once(self) -> bool:
         """Whether nothing waits for the transport."""
 
@@ -223,7 +226,7 @@ class ChannelProcess:
 
     def _handle(self, task: Task) -> None:
         self._notes.note("note", "mailbox")
-        task()
+        self._owner.work(task)
 
     def _obey(self, method: Method, obey: Task) -> None:
         """Obey a method, unless the channel has ended; refuse it where it cannot be obeyed."""

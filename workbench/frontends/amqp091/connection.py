@@ -8,8 +8,8 @@ nothing off the socket, so octets pile up there until TCP holds the client (`rab
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from workbench.amqp091.channel import Channel
 from workbench.amqp091.connection import Connection
@@ -67,6 +67,7 @@ class BrokerConnection091:
         reader: the process that takes frames off the wire.
         user: who has logged in; empty before.
         writable: False while the transport takes no more octets.
+        work: does a piece of a process's work; a live listener sees to mistakes in it there.
     """
 
     vantage = "broker"
@@ -79,6 +80,7 @@ class BrokerConnection091:
         self.user = ""
         self.wire: Wire | None = None
         self.writable = True
+        self.work: Callable[..., None] = _at_once
         self._broker = broker
         self._channels: dict[Channel, ChannelProcess] = {}
         self._events: list[Event] = []
@@ -92,7 +94,7 @@ class BrokerConnection091:
             broker.clock,
             vantage,
             service_us=preset.reader_us,
-            handle=self._read,
+            handle=lambda read: self.work(self._read, read),
             flow=broker.credit_flow(),
             blocking=self._credit,
             watch=self._hops,
@@ -133,7 +135,10 @@ class BrokerConnection091:
 
     def intake(self, item: WireItem, take: Task) -> None:
         """A frame is in the socket; the reader takes it off when it comes to it."""
-        self.reader.post(_Read(item, take))
+        if self._over:
+            self._read(_Read(item, take))  # of what still comes, the answer to a close alone
+        else:
+            self.reader.post(_Read(item, take))
 
     def _read(self, read: _Read) -> None:
         """Take a frame off the socket, and do what the reader does about it."""
@@ -286,10 +291,7 @@ class BrokerConnection091:
 
     def reading(self, on: bool) -> None:
         """The reader goes on, or stops."""
-        if on:
-            self.reader.resume()
-        else:
-            self.reader.stall()
+        self.work(self.reader.resume if on else self.reader.stall)
         self.amqp.idle.deaf = not on
         self._notes.note("note", "state", extra={"state": self.throttle.state})
 
@@ -304,6 +306,27 @@ class BrokerConnection091:
         self._notes.note("unblock", ALARM)
         if self.amqp.opened:
             self.amqp.unblock()
+
+    # -- what becomes of the transport ----------------------------------------------------------
+
+    def undecodable(self, error: DecodeError) -> None:
+        """Octets came that are no AMQP 0-9-1: close with the code that says so."""
+
+        def take() -> None:
+            self._events += self.amqp.undecodable(error)
+
+        self.intake(Frame(0), take)
+
+    def failed(self, error: Exception) -> None:
+        """A mistake of ours: close with internal-error, as RabbitMQ's reader does."""
+        text = f"{type(error).__name__}: {error}"
+        self._work([self.amqp.violated(ReplyCode.INTERNAL_ERROR, text)])
+
+    def lost(self) -> None:
+        """The transport is gone: every channel with it."""
+        self._parked.clear()
+        self.amqp.abandon()
+        self._end()
 
     # -- asked by channels ------------------------------------------------------------------
 
@@ -332,12 +355,18 @@ class BrokerConnection091:
             process.queue_deleted(queue)
 
     @property
+    def backlog(self) -> int:
+        """Frames that the reader and the channels have not come to yet."""
+        return self.reader.depth + sum(one.process.depth for one in self._channels.values())
+
+    @property
     def held_octets(self) -> int:
-        """What waits for its channels, and in its socket where nobody reads it."""
+        """What waits for its channels, or has come in part; in its socket where nobody reads it."""
         waiting = self.reader.waiting(_Read) if self.throttle.blocked else ()
-        return sum(one.held_octets for one in self._channels.values()) + sum(
-            item_size(read.item) for read in waiting
-        )
+        return sum(
+            process.held_octets + channel.unfinished_octets
+            for channel, process in self._channels.items()
+        ) + sum(item_size(read.item) for read in waiting)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: state, reader, and each channel under its number."""
@@ -349,6 +378,10 @@ class BrokerConnection091:
             for name, value in process.overview().items():
                 picture[f"channel_{channel.number}.{name}"] = value
         return picture
+
+
+def _at_once(work: Callable[..., None], *args: Any) -> None:
+    work(*args)
 
 
 def _credentials(method: ConnectionStartOk) -> tuple[str, str]:

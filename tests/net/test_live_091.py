@@ -1,0 +1,325 @@
+"""A live connection of AMQP 0-9-1: octets in any pieces, bad ones, floods, silence, the trace."""
+
+import contextlib
+import random
+
+import pytest
+
+from tests.net.still import StillServer, gone
+from workbench.amqp091 import methods as m
+from workbench.amqp091.frame import (
+    ContentHeader,
+    Frame,
+    FrameReader,
+    ProtocolHeader,
+    encode_item,
+    kind_of,
+)
+from workbench.net import Limits
+from workbench.net.breakpoints import Breakpoint
+from workbench.sim import Direction
+
+FLOOD = 3_000_000
+CAPABLE = {"capabilities": {"connection.blocked": True, "authentication_failure_close": True}}
+
+
+@pytest.fixture
+def limits():
+    """Of the broker; a test may set its own."""
+    return Limits()
+
+
+@pytest.fixture
+def broker(limits):
+    """A broker in this thread, in a time that stands still."""
+    with StillServer("rmq4.3", limits=limits) as made:
+        yield made
+        assert list(made.listener.failures) == []
+
+
+@pytest.fixture
+def dial(broker):
+    """Connects clients to it, which are closed after the test."""
+    with contextlib.ExitStack() as clients:
+
+        def connect(items=()):
+            client = clients.enter_context(broker.dial())
+            say(broker, client, *items)
+            return client
+
+        yield connect
+
+
+def say(broker, client, *items):
+    """Write frames, each after the one before was answered."""
+    for item in items:
+        client.sendall(encode_item(item))
+        broker.wait(0)
+
+
+def handshake(password=b"guest", heartbeat=0):
+    """All that a client says until it is open."""
+    return [
+        ProtocolHeader(),
+        Frame(0, m.ConnectionStartOk(client_properties=CAPABLE, response=b"\0guest\0" + password)),
+        Frame(0, m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=heartbeat)),
+        Frame(0, m.ConnectionOpen(virtual_host="/")),
+    ]
+
+
+def publish(body=b"x" * 50, channel=1):
+    """One message."""
+    return [
+        Frame(channel, m.BasicPublish(exchange="", routing_key="q")),
+        Frame(channel, ContentHeader(body_size=len(body))),
+        Frame(channel, body),
+    ]
+
+
+def opening():
+    """Until it has a channel and a queue, and one message in it."""
+    declare = m.QueueDeclare(queue="q", durable=True)
+    return [*handshake(), Frame(1, m.ChannelOpen()), Frame(1, declare), *publish()]
+
+
+def answers(octets):
+    """What the broker has said."""
+    return [one.item for one in FrameReader(131072, mid_stream=True).feed(octets)]
+
+
+def heard(client):
+    """What the broker has said by now."""
+    return answers(client.recv(65536))
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_octets_may_come_in_any_pieces(broker, dial, size):
+    """One conversation, however it is cut."""
+    client = dial()
+    for octets in map(encode_item, opening()):
+        for at in range(0, len(octets), size):
+            client.sendall(octets[at : at + size])
+            broker.wait(0)
+    assert list(map(kind_of, heard(client))) == [
+        "connection.start", "connection.tune", "connection.open-ok", "channel.open-ok",
+        "queue.declare-ok",
+    ]  # fmt: skip
+    assert broker.overview()["queue:q.ready"] == 1
+    client.close()
+    broker.wait(1)
+    assert broker.connections() == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        ([b"\xff" * 40], 501),
+        ([b"\x01\x00\x01\xff\xff\xff\xff" + bytes(20)], 501),
+        ([b"\x08\x00\x00\x00\x00\x00\x00\x00"], 501),
+        ([Frame(7, m.QueueDeclare())], 504),
+        ([Frame(0, b"body on channel 0")], 505),
+        ([*publish()[:2], Frame(1, b"x" * 51)], 501),
+        ([Frame(1, ContentHeader(body_size=1))], 505),
+        ([ProtocolHeader()], 501),
+        ([Frame(1, m.BasicQos(prefetch_size=1))], 540),
+    ],
+)
+def test_what_breaks_a_rule_closes_the_connection_with_its_code(broker, dial, bad, code):
+    """After all that was right; then the socket is closed, and others go on."""
+    client, other = dial(opening()), dial(opening())
+    for octets in [one if isinstance(one, bytes) else encode_item(one) for one in bad]:
+        client.sendall(octets)
+    said = answers(gone(client))
+    assert said[-1].payload.reply_code == code
+    assert broker.overview()["queue:q.ready"] == 2
+    say(broker, other, *publish())
+    assert broker.overview()["queue:q.ready"] == 3
+
+
+def test_the_wrong_password_is_told_where_the_client_understands_it(broker, dial):
+    """403, and the socket is closed."""
+    client = dial(handshake(b"wrong")[:2])
+    assert answers(gone(client))[-1].payload.reply_code == 403
+
+
+@pytest.mark.parametrize("much", [0, 1, 2, 3])
+def test_whoever_does_not_finish_the_handshake_is_cut_off(broker, dial, much):
+    """Its time runs out, wherever it stops."""
+    client = dial(handshake()[:much])
+    assert len(answers(gone(client))) == min(much, 2)
+    assert broker.connections() == []
+
+
+def test_the_time_of_the_handshake_does_not_run_on(broker, dial):
+    """Who is open may be silent, if it wants no heartbeats."""
+    client = dial(handshake())
+    broker.wait(1000)
+    assert list(map(kind_of, heard(client)))[-1] == "connection.open-ok"
+
+
+def test_heartbeats_come_and_who_sends_none_is_given_up(broker, dial):
+    """One after half the time; the end after twice the time."""
+    client, beating = dial(handshake(heartbeat=10)), dial(handshake(heartbeat=10))
+    for _ in range(5):
+        broker.wait(6)
+        say(broker, beating, Frame(0))
+    kinds = list(map(kind_of, answers(gone(client))))
+    assert kinds[3:] == ["heartbeat"] * len(kinds[3:])
+    assert len(kinds[3:]) == 4
+    assert len(broker.connections()) == 1
+
+
+def test_a_broker_that_stops_says_so(broker, dial):
+    """connection-forced."""
+    client = dial(opening())
+    broker.loop.run_until_complete(broker.listener.stop())
+    assert answers(gone(client))[-1].payload.reply_code == 320
+
+
+def flood(broker, client, octets):
+    """Write without end; tells how much was taken before nothing more was."""
+    taken = 0
+    while taken < FLOOD:
+        with contextlib.suppress(BlockingIOError):
+            taken += client.send(octets[taken % len(octets) :])
+            continue
+        broker.wait(1)
+        try:
+            taken += client.send(octets[taken % len(octets) :])
+        except BlockingIOError:
+            break
+    return taken
+
+
+def test_a_publisher_that_ignores_blocked_is_held_by_tcp(broker, dial):
+    """Under an alarm nothing more is read; what it holds stays small, and others consume."""
+    client = dial(opening())
+    broker.listener.broker.set_alarm()
+    octets = b"".join(map(encode_item, publish(b"x" * 1000)))
+    assert flood(broker, client, octets) < FLOOD
+    assert broker.listener.connections["c1"].held_octets < 1_000_000
+    assert broker.listener.broker.connections["c1"].held_octets < 1_000_000
+    assert broker.overview()["queue:q.ready"] == 1
+    other = dial([*handshake(), Frame(1, m.ChannelOpen()), Frame(1, m.BasicGet(queue="q"))])
+    assert "basic.get-ok" in map(kind_of, heard(other))
+    broker.listener.broker.clear_alarm()
+    broker.wait(1)
+    assert broker.overview()["queue:q.ready"] > 100
+
+
+def test_a_flood_of_acknowledgements_does_not_pile_up(broker, dial):
+    """Methods cost no credit; the socket waits for the channel all the same."""
+    client = dial(opening())
+    octets = encode_item(Frame(1, m.BasicQos(prefetch_count=1))) * 1000
+    end = broker.listener.broker.connections["c1"]
+    most = 0
+    for _ in range(30):
+        with contextlib.suppress(BlockingIOError):
+            client.send(octets)
+        broker.wait(0)
+        most = max(most, end.backlog)
+    assert most < 4_000
+
+
+def test_a_client_that_does_not_read_is_sent_no_more(broker, dial):
+    """A consumer without acknowledgements, and one that asks again and again."""
+    client = dial(opening())
+    for _ in range(400):
+        client.sendall(b"".join(map(encode_item, publish(b"x" * 10_000))))
+        broker.wait(0)
+    lazy = dial([*handshake(), Frame(1, m.ChannelOpen())])
+    say(broker, lazy, Frame(1, m.BasicConsume(queue="q", no_ack=True)))
+    broker.wait(1)
+    assert broker.listener.connections["c2"].held_octets < 3_000_000
+    lazy.close()
+    broker.wait(1)
+    assert [one.name for one in broker.listener.connections.values()] == ["c1"]
+
+
+def test_parts_of_messages_count_for_the_alarm(broker, dial):
+    """On every channel a message of which the end never comes."""
+    client = dial(handshake())
+    for number in range(1, 51):
+        say(broker, client, Frame(number, m.ChannelOpen()))
+        publishing, _, _ = publish(channel=number)
+        say(broker, client, publishing, Frame(number, ContentHeader(body_size=1_000_000)))
+        say(broker, client, Frame(number, b"x" * 100_000))
+    broker.wait(1)
+    assert broker.listener.broker.connections["c1"].held_octets == 5_000_000
+
+
+def test_damaged_conversations_cost_the_broker_nothing(broker, dial):
+    """Whatever comes, that client alone is answered or cut, and nothing of it stays."""
+    chooser, lines = random.Random(5), [encode_item(item) for item in opening()]
+    for _ in range(60):
+        damaged = [bytearray(line) for line in lines]
+        for _ in range(chooser.choice((1, 2, 5))):
+            line = chooser.choice(damaged[1:])
+            line[chooser.randrange(len(line))] = chooser.randrange(256)
+        client = dial()
+        with contextlib.suppress(OSError):  # it may be closed before it has said all
+            for line in damaged:
+                client.sendall(bytes(line))
+                broker.wait(0)
+        client.close()
+        broker.wait(0)
+    broker.wait(60)
+    assert broker.connections() == []
+
+
+def test_a_mistake_of_ours_costs_that_client_alone(broker, dial, monkeypatch):
+    """internal-error; it is noted, and the others go on."""
+    client, other = dial(opening()), dial(opening())
+
+    def fail(*_):
+        raise ZeroDivisionError("ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.frontends.amqp091.channel.ChannelProcess._publish", fail)
+        say(broker, client, *publish())
+    assert heard(client)[-1].payload.reply_code == 541
+    assert [type(error) for error in broker.listener.failures] == [ZeroDivisionError]
+    broker.listener.failures.clear()
+    say(broker, other, *publish())
+    assert broker.overview()["queue:q.ready"] == 3
+
+
+def test_its_frames_are_in_the_trace_with_counters_and_without_the_password(broker, dial):
+    """Sent and received, by both ends' books."""
+    client = dial(opening())
+    say(broker, client, Frame(1, m.BasicConsume(queue="q", consumer_tag="t")))
+    rows = [row for row in broker.rows() if row.protocol == "amqp-0-9-1"]
+    assert {row.frame_id for row in rows if row.event == "sent"} == {
+        row.frame_id for row in rows if row.event == "received"
+    }
+    (start_ok,) = (r for r in rows if r.kind == "connection.start-ok" and r.event == "sent")
+    assert "guest" not in str(start_ok)
+    (delivered,) = (r for r in rows if r.kind == "basic.deliver" and r.event == "received")
+    assert (delivered.consumer, delivered.ledger["unacknowledged"]) == ("t", 1)
+
+
+def test_frames_wait_at_the_gate_and_breakpoints_close_it(broker, dial):
+    """A kind of frame, and a counter."""
+    client = dial(opening())
+    heard(client)
+    wire = broker.listener.connections["c1"].wire
+    wire.breakpoints.append(Breakpoint.of("basic.deliver"))
+    say(broker, client, Frame(1, m.BasicConsume(queue="q", consumer_tag="t")))
+    assert list(map(kind_of, heard(client))) == ["basic.consume-ok"]
+    assert wire.waiting(Direction.BROKER_TO_CLIENT) == 3
+    wire.step(1, (Direction.BROKER_TO_CLIENT,))
+    broker.wait(0)
+    assert list(map(kind_of, heard(client))) == ["basic.deliver"]
+    wire.breakpoints[:] = [Breakpoint.of("unacknowledged >= 3", link="t")]
+    wire.thaw()
+    say(broker, client, *publish(), *publish())
+    assert [stop.why for stop in wire.stops][1:] == ["unacknowledged of link t >= 3"]
+
+
+def test_a_client_need_not_wait_for_its_channel(broker, dial):
+    """All in one piece, from channel.open on."""
+    client = dial(handshake())
+    client.sendall(b"".join(map(encode_item, opening()[4:])))
+    broker.wait(1)
+    assert kind_of(heard(client)[-1]) == "queue.declare-ok"
+    assert broker.overview()["queue:q.ready"] == 1

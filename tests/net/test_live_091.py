@@ -195,7 +195,7 @@ def test_a_publisher_that_ignores_blocked_is_held_by_tcp(broker, dial):
     """Under an alarm nothing more is read; what it holds stays small, and others consume."""
     client = dial(opening())
     broker.listener.broker.set_alarm()
-    octets = b"".join(map(encode_item, publish(b"x" * 1000)))
+    octets = b"".join(map(encode_item, publish(b"x" * 100_000)))
     assert flood(broker, client, octets) < FLOOD
     assert broker.listener.connections["c1"].held_octets < 1_000_000
     assert broker.listener.broker.connections["c1"].held_octets < 1_000_000
@@ -204,7 +204,7 @@ def test_a_publisher_that_ignores_blocked_is_held_by_tcp(broker, dial):
     assert "basic.get-ok" in map(kind_of, heard(other))
     broker.listener.broker.clear_alarm()
     broker.wait(1)
-    assert broker.overview()["queue:q.ready"] > 100
+    assert broker.overview()["queue:q.ready"] > 1
 
 
 def test_a_flood_of_acknowledgements_does_not_pile_up(broker, dial):
@@ -213,7 +213,7 @@ def test_a_flood_of_acknowledgements_does_not_pile_up(broker, dial):
     octets = encode_item(Frame(1, m.BasicQos(prefetch_count=1))) * 1000
     end = broker.listener.broker.connections["c1"]
     most = 0
-    for _ in range(30):
+    for _ in range(8):
         with contextlib.suppress(BlockingIOError):
             client.send(octets)
         broker.wait(0)

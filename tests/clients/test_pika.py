@@ -237,14 +237,15 @@ def test_pika_in_many_threads_is_served(serve, connect):
     assert failed == []
 
 
-def test_a_message_crosses_from_pika_to_proton_and_back(serve, connect):
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_message_crosses_from_pika_to_proton_and_back(serve, connect, kind):
     """Published over one protocol, consumed over the other, with its properties."""
     proton = pytest.importorskip("proton", reason="needs python-qpid-proton")
     from proton.utils import BlockingConnection
 
     broker = serve()
     channel = connect(broker).channel()
-    channel.queue_declare("q", durable=True)
+    channel.queue_declare("q", durable=True, arguments={"x-queue-type": kind})
     there = BlockingConnection(broker.url, timeout=TIMEOUT_S, allowed_mechs="ANONYMOUS")
     receiver = there.create_receiver("/queues/q", credit=1)
     properties = pika.BasicProperties(

@@ -108,7 +108,7 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
 
 
 LET_IN = (
-    "A client has to begin with SASL; one that does not is refused",
+    "A client of 1.0 has to begin with SASL; one that does not is refused",
     "ANONYMOUS is let in, and PLAIN as guest with the password guest",
     "PLAIN as one of those users, and nobody else",
 )

@@ -18,12 +18,12 @@ HELP = "a broker on a socket, or a proxy in front of yours, for clients of your 
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
-Any client of AMQP 1.0 or 0-9-1 can connect, and of 0-10 under the preset qpid-cpp: its first octets
-say which it speaks. Over 0-9-1 a client declares its queues. Over 1.0, under the preset spec, a
-queue is made when a link to its name is first attached; under RabbitMQ's presets name queues with
---queue (their address is /queues/NAME), or let a client declare them through /management. The
-address of the broker goes to stdout, what happens to stderr. Only this machine can connect; another
---host needs --allow-remote, and then --tls or --user.
+Any client of AMQP 1.0, 0-9-1 or 0-10 can connect: its first octets say which it speaks. Over
+0-9-1 a client declares its queues. Over 1.0, under the preset spec, a queue is made when a link to
+its name is first attached; under RabbitMQ's presets name queues with --queue (their address is
+/queues/NAME), or let a client declare them through /management. The address of the broker goes to
+stdout, what happens to stderr. Only this machine can connect; another --host needs --allow-remote,
+and then --tls or --user.
 
 A client of 1.0 has to begin with SASL; one that does not is refused, as rhea does without a
 username. Without --user, ANONYMOUS is let in, and PLAIN as guest with the password guest; with

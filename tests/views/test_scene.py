@@ -424,3 +424,13 @@ def test_the_fsync_that_makes_a_majority_is_told_and_the_leader_knows_it_by_a_re
     ]  # fmt: skip
     assert (reply["link"], reply["way"]) == ("n1-n5", "back")
     assert reply["path"][1] == [pytest.approx(commits[-1], abs=0.001), 1.0]
+
+
+def test_a_branch_says_what_is_legal_after_its_act_and_was_not_before() -> None:
+    """Its first step begins where the step that it shares with its parent has come to."""
+    race = Branches(run("race", parameters={"initial_delivery_count": 20, "grants": "6"}))
+    race.act(race.run.last, "send_flow")
+    made = SceneMaker(race)
+    told = [step["off"] for step in made.branch(1)["steps"] if "off" in step]
+    assert made.strip(0).states[-1]["off"]["flow_arrives"]
+    assert told[0]["flow_arrives"] is None

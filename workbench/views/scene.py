@@ -577,7 +577,8 @@ class SceneMaker:
         keeps = 0 if fork is None else fork + 1
         first = strip.steps[keeps:]
         if parent is not None and first:
-            before = strip.states[keeps - 1] if keeps else {}
+            # The parent's: at the step that both share the branch may already do something else.
+            before = self.strip(parent).states[keeps - 1] if keeps else {}
             state = changes(before, strip.states[keeps])
             told = {key: value for key, value in first[0].items() if key not in _STATE}
             first = [told | state, *first[1:]]

@@ -11,6 +11,7 @@ from workbench.amqp10.framing import FrameReader
 from workbench.amqp10.messaging import decode_message
 
 
+@pytest.mark.slow
 def test_twenty_thousand_damaged_frames_do_no_harm():
     """Each is a value or a DecodeError, the same by every path; none hangs or eats memory."""
     count, good = fuzz_frames.fuzz(seed=20120730, count=20_000)

@@ -113,6 +113,7 @@ def test_messages_waiting_are_those_that_followed(planned):
     assert [row.messages_waiting for row in found] == [3, 5, 20]
 
 
+@pytest.mark.slow
 def test_spark_finds_what_was_planted(spark, planned, tmp_path):
     """In every copy of a trace of any size."""
     path = tmp_path / "big.parquet"

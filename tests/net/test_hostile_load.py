@@ -61,6 +61,7 @@ def test_the_fuzzers_corpus_whole_and_damaged_breaks_its_own_connection_only(bro
     assert broker.connections()
 
 
+@pytest.mark.slow
 def test_a_message_of_16_mib_in_frames_of_512_octets_arrives_whole(raw_client):
     """Some 34,000 frames each way, to the largest message that is taken; nothing is lost."""
     limit = 16 * MIB

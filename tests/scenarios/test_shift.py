@@ -59,6 +59,7 @@ def test_the_queue_that_hangs_stops_one_link_when_its_credit_is_used_up(parts):
     assert "unconfirmed" in held
 
 
+@pytest.mark.slow
 def test_each_client_is_a_run_of_its_own_and_the_file_is_whole(tmp_path, parts):
     """Copies differ in nothing but their name; rows are in order of (run, seq)."""
     path = tmp_path / "shift.parquet"

@@ -83,6 +83,7 @@ def test_columns_hold_what_the_recorder_s_rows_hold(name, preset, given, act):
         assert ours.column(column).to_pylist() == plain.column(column).to_pylist(), column
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(batch_rows=st.integers(1, 700))
 def test_it_does_not_matter_where_a_batch_ends(batch_rows):

@@ -28,7 +28,11 @@ from workbench.views.scene_walk import Walk
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 MOST = 1_000  # rows of one scenario that are replayed again and again
-LONG = ("quorum_chaos", "two_senders")  # much happens in each of their rows
+LONG = (
+    "quorum_chaos",
+    "two_senders",
+    "rmq40_a_publisher_grants",
+)
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
     for name in (*registry.names(), *sorted(file.stem for file in CAPTURES.glob("*.pcapng")))
@@ -207,6 +211,7 @@ def strange_rows(seed: int) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 41))
 def test_columns_fold_to_what_rows_fold_to(seed: int, size: int) -> None:

@@ -577,9 +577,12 @@ class SceneMaker:
         keeps = 0 if fork is None else fork + 1
         first = strip.steps[keeps:]
         if parent is not None and first:
-            # The parent's: at the step that both share the branch may already do something else.
-            before = self.strip(parent).states[keeps - 1] if keeps else {}
+            before = strip.states[keeps - 1] if keeps else {}
             state = changes(before, strip.states[keeps])
+            # At the step that both share, what is legal next in the branch is not so in its parent.
+            there = self.strip(parent).states[keeps - 1] if keeps else {}
+            if off := changes(there.get("off", {}), strip.states[keeps].get("off", {})):
+                state["off"] = off
             told = {key: value for key, value in first[0].items() if key not in _STATE}
             first = [told | state, *first[1:]]
         rows = strip.walk.rows

@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
 AMQP = {"amqp10", "amqp091", "amqp010"}
 RUNNING = AMQP | {
     "serial",
+    "stream",
     "presets",
     "queues",
     "sim",
@@ -42,10 +43,11 @@ EVERYTHING = RUNNING | {
 
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
+    "stream": set(),
     "presets": set(),
-    "amqp10": {"serial"},
-    "amqp091": set(),
-    "amqp010": {"serial"},
+    "amqp10": {"serial", "stream"},
+    "amqp091": {"stream"},
+    "amqp010": {"serial", "stream"},
     "queues": {"serial", "presets"},
     "sim": set(),
     "broker": {"queues", "sim", "presets"},

@@ -1,6 +1,9 @@
 """Real clients, unmodified, against the live broker: each gets a broker and its queues."""
 
 import contextlib
+import json
+import os
+import subprocess
 import time
 
 import pytest
@@ -81,3 +84,34 @@ def serve():
         yield start
         for broker in brokers:
             assert broker.listener.failures == []
+
+
+@pytest.fixture
+def node(modules):
+    """Start `client.js` of a folder by node; what is left of it ends with the test."""
+    running = []
+
+    def start(folder, broker, act, **options):
+        options |= {"act": act, "port": broker.port}
+        running.append(
+            subprocess.Popen(
+                ["node", str(folder / "client.js"), json.dumps(options)],
+                env={**os.environ, "NODE_PATH": str(modules)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def result(process):
+    """What a client of node says at its end."""
+    out, complaints = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, complaints
+    return json.loads(out)

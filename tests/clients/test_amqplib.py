@@ -3,16 +3,13 @@
 The library is installed from `amqplib/package-lock.json`, as rhea is.
 """
 
-import json
-import os
-import subprocess
+import functools
 from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import MESSAGES
+from tests.clients.conftest import MESSAGES, result
 from tests.npm import installed
-from tests.patience import TIMEOUT_S
 
 HERE = Path(__file__).resolve().parent / "amqplib"
 pytestmark = pytest.mark.slow  # a node process takes a second to begin
@@ -25,34 +22,9 @@ def modules():
 
 
 @pytest.fixture
-def client(modules):
-    """Start clients; what is left of them ends with the test."""
-    running = []
-
-    def start(broker, act, **options):
-        options |= {"act": act, "port": broker.port}
-        running.append(
-            subprocess.Popen(
-                ["node", str(HERE / "client.js"), json.dumps(options)],
-                env={**os.environ, "NODE_PATH": str(modules)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-        return running[-1]
-
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
-
-
-def result(process):
-    """What a client says at its end."""
-    out, complaints = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 0, complaints
-    return json.loads(out)
+def client(node):
+    """Start clients of amqplib."""
+    return functools.partial(node, HERE)
 
 
 def test_amqplib_publishes_and_consumes_with_prefetch_in_order(serve, client):

@@ -4,15 +4,13 @@ The library is installed from `rhea/package-lock.json`, which fixes it by its ha
 cache; the project holds no copy. Without node or npm, or without a registry, the tests are skipped.
 """
 
-import json
-import os
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.clients.conftest import MESSAGES, PRESETS
+from tests.clients.conftest import result as node_result
 from tests.npm import installed
 from tests.patience import TIMEOUT_S
 
@@ -26,34 +24,18 @@ def modules():
 
 
 @pytest.fixture
-def rhea(modules):
-    """Start rhea clients; what is left of them ends with the test."""
-    running = []
+def rhea(node):
+    """Start clients of rhea."""
 
     def start(broker, act, address, **options):
-        options |= {"act": act, "port": broker.port, "address": address}
-        running.append(
-            subprocess.Popen(
-                ["node", str(HERE / "client.js"), json.dumps(options)],
-                env={**os.environ, "NODE_PATH": str(modules)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-        return running[-1]
+        return node(HERE, broker, act, address=address, **options)
 
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
+    return start
 
 
 def result(process):
-    """What a client says at its end."""
-    out, complaints = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 0, complaints
-    said = json.loads(out)
+    """What a client says at its end; nothing went wrong."""
+    said = node_result(process)
     assert said["errors"] == []
     return said
 

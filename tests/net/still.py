@@ -6,6 +6,7 @@ Its time stands still while there is anything to do, and jumps when there is not
 
 import asyncio
 import contextlib
+import random
 import socket
 import time
 
@@ -102,3 +103,28 @@ def gone(sock):
         while more := sock.recv(65536):
             octets += more
     return octets
+
+
+def converse_damaged(broker, dial, lines, seed=5):
+    """Sixty conversations of these lines, a few octets of each changed; all are closed after it.
+
+    Args:
+        broker: where it happens.
+        dial: connects a client.
+        lines: octets; the first line stays whole.
+        seed: which octets.
+    """
+    chooser = random.Random(seed)
+    for _ in range(60):
+        damaged = [bytearray(line) for line in lines]
+        for _ in range(chooser.choice((1, 2, 5))):
+            line = chooser.choice(damaged[1:])
+            line[chooser.randrange(len(line))] = chooser.randrange(256)
+        client = dial()
+        with contextlib.suppress(OSError):  # it may be closed before it has said all
+            for line in damaged:
+                client.sendall(bytes(line))
+                broker.wait(0)
+        client.close()
+        broker.wait(0)
+    broker.wait(60)

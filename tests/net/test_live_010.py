@@ -1,11 +1,10 @@
 """A live connection of AMQP 0-10: octets in any pieces, bad ones, silence, and the end."""
 
 import contextlib
-import random
 
 import pytest
 
-from tests.net.still import StillServer, gone
+from tests.net.still import StillServer, converse_damaged, gone
 from workbench.amqp010 import controls as k
 from workbench.amqp010.commands import MessageTransfer, QueueDeclare
 from workbench.amqp010.connection import Connection, ConnectionSettings
@@ -114,20 +113,7 @@ def test_a_broker_that_stops_says_so(broker, dial):
 
 def test_damaged_conversations_cost_the_broker_nothing(broker, dial):
     """Whatever comes, that client alone is answered or cut, and nothing of it stays."""
-    chooser, lines = random.Random(5), [encode_item(item) for item in opening()]
-    for _ in range(60):
-        damaged = [bytearray(line) for line in lines]
-        for _ in range(chooser.choice((1, 2, 5))):
-            line = chooser.choice(damaged[1:])
-            line[chooser.randrange(len(line))] = chooser.randrange(256)
-        client = dial()
-        with contextlib.suppress(OSError):  # it may be closed before it has said all
-            for line in damaged:
-                client.sendall(bytes(line))
-                broker.wait(0)
-        client.close()
-        broker.wait(0)
-    broker.wait(60)
+    converse_damaged(broker, dial, [encode_item(item) for item in opening()])
     assert broker.connections() == []
 
 

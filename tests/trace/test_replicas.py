@@ -124,7 +124,7 @@ def test_a20_lamps_come_on_in_order_and_the_third_disk_lights_fsynced(unequal):
     lit = {}
     for step in range(len(unequal.rows) + 1):
         for lamp in (WRITTEN, REPLICATED, FSYNCED, COMMITTED, APPLIED, CONFIRMED):
-            on, nodes = story.lamp(message, lamp, step)
+            on, nodes = story.reached(message, lamp, step)
             if on and lamp not in lit:
                 lit[lamp] = step, nodes
     assert list(lit) == [WRITTEN, REPLICATED, FSYNCED, COMMITTED, APPLIED, CONFIRMED]

@@ -6,6 +6,8 @@ and `execution.error-code`.
 
 from enum import Enum, IntEnum
 
+from workbench.stream.cutter import UnreadableError
+
 __all__ = [
     "CloseCode",
     "DecodeError",
@@ -66,7 +68,7 @@ class Scope(Enum):
     SESSION = "session"
 
 
-class DecodeError(ValueError):
+class DecodeError(UnreadableError, ValueError):
     """Octets that cannot be read.
 
     Attributes:
@@ -79,7 +81,10 @@ class DecodeError(ValueError):
         super().__init__(f"{reason} (octet {offset})")
         self.reason = reason
         self.offset = offset
-        self.completed: tuple[object, ...] = ()
+
+    def moved(self, by: int) -> "DecodeError":
+        """The same error with its offset counted from a place `by` octets earlier."""
+        return type(self)(self.reason, self.offset + by)
 
 
 class LocalProtocolError(Exception):

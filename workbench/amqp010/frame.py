@@ -16,6 +16,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from workbench.stream.cutter import StreamCutter
+
 from . import commands, controls, structs  # noqa: F401 - fills the tables by code
 from .composite import (
     Command,
@@ -316,10 +318,10 @@ class RawItem(Struct, frozen=True, gc=False):
     item: ProtocolHeader | Frame
 
 
-class FrameReader:
+class FrameReader(StreamCutter[RawItem]):
     """Cuts a stream of octets, arriving in any pieces, into frames behind a protocol header.
 
-    Reads one direction of a connection. Between calls less than a frame is kept.
+    Reads one direction of a connection.
 
     Args:
         max_frame_size: the largest frame accepted, in octets.
@@ -327,57 +329,41 @@ class FrameReader:
 
     Attributes:
         max_frame_size: may be set between frames.
-        offset: of the next item.
     """
 
     def __init__(
         self, max_frame_size: int = LARGEST_FRAME_SIZE, *, mid_stream: bool = False
     ) -> None:
+        super().__init__()
         self.max_frame_size = max_frame_size
-        self.offset = 0
-        self._buffer = bytearray()
         self._header_allowed = True
         self._frame_allowed = mid_stream
-        self._error: DecodeError | None = None
 
-    def feed(self, data: bytes) -> list[RawItem]:
-        """Takes octets and gives the items that they complete, in order.
-
-        Raises:
-            DecodeError: the stream cannot be read further; the error's `completed` has the items
-                that this call completed before the fault. Every later call raises it again.
-        """
-        if self._error is not None:
-            raise DecodeError(self._error.reason, self._error.offset)
-        self._buffer += data
-        items: list[RawItem] = []
+    def _cut(self, data: bytes, items: list[RawItem]) -> int:
+        at = 0
         try:
-            while (size := self._complete()) is not None:
-                raw = bytes(self._buffer[:size])
+            while len(data) - at >= (size := self._size(data[at : at + FRAME_HEADER_SIZE])):
+                raw = data[at : at + size]
                 item = ProtocolHeader(*raw[4:]) if raw[:4] == MAGIC else _decoded(raw)
                 items.append(RawItem(self.offset, raw, item))
-                del self._buffer[:size]
+                at += size
                 self.offset += size
                 self._header_allowed, self._frame_allowed = False, True
         except DecodeError as error:
-            self._error = DecodeError(error.reason, self.offset + error.offset)
-            self._error.completed = tuple(items)
-            self._buffer.clear()
-            raise self._error from None
-        return items
+            raise error.moved(self.offset) from None
+        self._needed = size
+        return at
 
-    def _complete(self) -> int | None:
-        """The size of the item at the beginning of what is there; None: it is not whole."""
-        buffer = self._buffer
-        if self._header_allowed and MAGIC.startswith(bytes(buffer[:4])):
-            return 8 if len(buffer) >= 8 else None
+    def _size(self, begin: bytes) -> int:
+        """The size of the item that begins so, as far as can be told."""
+        if self._header_allowed and MAGIC.startswith(begin[:4]):
+            return 8
         if not self._frame_allowed:
             raise DecodeError(
-                f"the stream begins with {bytes(buffer[:8]).hex(' ')}; legal is the protocol"
+                f"the stream begins with {begin[:8].hex(' ')}; legal is the protocol"
                 " header 41 4d 51 50 (AMQP), 01 01 00 0a",
                 0,
             )
-        if len(buffer) < FRAME_HEADER_SIZE:
-            return None
-        size = check_frame_header(buffer, self.max_frame_size)
-        return size if len(buffer) >= size else None
+        if len(begin) < FRAME_HEADER_SIZE:
+            return FRAME_HEADER_SIZE
+        return check_frame_header(begin, self.max_frame_size)

@@ -25,7 +25,6 @@ from workbench.amqp091.events import (
     ProtocolViolation,
 )
 from workbench.amqp091.frame import Frame, ProtocolHeader, Undecodable, WireItem, kind_of
-from workbench.amqp091.idle import US_PER_S, IdleTimer
 from workbench.amqp091.methods import (
     BY_BROKER,
     BY_CLIENT,
@@ -61,10 +60,12 @@ from workbench.amqp091.states import (
     require,
     step_of,
 )
+from workbench.stream.idle import IdleTimer
 
 __all__ = ["Connection"]
 
 CONNECTION_CLASS = 10
+US_PER_S = 1_000_000
 
 Taken = tuple[list[Event], Channel | None, str | None]
 """Events, and the channel and consumer that the frame concerns."""
@@ -406,7 +407,10 @@ class Connection:
         self.channel_max = method.channel_max
         self.frame_max = method.frame_max
         self.heartbeat_s = method.heartbeat
-        self.idle.heartbeat_us = method.heartbeat * US_PER_S
+        # As RabbitMQ does: this end speaks after half the time, and waits for twice as long.
+        every_us = method.heartbeat * US_PER_S
+        self.idle.speak_within_us = every_us // 2 or None
+        self.idle.give_up_after_us = 2 * every_us or None
 
     def _take_open(self, method: ConnectionOpen) -> None:
         self.virtual_host = method.virtual_host

@@ -6,7 +6,8 @@ legal now; nothing was sent and no counter moved. What the peer does wrong is a
 """
 
 from enum import Enum, IntEnum
-from typing import Any
+
+from workbench.stream.cutter import UnreadableError
 
 __all__ = ["AmqpError", "DecodeError", "LocalProtocolError", "ReplyCode", "Scope"]
 
@@ -72,7 +73,7 @@ class LocalProtocolError(AmqpError):
     """This side asked for something that is not legal; nothing was sent and nothing changed."""
 
 
-class DecodeError(AmqpError):
+class DecodeError(AmqpError, UnreadableError):
     """Octets that are not AMQP 0-9-1; ends the connection.
 
     Attributes:
@@ -91,7 +92,6 @@ class DecodeError(AmqpError):
         self.code = code
         self.reason = reason
         self.offset = offset
-        self.completed: tuple[Any, ...] = ()
 
     def moved(self, by: int) -> "DecodeError":
         """The same error with its offset counted from a place `by` octets earlier."""

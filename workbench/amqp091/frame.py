@@ -13,6 +13,7 @@ from msgspec import Struct
 from workbench.amqp091.codec import read_method, read_properties, write_method, write_properties
 from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
 from workbench.amqp091.methods import NO_PROPERTIES, Method, Properties
+from workbench.stream.cutter import StreamCutter
 
 __all__ = [
     "BASIC", "EMPTY_FRAME_SIZE", "FRAME_MIN_SIZE", "ContentHeader", "Frame", "FrameReader",
@@ -223,7 +224,7 @@ def read_frame(data: bytes, at: int, end: int) -> Frame:
     raise DecodeError(text, at, ReplyCode.FRAME_ERROR)
 
 
-class FrameReader:
+class FrameReader(StreamCutter[RawItem]):
     """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
 
     Reads one direction of a connection. A protocol header stands at the beginning. Between calls no
@@ -239,51 +240,10 @@ class FrameReader:
     def __init__(
         self, frame_max: int = FRAME_MIN_SIZE, *, mid_stream: bool = False, offset: int = 0
     ) -> None:
+        super().__init__(offset)
         self.frame_max = frame_max
-        self.offset = offset  # of the next item
         self._first = True
         self._mid_stream = mid_stream
-        self._buffer = bytearray()  # of an item that is not complete
-        self._needed = 0  # octets that this item has, as far as is known
-        self._error: DecodeError | None = None
-
-    @property
-    def pending(self) -> bytes:
-        """The octets of a frame or header that is not yet complete."""
-        return bytes(self._buffer)
-
-    def feed(self, data: bytes) -> list[RawItem]:
-        """Takes octets and gives the items that they complete.
-
-        Args:
-            data: the next octets of the stream, any number of them.
-
-        Returns:
-            The completed items, in order.
-
-        Raises:
-            DecodeError: the stream cannot be read further; the error's `completed` has the items
-                that this call completed before the fault. Every later call raises it again.
-        """
-        if self._error is not None:
-            raise self._error.moved(0)
-        if self._buffer:
-            self._buffer += data
-            if len(self._buffer) < self._needed:
-                return []
-            data = bytes(self._buffer)
-            self._buffer.clear()
-        elif type(data) is not bytes:
-            data = bytes(data)
-        items: list[RawItem] = []
-        try:
-            at = self._cut(data, items)
-        except DecodeError as error:
-            self._error = error
-            error.completed = tuple(items)
-            raise
-        self._buffer += data[at:]
-        return items
 
     def _cut(self, data: bytes, items: list[RawItem]) -> int:
         """Appends the items of `data`; returns where an incomplete one begins."""

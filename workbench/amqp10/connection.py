@@ -45,7 +45,6 @@ from workbench.amqp10.frame import (
     WireItem,
     item_size,
 )
-from workbench.amqp10.idle import IdleTimer
 from workbench.amqp10.link import Link
 from workbench.amqp10.outcome import Accepted, Released
 from workbench.amqp10.performatives import (
@@ -83,8 +82,11 @@ from workbench.amqp10.states import (
     next_state,
     require,
 )
+from workbench.stream.idle import IdleTimer
 
 __all__ = ["Connection"]
+
+US_PER_MS = 1_000
 
 Taken: TypeAlias = tuple[list[Event], Session | None, Link | None]
 """Events, and the session and the link that the item concerns."""
@@ -244,7 +246,9 @@ class Connection:
                 f"{MIN_MAX_FRAME_SIZE} [2.4.1]"
             )
         self.state = state
-        self.idle.expect(chosen.idle_time_out_ms)
+        # What is told is to be half of what is waited for [2.4.5].
+        expected_ms = chosen.idle_time_out_ms
+        self.idle.give_up_after_us = 2 * expected_ms * US_PER_MS if expected_ms else None
         self.emit_item(frame)
 
     def begin(
@@ -462,7 +466,9 @@ class Connection:
         self.remote_max_frame_size = size
         channel_max = USHORT_MAX if frame.channel_max is None else frame.channel_max
         self.remote_channel_max = channel_max
-        self.idle.promise(frame.idle_time_out)
+        # After half of that time, so that the heartbeat arrives in time.
+        told_ms = frame.idle_time_out
+        self.idle.speak_within_us = told_ms * US_PER_MS // 2 if told_ms else None
         return [OpenReceived(frame=frame)]
 
     def _take_undecodable(self, frame: Undecodable) -> list[Event]:

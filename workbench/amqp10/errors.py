@@ -6,7 +6,8 @@ carries the condition and the scope with which the specification wants it answer
 """
 
 from enum import Enum, StrEnum
-from typing import Any
+
+from workbench.stream.cutter import UnreadableError
 
 
 class Scope(Enum):
@@ -85,7 +86,7 @@ class RemoteProtocolError(AmqpError):
         self.scope = scope
 
 
-class DecodeError(RemoteProtocolError):
+class DecodeError(RemoteProtocolError, UnreadableError):
     """Octets that are not AMQP 1.0; ends the connection.
 
     Attributes:
@@ -106,7 +107,6 @@ class DecodeError(RemoteProtocolError):
         super().__init__(condition, Scope.CONNECTION, f"at octet {offset}: {reason}")
         self.reason = reason
         self.offset = offset
-        self.completed: tuple[Any, ...] = ()
 
     def moved(self, by: int) -> "DecodeError":
         """The same error with its offset counted from a place `by` octets earlier."""

@@ -22,6 +22,7 @@ from workbench.amqp10.frame import (
     unpack_frame_header,
 )
 from workbench.amqp10.performatives import AMQP_FRAME, SASL_FRAME, Undecodable
+from workbench.stream.cutter import StreamCutter
 
 __all__ = ["FrameReader"]
 
@@ -29,7 +30,7 @@ _ONLY = ((AMQP_FRAME,), (SASL_FRAME,))
 ONLY_AMQP = _ONLY[AMQP_FRAME]
 
 
-class FrameReader:
+class FrameReader(StreamCutter[RawItem]):
     """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
 
     Reads one direction of a connection. A protocol header stands at the beginning and, after a
@@ -54,12 +55,9 @@ class FrameReader:
         offset: int = 0,
         keeps_undecodable: bool = False,
     ) -> None:
+        super().__init__(offset)
         self.max_frame_size = max_frame_size
-        self.offset = offset  # of the next item
         self._keeps_undecodable = keeps_undecodable
-        self._buffer = bytearray()  # of an item that is not complete
-        self._needed = 0  # octets that this item has, as far as is known
-        self._error: DecodeError | None = None
         # What may come next: a protocol header, and frames of these types.
         self._header_allowed = True
         self._types: tuple[int, ...] = (AMQP_FRAME, SASL_FRAME) if mid_stream else ()
@@ -77,44 +75,6 @@ class FrameReader:
                 f"max-frame-size {size} is not legal; the least is {MIN_MAX_FRAME_SIZE} [2.8.19]"
             )
         self._max_frame_size = min(size, LARGEST_FRAME_SIZE)
-
-    @property
-    def pending(self) -> bytes:
-        """The octets of a frame or header that is not yet complete."""
-        return bytes(self._buffer)
-
-    def feed(self, data: bytes) -> list[RawItem]:
-        """Takes octets and gives the items that they complete.
-
-        Args:
-            data: the next octets of the stream, any number of them.
-
-        Returns:
-            The completed items, in order.
-
-        Raises:
-            DecodeError: the stream cannot be read further; the error's `completed` has the items
-                that this call completed before the fault. Every later call raises it again.
-        """
-        if self._error is not None:
-            raise self._error.moved(0)
-        if self._buffer:
-            self._buffer += data
-            if len(self._buffer) < self._needed:
-                return []
-            data = bytes(self._buffer)
-            self._buffer.clear()
-        elif type(data) is not bytes:
-            data = bytes(data)
-        items: list[RawItem] = []
-        try:
-            at = self._cut(data, items)
-        except DecodeError as error:
-            self._error = error
-            error.completed = tuple(items)
-            raise
-        self._buffer += data[at:]
-        return items
 
     def _cut(self, data: bytes, items: list[RawItem]) -> int:
         """Appends the items of `data`; returns where an incomplete one begins."""

@@ -22,7 +22,7 @@ from workbench.amqp091.methods import (
     ConnectionUpdateSecret,
 )
 from workbench.amqp091.observer import ConnectionObserver
-from workbench.capture.decoder import DecodedFrame, Found, FrameRecord
+from workbench.capture.decoder import BothDirections, DecodedFrame, FrameRecord
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.brakes import first as first_brake
@@ -41,7 +41,7 @@ _SECRETS: dict[Any, str] = {
 }
 
 
-class Amqp091Decoder:
+class Amqp091Decoder(BothDirections[FrameSplitter091]):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
     client_kinds = frozenset(
@@ -56,9 +56,9 @@ class Amqp091Decoder:
     def __init__(
         self, first: bool, second: bool, *, known: bool = False, redact: bool = False
     ) -> None:
-        self._splitters = (
-            FrameSplitter091(first, trusted=known), FrameSplitter091(second, trusted=known),
-        )  # fmt: skip
+        super().__init__(
+            FrameSplitter091(first, trusted=known), FrameSplitter091(second, trusted=known)
+        )
         self._observer = ConnectionObserver()
         self._redact = redact
         self._begun = [False, False]
@@ -68,22 +68,6 @@ class Amqp091Decoder:
     def restarted(self, first: bool, second: bool) -> Amqp091Decoder:
         """The same connection from its beginning, known to be AMQP 0-9-1."""
         return Amqp091Decoder(first, second, known=True, redact=self._redact)
-
-    def feed(self, side: int, data: bytes) -> list[Found]:
-        """The frames that these octets complete."""
-        return self._splitters[side].feed(data)
-
-    def gap(self, side: int, octets: int) -> list[Found]:
-        """What can be told of the frame in which octets are lost."""
-        return self._splitters[side].gap(octets)
-
-    def finish(self, side: int) -> list[Found]:
-        """What is left at the end of the stream."""
-        return self._splitters[side].finish()
-
-    def position(self, side: int) -> int:
-        """Stream offset up to which all octets are done with."""
-        return self._splitters[side].offset
 
     def kind(self, frame: DecodedFrame) -> str:
         """The method's name, `content-header`, `heartbeat` and so on."""

@@ -8,7 +8,7 @@ from functools import cache
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.amqp10.performatives import Open
-from workbench.capture.decoder import DecodedFrame, Found, FrameRecord
+from workbench.capture.decoder import BothDirections, DecodedFrame, Found, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
 from workbench.capture.splitter import MAX_FRAME, FrameSplitter
@@ -24,7 +24,7 @@ SMALLEST_LIMIT = 64 * 1024
 breaks the limit is worth seeing."""
 
 
-class Amqp10Decoder:
+class Amqp10Decoder(BothDirections[FrameSplitter]):
     """Reads one connection of AMQP 1.0; see `Decoder`."""
 
     client_kinds = frozenset({"sasl-init", "sasl-response"})
@@ -33,9 +33,7 @@ class Amqp10Decoder:
     def __init__(
         self, first: bool, second: bool, *, known: bool = False, redact: bool = False
     ) -> None:
-        self._splitters = (
-            FrameSplitter(first, trusted=known), FrameSplitter(second, trusted=known),
-        )  # fmt: skip
+        super().__init__(FrameSplitter(first, trusted=known), FrameSplitter(second, trusted=known))
         self._observer = ConnectionObserver()
         self._redactor = Redactor() if redact else None
         self._begun = [False, False]
@@ -52,25 +50,13 @@ class Amqp10Decoder:
     def feed(self, side: int, data: bytes) -> list[Found]:
         """The frames that these octets complete."""
         splitter = self._splitters[side]
-        found = splitter.feed(data)
+        found = super().feed(side, data)
         if splitter.late:
             # What the other end said meanwhile came first here and did not come first there.
             splitter.late = False
             self._observer.lost(True)
             self._observer.lost(False)
         return found
-
-    def gap(self, side: int, octets: int) -> list[Found]:
-        """What can be told of the frame in which octets are lost."""
-        return self._splitters[side].gap(octets)
-
-    def finish(self, side: int) -> list[Found]:
-        """What is left at the end of the stream."""
-        return self._splitters[side].finish()
-
-    def position(self, side: int) -> int:
-        """Stream offset up to which all octets are done with."""
-        return self._splitters[side].offset
 
     def kind(self, frame: DecodedFrame) -> str:
         """The performative's name, `protocol-header` or `heartbeat`."""

@@ -8,7 +8,7 @@ knows neither packets nor times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -16,7 +16,8 @@ from workbench.capture.report import ConnectionReport
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0
 
 __all__ = [
-    "OTHER", "TLS", "DecodedFrame", "Decoder", "Found", "FrameRecord", "Unreadable", "protocol_of",
+    "OTHER", "TLS", "BothDirections", "DecodedFrame", "Decoder", "Found", "FrameRecord",
+    "Unreadable", "protocol_of",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
@@ -135,6 +136,51 @@ class Decoder(Protocol):
             report: of this connection.
             peers: `client` or `broker`, by side.
         """
+
+
+class Splitter(Protocol):
+    """Splits the octets of one direction into frames.
+
+    Attributes:
+        offset: stream offset up to which all octets are done with.
+    """
+
+    offset: int
+
+    def feed(self, data: bytes) -> list[Found]:
+        """Takes the next octets and gives what they complete."""
+
+    def gap(self, octets: int) -> list[Found]:
+        """So many octets are lost here; gives what can be told of the frame they were in."""
+
+    def finish(self) -> list[Found]:
+        """The stream ends; gives what is left and names what is cut."""
+
+
+SplitterT = TypeVar("SplitterT", bound=Splitter)
+
+
+class BothDirections(Generic[SplitterT]):
+    """The half of a decoder that is the same for all: a splitter for each side."""
+
+    def __init__(self, first: SplitterT, second: SplitterT) -> None:
+        self._splitters = (first, second)
+
+    def feed(self, side: int, data: bytes) -> list[Found]:
+        """The frames that these octets complete."""
+        return self._splitters[side].feed(data)
+
+    def gap(self, side: int, octets: int) -> list[Found]:
+        """What can be told of the frame in which octets are lost."""
+        return self._splitters[side].gap(octets)
+
+    def finish(self, side: int) -> list[Found]:
+        """What is left at the end of the stream."""
+        return self._splitters[side].finish()
+
+    def position(self, side: int) -> int:
+        """Stream offset up to which all octets are done with."""
+        return self._splitters[side].offset
 
 
 def protocol_of(data: bytes) -> str | None:

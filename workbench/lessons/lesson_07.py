@@ -136,16 +136,16 @@ def deciders(story: Replicas, message: Message) -> Nodes:
     )
 
 
-def crashed(played: Run, pending: int, lamp: str = WRITTEN) -> Run:
-    """Publish so many messages; the leader crashes when a lamp of the last of them is lit."""
+def crashed(played: Run, pending: int, state: str = WRITTEN) -> Run:
+    """Publish so many messages; the leader crashes when the last of them has reached a state."""
     branch = played.then("publish", count=pending)
-    return branch.act(_lit(Replicas(branch.rows), lamp) - 1, "crash", node="leader")
+    return branch.act(_step_of(Replicas(branch.rows), state) - 1, "crash", node="leader")
 
 
-def _lit(story: Replicas, lamp: str) -> int:
-    """The step at which a lamp of the last message is lit."""
+def _step_of(story: Replicas, state: str) -> int:
+    """The step at which the last message reaches a state."""
     message = newest(story)
-    return next(step for step in message.logs.steps if story.lamp(message, lamp, step)[0])
+    return next(step for step in message.logs.steps if story.reached(message, state, step)[0])
 
 
 def _event(rows: Sequence[Row], event: str) -> Row:
@@ -244,7 +244,7 @@ def trigger(run: Run) -> Found:
     heard = on_disk_when(story, message)
     minority = "leader" if story.leader.at(step) in heard else "memory"
     answer = "majority" if len(heard) >= story.majority else minority
-    committed, in_memory = (branch.rows[at - 1] for at in (step, _lit(story, REPLICATED)))
+    committed, in_memory = (branch.rows[at - 1] for at in (step, _step_of(story, REPLICATED)))
     return facts(
         "everybody" if len(heard) == len(story.nodes) else answer,
         disks=", ".join(heard),

@@ -17,7 +17,6 @@ from .schema import Row
 
 WRITTEN, FSYNCED, REPLICATED = "written", "fsynced", "replicated"
 COMMITTED, APPLIED, CONFIRMED = "committed", "applied", "confirmed"
-LAMPS = (WRITTEN, FSYNCED, REPLICATED, COMMITTED, APPLIED, CONFIRMED)
 
 FRONT = "front"  # where clients are: no node
 LEADER, FOLLOWER, DOWN, UNTOLD = "leader", "follower", "down", "not told yet"
@@ -169,18 +168,19 @@ class Replicas:
         """So many replicas are one."""
         return len(self.nodes) // 2 + 1
 
-    def lamp(self, message: Message, lamp: str, step: int) -> tuple[bool, Nodes]:
-        """Whether a lamp of a message is lit at a step, and the nodes that speak for it.
+    def reached(self, message: Message, state: str, step: int) -> tuple[bool, Nodes]:
+        """Whether a message has reached a state at a step, and the nodes that speak for it.
 
-        `written` is lit by the first log that has it, `replicated` when the logs of a majority have
-        it, `fsynced` when the disks of a majority do; the others when the first row says so.
+        `written` is reached with the first log that has it, `replicated` when the logs of a
+        majority have it, `fsynced` when the disks of a majority do; the others when the first row
+        says so.
         """
-        if lamp in (COMMITTED, APPLIED, CONFIRMED):
-            return message.done.get(lamp, step + 1) <= step, ()
+        if state in (COMMITTED, APPLIED, CONFIRMED):
+            return message.done.get(state, step + 1) <= step, ()
         logs = message.logs.at(step)
-        if lamp == WRITTEN:
+        if state == WRITTEN:
             return bool(logs), logs[:1]
-        if lamp == REPLICATED:
+        if state == REPLICATED:
             return len(logs) >= self.majority, logs[1:]
         disks = message.disks.at(step)
         return len(disks) >= self.majority, disks
@@ -228,11 +228,11 @@ class Replicas:
         elif row.event in ("commit", "apply"):
             reached = int(extra["index"])
             known = node.commit if row.event == "commit" else node.applied
-            lamp = COMMITTED if row.event == "commit" else APPLIED
+            state = COMMITTED if row.event == "commit" else APPLIED
             for index in range(known.now + 1, reached + 1):
                 entry = node._log.get(index)
                 if entry is not None and entry.message:
-                    self.messages[entry.message].done.setdefault(lamp, self._step)
+                    self.messages[entry.message].done.setdefault(state, self._step)
             known.put(self._step, reached)
             if node.name == self.leader.now:
                 self.stall.put(self._step, "")

@@ -16,6 +16,8 @@ from .flatten_091 import fields_091
 
 __all__ = ["WireCodec", "codec_of"]
 
+AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = FRAME_PROTOCOLS
+
 
 class WireCodec(NamedTuple):
     """How the frames of a protocol are told.
@@ -36,21 +38,21 @@ class WireCodec(NamedTuple):
 
 
 _ONE = WireCodec(
-    FRAME_PROTOCOLS[0],
+    AMQP_1_0,
     frame_fields,
     amqp10.item_size,
     amqp10.encode_item,
     lambda item, kind: len(item.payload) if kind == "transfer" else None,
 )
 _OLD = WireCodec(
-    FRAME_PROTOCOLS[1],
+    AMQP_0_9_1,
     fields_091,
     amqp091.item_size,
     amqp091.encode_item,
     lambda item, kind: len(item.payload) if kind == "content-body" else None,
 )
 _QPID = WireCodec(
-    FRAME_PROTOCOLS[2],
+    AMQP_0_10,
     fields_010,
     amqp010.item_size,
     amqp010.encode_item,

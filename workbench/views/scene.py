@@ -35,7 +35,7 @@ from .scene_link import LinkPicture
 from .scene_live import AT_GATE, Live, LivePicture
 from .scene_quorum import QuorumPicture
 from .scene_valves import ValvesPicture
-from .scene_walk import Flight, Walk
+from .scene_walk import KINDS, Flight, Walk
 
 FORMAT = "amqp-flow-workbench/stage"
 VERSION = 1
@@ -48,24 +48,6 @@ _SLOWED = 120  # how many times slower than in the run time goes by, unless that
 
 Doc = dict[str, Any]
 _STATE = ("nodes", "links", "lines", "valves", "gauges", "disks", "hops", "counters", "on", "off")
-_KINDS = {
-    "transfer": "message",
-    "flow": "permission",
-    "disposition": "acknowledgement",
-    "basic.publish": "message",
-    "basic.deliver": "message",
-    "basic.get-ok": "message",
-    "basic.return": "message",
-    "content-header": "message",
-    "content-body": "message",
-    "basic.qos": "permission",
-    "connection.blocked": "permission",
-    "connection.unblocked": "permission",
-    "channel.flow": "permission",
-    "basic.ack": "acknowledgement",
-    "basic.nack": "acknowledgement",
-    "basic.reject": "acknowledgement",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,7 +351,7 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
     doc: Doc = {
         "id": str(row.frame_id),
         **place,
-        "kind": _KINDS.get(row.kind or "", "write"),
+        "kind": KINDS.get(row.kind or "", "write"),
         "name": visible(f"{row.kind or 'frame'}: {words}" if words else row.kind or "frame", 200),
         "path": [list(point) for point in flight.path],
     }
@@ -389,7 +371,7 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
     if row.kind == "flow":
         doc["label"] = _label(frame)
         doc["short"] = f"flow {doc['label']}"
-    elif row.kind and row.kind not in _KINDS:
+    elif row.kind and row.kind not in KINDS:
         doc["label"] = doc["short"] = row.kind
     if octets and row.raw:
         fields = fields_of(row)

@@ -18,6 +18,7 @@ from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
 
 from .scene_link import LinkLine, LinkPicture, WindowLine
+from .scene_walk import KINDS
 
 Doc = dict[str, Any]
 MOST_LATENCY_MS = 50
@@ -254,7 +255,9 @@ class Deeds:
         doc["name"] = " ".join([name.removeprefix("link ") if which else name, *which])
         if undo is not None:
             doc["undo"] = " ".join([undo.name.replace("_", " "), *which])
-        if kind == "frame" and spec.name not in ARRIVALS:
+        if spec.name in ARRIVALS:
+            doc["about"] = KINDS[ARRIVALS[spec.name]]
+        elif kind == "frame":
             doc["while"] = "flying" if spec.name == "hold" else "held"
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}

@@ -57,6 +57,27 @@ def times_ms(rows: Sequence[Row]) -> list[float]:
     return found
 
 
+KINDS = {
+    "transfer": "message",
+    "flow": "permission",
+    "disposition": "acknowledgement",
+    "basic.publish": "message",
+    "basic.deliver": "message",
+    "basic.get-ok": "message",
+    "basic.return": "message",
+    "content-header": "message",
+    "content-body": "message",
+    "basic.qos": "permission",
+    "connection.blocked": "permission",
+    "connection.unblocked": "permission",
+    "channel.flow": "permission",
+    "basic.ack": "acknowledgement",
+    "basic.nack": "acknowledgement",
+    "basic.reject": "acknowledgement",
+}
+"""What a frame means to a picture, by its kind; all others write something."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Flight:
     """A frame of the run, from the row that sent it to the row that received it.

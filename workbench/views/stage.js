@@ -159,6 +159,7 @@ function hit(view, what, value, label, more2 = {}) {
   return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more2, class: `hit ${more2.class ?? ""}` };
 }
 var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
+var actsOfFrame = (view, frame, held) => (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held) && (!act.about || act.about === frame.kind));
 function toggle(view, on, name) {
   const act = actsOn(view, on, "toggle")[0];
   if (!act) return null;
@@ -223,7 +224,7 @@ function frameMark(view, { frame, held, lost, behind }, x, y, right, small = fal
   const place = { key: `frame ${frame.id}`, style: at(x, y) };
   if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
   const shape = frame.kind === "message" ? C(0, 0, r, `disc f-${c}`) : frame.kind === "permission" ? P(`M0 ${-r - 3}L${r + 3} 0L0 ${r + 3}L${-r - 3} 0z`, `disc f-${c}`) : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`) : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
-  const acts = actsOn(view, "frames").filter((act) => !act.while || act.while === "held" === held), first = acts.find((act) => !view.state.off?.[act.id]) ?? acts[0];
+  const first = actsOfFrame(view, frame, held)[0];
   const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
   const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
   const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;
@@ -1172,7 +1173,7 @@ function actList(view, why) {
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {
-    const acts = (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held));
+    const acts = actsOfFrame(view, frame, held);
     if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, held ? "held: " : "in flight: ", h("b", {}, frame.name)), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
   }
   return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, "There is nothing to act on in this picture.");

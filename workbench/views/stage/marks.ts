@@ -50,6 +50,10 @@ export function hit(view: View, what: string, value: string | number | null, lab
 
 export const actsOn = (view: View, on: string, kind?: Act["kind"]): Act[] => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
 
+/** What may be done to a frame that flies, or is held. */
+export const actsOfFrame = (view: View, frame: Frame, held: boolean): Act[] =>
+  (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || (act.while === "held") === held) && (!act.about || act.about === frame.kind));
+
 /** A toggle's mark and words: the same for nodes, links, disks and gauges. */
 export function toggle(view: View, on: string, name: string): Attributes | null {
   const act = actsOn(view, on, "toggle")[0];
@@ -121,7 +125,7 @@ export function frameMark(view: View, { frame, held, lost, behind }: Flying, x: 
     : frame.kind === "permission" ? P(`M0 ${-r - 3}L${r + 3} 0L0 ${r + 3}L${-r - 3} 0z`, `disc f-${c}`)
       : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`)
         : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
-  const acts = actsOn(view, "frames").filter((act) => !act.while || (act.while === "held") === held), first = acts.find((act) => !view.state.off?.[act.id]) ?? acts[0];
+  const first = actsOfFrame(view, frame, held)[0];
   const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
   const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
   const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;

@@ -2,7 +2,7 @@
 
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, Labels, ms, round, textWidth } from "./geometry";
-import { at, C, G, L, P, R, T, type View } from "./marks";
+import { actsOfFrame, at, C, G, L, P, R, T, type View } from "./marks";
 import type { Act, Frame, Kind, Scene, Step } from "./types";
 
 export const TABS = ["Sequence diagram", "Bytes", "Log", "All counters", "Act"] as const;
@@ -111,7 +111,7 @@ export function actList(view: View, why: string | null): Kid {
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {
-    const acts = (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || (act.while === "held") === held));
+    const acts = actsOfFrame(view, frame, held);
     if (acts.length) rows.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, held ? "held: " : "in flight: ", h("b", {}, frame.name)), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
   }
   return rows.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows) : h("p", {}, "There is nothing to act on in this picture.");

@@ -137,8 +137,8 @@ export interface Hop { id: string; link: string; of: number }
     button: does it. toggle: does it, and undoes it (what is so now: `State.on[id]`).
     handle: on a link; sets `LinkState.latency`, in ms.
     text: words that the learner types, in the list of acts alone.
-    frame: on a frame in flight; `while` says whether it must fly or be held. The first that fits is
-      what a click does; the others are in the menu. */
+    frame: on a frame in flight; `while` says whether it must fly or be held, `about` of which kind it
+      is. The first that fits is what a click does; the others are in the menu. */
 export interface Act {
   id: string;
   kind: "knob" | "button" | "toggle" | "handle" | "frame" | "text";
@@ -156,6 +156,7 @@ export interface Act {
   /** of a knob: colour of what it stands for; its node's role if absent */
   tone?: "sender" | "receiver" | "permission";
   while?: "flying" | "held";
+  about?: Kind;
   /** a key that does it */
   key?: string;
 }

@@ -1,13 +1,15 @@
-"""Heartbeats: when to send one, and when to give the peer up [4.2.7].
+"""Silence on a connection: when to send a heartbeat, and when to give the peer up.
 
-There is no clock here: the owner says what time it is whenever something may have changed.
+There is no clock here. The owner says what time it is whenever something may have changed, and is
+told when to come back. What follows from what the peers told each other is the protocol's to say
+[AMQP 1.0, 2.4.5; AMQP 0-9-1, 4.2.7].
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
 __all__ = ["IdleTimer"]
-
-US_PER_S = 1_000_000
 
 
 @dataclass(slots=True)
@@ -15,22 +17,18 @@ class IdleTimer:
     """Watches both directions of a connection.
 
     Attributes:
-        heartbeat_us: what both have agreed on; 0: no heartbeats. This end speaks after half as
-            long, and gives the peer up after twice as long, as RabbitMQ does.
+        give_up_after_us: the longest silence of the peer; None: any.
+        speak_within_us: the longest silence of this end; None: any.
         deaf: this end does not read, so the peer's silence means nothing.
     """
 
-    heartbeat_us: int = 0
+    give_up_after_us: int | None = None
+    speak_within_us: int | None = None
     deaf: bool = False
     _frames_in: int = 0
     _frames_out: int = 0
     _heard_us: int | None = None
     _spoke_us: int | None = None
-
-    @property
-    def speak_within_us(self) -> int | None:
-        """How long this end may be silent; None: for ever."""
-        return self.heartbeat_us or None
 
     def see(self, frames_in: int, frames_out: int, now_us: int) -> None:
         """Notes the time if frames have come or gone since the last look."""
@@ -41,22 +39,24 @@ class IdleTimer:
 
     def next_deadline(self) -> int | None:
         """When something is to be done, in microseconds, or None."""
-        if not self.heartbeat_us or self._heard_us is None or self._spoke_us is None:
-            return None
-        speak = self._spoke_us + self.heartbeat_us // 2
-        return speak if self.deaf else min(speak, self._heard_us + 2 * self.heartbeat_us)
+        deadlines = []
+        if self.give_up_after_us is not None and self._heard_us is not None and not self.deaf:
+            deadlines.append(self._heard_us + self.give_up_after_us)
+        if self.speak_within_us is not None and self._spoke_us is not None:
+            deadlines.append(self._spoke_us + self.speak_within_us)
+        return min(deadlines, default=None)
 
     def must_speak(self, now_us: int) -> bool:
         """Whether a heartbeat is due."""
-        return bool(
-            self.heartbeat_us
+        return (
+            self.speak_within_us is not None
             and self._spoke_us is not None
-            and now_us >= self._spoke_us + self.heartbeat_us // 2
+            and now_us >= self._spoke_us + self.speak_within_us
         )
 
     def silent_for_us(self, now_us: int) -> int | None:
         """How long the peer has been silent, if that is too long."""
-        if not self.heartbeat_us or self._heard_us is None or self.deaf:
+        if self.give_up_after_us is None or self._heard_us is None or self.deaf:
             return None
         silence = now_us - self._heard_us
-        return silence if silence >= 2 * self.heartbeat_us else None
+        return silence if silence >= self.give_up_after_us else None

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPO = Path(__file__).resolve().parent.parent
 CHECKED = ["workbench", "tests", "benchmarks", "requirements", "notebooks", "wb.py"]
 
@@ -28,6 +30,7 @@ def test_ruff_would_write_it_the_same_way():
     assert complaints("ruff", "format", "--check", "--no-cache") == ""
 
 
+@pytest.mark.slow  # half a minute without mypy's cache
 def test_the_core_is_typed(tmp_path):
     """mypy --strict is content with the packages that pyproject.toml names."""
     assert complaints("mypy", f"--cache-dir={tmp_path}") == ""

@@ -27,8 +27,8 @@ PERIOD_S = 0.3
 on a busy machine too."""
 LEAST_PAUSE_S = 0.05
 FILE_ROWS = 4_000
-"""A file that has so many rows is left alone, and the next is begun: what is written again twice
-a second stays small (4,000 rows take about a tenth of a second)."""
+"""A file that has so many rows, or more, is left alone, and the next is begun: what is written
+again and again stays small (4,000 rows take less than a tenth of a second)."""
 WAITING_ROWS = 400_000
 """Rows that wait for a disk that takes none; what comes then is counted and dropped."""
 KEPT_ROWS = 200_000
@@ -48,7 +48,7 @@ class Spool:
         write: writes rows to a file, whole or not at all.
         prepare: what the first write would else have to load; done at once, in the thread.
         period_s: seconds between two writes.
-        file_rows: rows after which another file is begun.
+        file_rows: a file that has so many rows after a write gets no more.
 
     Attributes:
         written: rows on disk.
@@ -115,24 +115,22 @@ class Spool:
     def _turn(self) -> None:
         with self._lock:
             rows, self._new = self._new, []
-        while rows:
-            room = self._file_rows - len(self._file)
-            batch, rows = rows[:room], rows[room:]
-            self._file.extend(batch)
-            path = self.folder / f"{self.name}-{self._number:05d}.parquet"
-            try:
-                self._write(path, self._file)
-            except Exception as error:  # the disk is full: the broker goes on, and it is told
-                self.problem = error
-                del self._file[len(self._file) - len(batch) :]
-                with self._lock:
-                    self._new[:0] = batch + rows
-                return
-            self.problem = None
-            self.written += len(batch)
-            if len(self._file) >= self._file_rows:
-                self._file = []
-                self._number += 1
+        if not rows:
+            return
+        path = self.folder / f"{self.name}-{self._number:05d}.parquet"
+        try:
+            self._write(path, self._file + rows)
+        except Exception as error:  # the disk is full: the broker goes on, and it is told
+            self.problem = error
+            with self._lock:
+                self._new[:0] = rows
+            return
+        self.problem = None
+        self.written += len(rows)
+        self._file += rows
+        if len(self._file) >= self._file_rows:
+            self._file = []
+            self._number += 1
 
 
 class Recording:

@@ -1,0 +1,133 @@
+"""Lesson 12: a mystery is the same for everybody, has one answer, and a run proves its cure."""
+
+import pytest
+
+from workbench.exercises.mystery import (
+    APPLICATIONS,
+    CLEAR,
+    CURED,
+    SETTINGS,
+    cured,
+    finding,
+    ill,
+    mystery,
+    points,
+)
+from workbench.exercises.progress import Progress
+from workbench.lessons.lesson_12 import check, predict
+from workbench.scenarios.declare import ParameterError
+from workbench.trace.hash import trace_hash
+
+LONG = pytest.mark.slow
+DRAWS = [
+    (1, 1), *(pytest.param(seed, level, marks=LONG) for level in (1, 2, 3)
+    for seed in ("monday", *range(2, 6))),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def first():
+    """The mystery with which the lesson begins."""
+    return mystery(1, level=1)
+
+
+def lost_ms(drawn):
+    return finding(drawn).lost_us / 1_000
+
+
+@pytest.mark.parametrize(("seed", "level"), DRAWS)
+def test_one_application_is_held_beyond_doubt_and_its_setting_is_the_cure(seed, level):
+    """Nobody else loses a third as much; the cure is the ill settings, together and no fewer."""
+    drawn = mystery(seed, level)
+    found = finding(drawn)
+    others = [found.lost_by(name) for name in APPLICATIONS if name != found.who]
+    assert found.lost_us >= CLEAR * max(others)
+    assert {SETTINGS[name].owner for name in ill(drawn)} == {found.who}
+    assert len(ill(drawn)) == (2 if level == 3 else 1)
+    after = drawn
+    for name in ill(drawn):
+        assert CURED * finding(after).lost_by(found.who) > found.lost_us, "cured too early"
+        after = cured(after, name)
+    assert CURED * finding(after).lost_by(found.who) <= found.lost_us
+    assert check.cured_by(drawn, after, log=Progress()).right
+
+
+def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
+    """Two draws of one seed agree row by row, and another seed is another mystery."""
+    again = mystery(1, level=1)
+    assert trace_hash(again.run.rows) == trace_hash(first.run.rows)
+    assert trace_hash(mystery(2, level=1).run.rows) != trace_hash(first.run.rows)
+
+
+def test_what_is_named_is_judged_part_by_part(first):
+    """A wrong application, brake or time is told as such; what is no word is asked for."""
+    found, log = finding(first), Progress()
+    other = next(name for name in APPLICATIONS if name != found.who)
+    assert check.named(first, who=..., brake=..., lost_ms=..., log=log).right is None
+    assert "legal: orders" in check.named(first, "nobody", "tcp", 1, log=log).text
+    assert "legal: " in check.named(first, found.who, "credit", 1, log=log).text
+    wrong = check.named(first, other, found.brake, 1, log=log)
+    assert (wrong.right, "one that lost more" in wrong.text) == (False, True)
+    brake = "alarm"
+    assert "is so when" in check.named(first, found.who, brake, 1, log=log).text
+    assert check.named(first, found.who, found.brake, 1, log=log).right is False
+    assert check.named(first, found.who, found.brake, lost_ms(first) * 1.05, log=log).right
+    # Three wrong answers, no hint: seven points are left of ten.
+    assert points(log).lines[0][1:] == ("3", "0", "7")
+
+
+def test_the_table_of_stalls_does_not_name_the_brake_and_sums_to_what_was_lost(first):
+    """The learner has to look; what is summed up by hand is what the check wants."""
+    answer, found = first.stalls(), finding(first)
+    assert "brake" not in answer.table.head
+    mine = [row for row in answer.rows if row["connection"] == found.who]
+    assert sum(row["end_us"] - row["start_us"] for row in mine) == found.lost_us
+
+
+def test_a_change_is_one_setting_within_its_range_and_the_first_case_stays(first):
+    """What is not legal is refused in one line; a change that cures nothing is told so."""
+    before = trace_hash(first.run.rows)
+    for given, text in (
+        ({}, "change one setting at a time"),
+        ({"stock_credit": 5, "mail_prefetch": 5}, "change one setting at a time"),
+        ({"messages": 5}, "legal: one of orders_queue_us"),
+        ({"stock_credit": 0}, "legal: 1 to"),
+        ({"stock_credit": first.run.parameters["stock_credit"]}, "already"),
+    ):
+        with pytest.raises(ParameterError, match=text) as refused:
+            first.change(**given)
+        assert "\n" not in str(refused.value)
+    harmless = first.change(bills_queue_us=39)
+    assert trace_hash(first.run.rows) == before
+    told = check.cured_by(first, harmless, log=Progress())
+    assert (told.right, "still loses" in told.text) == (False, True)
+    assert check.cured_by(first, first, log=Progress()).right is None
+    cure = cured(harmless, ill(first)[0])
+    assert "nothing that need not be changed" in check.cured_by(first, cure, log=Progress()).text
+
+
+def test_what_a_cure_costs_is_read_off_the_second_run(first):
+    """The table has the time lost and the most that were under way, of both runs."""
+    after = cured(first, ill(first)[0])
+    told = {line[0]: line[1:] for line in first.compare(after).lines}
+    assert told["held_us"][0] == f"{finding(first).lost_us:,}"
+    assert int(told["most_ahead"][1].replace(",", "")) > int(told["most_ahead"][0].replace(",", ""))
+    solved = predict.cost.question(first).solve()
+    assert solved.answer == "more than now"
+    assert told["most_ahead"][1] in solved.reason
+
+
+def test_the_last_to_end_is_not_the_one_that_was_held(first):
+    """The first question has a wrong answer that the table suggests."""
+    solved = predict.who.question(first).solve()
+    last = max(first.table.lines, key=lambda line: float(line[-1].replace(",", "")))
+    assert solved.beliefs[0].answer == last[0] != solved.answer == finding(first).who
+
+
+def test_of_two_brakes_the_first_cure_is_not_all():
+    """At level 3 the question on the first cure is not answered by `nearly all of it`."""
+    drawn = mystery("monday", level=3)
+    assert len(ill(drawn)) == 2
+    solved = predict.first_cure.question(drawn).solve()
+    assert solved.answer != "nearly all of it"
+    assert solved.beliefs[0].answer == "nearly all of it"

@@ -1,0 +1,311 @@
+"""A broker's trace in which an application waits: who, for how long, on what, and what cures it.
+
+A mystery is drawn by a seed: the same seed is the same mystery, for a whole class. What is wrong is
+a number among the settings of `scenarios.office`; who was held, by what and for how long, comes out
+of the run, as the plain folds read its trace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from workbench.folds.compare import compare
+from workbench.folds.stalls import stalls
+from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.office import BILLS, MAIL, ORDERS, STOCK, office
+from workbench.scenarios.run import Run, run
+from workbench.trace import files
+from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
+
+from .measure import milliseconds
+from .progress import Progress, progress
+from .spark_answers import Answer
+from .spark_traces import LessonTrace, folder
+from .table import Table, Tabled
+
+PRESET = "rmq4.3"
+MESSAGES = 300
+DOES = {
+    ORDERS: ("AMQP 1.0", "publishes"),
+    STOCK: ("AMQP 1.0", "consumes"),
+    BILLS: ("AMQP 0-9-1", "publishes"),
+    MAIL: ("AMQP 0-9-1", "consumes"),
+}
+APPLICATIONS = tuple(DOES)
+CARRIERS = ("transfer", "basic.publish", "basic.deliver")
+"""Frames that begin a message, or carry one."""
+LEVELS = (1, 2, 3)
+CLEAR = 3
+"""The held application lost so many times the time of any other: no doubt who is meant."""
+LEAST_US = 50_000
+CURED = 5
+"""A cure leaves at most one part in so many of the time that was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A number that somebody sets.
+
+    Attributes:
+        owner: whose it is.
+        sound: range of it in a run in which nothing is wrong.
+        ill: range of it where it holds its owner; None: never.
+    """
+
+    owner: str
+    sound: tuple[int, int]
+    ill: tuple[int, int] | None = None
+
+
+SETTINGS = {
+    "orders_queue_us": Setting(owner=ORDERS, sound=(40, 200), ill=(4_000, 7_000)),
+    "orders_link_credit": Setting(owner=ORDERS, sound=(40, 170), ill=(2, 4)),
+    "orders_socket": Setting(owner=ORDERS, sound=(20_000, 65_536), ill=(200, 350)),
+    "stock_credit": Setting(owner=STOCK, sound=(60, 250), ill=(2, 4)),
+    "stock_window": Setting(owner=STOCK, sound=(60, 250), ill=(2, 4)),
+    "bills_queue_us": Setting(owner=BILLS, sound=(40, 200)),
+    "mail_prefetch": Setting(owner=MAIL, sound=(60, 250), ill=(1, 3)),
+}
+"""What may be changed, by the name of the scenario's parameter."""
+
+PAIRS = (("stock_credit", "stock_window"), ("orders_socket", "orders_link_credit"))
+"""Two settings of which each holds the same application, and the one hides the other."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)  # no slots: cached_property needs a place
+class Mystery(Tabled):
+    """One run of the four applications.
+
+    Attributes:
+        seed, level: by which it was drawn.
+        run: what happened.
+        changed: the settings that were changed since, with their values before.
+    """
+
+    seed: int | str
+    level: int
+    run: Run = field(repr=False)
+    changed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def table(self) -> Table:
+        """What each application did, and when its last frame passed."""
+        lines = []
+        for name, (protocol, does) in DOES.items():
+            times = [row.t_us for row in self.of(name) if row.kind in CARRIERS]
+            lines.append((name, protocol, does, str(MESSAGES), f"{milliseconds(max(times)):,.0f}"))
+        head = ("application", "speaks", "does", "messages", "last message at (ms)")
+        return Table(name=f"Mystery {self.seed}", head=head, lines=lines)
+
+    @property
+    def settings(self) -> Table:
+        """What may be changed, and to what."""
+        lines = []
+        for parameter in office.parameters:
+            if parameter.name in SETTINGS:
+                value = self.run.parameters[parameter.name]
+                lines.append((parameter.name, f"{value:,}", parameter.legal, parameter.doc))
+        return Table(
+            name="The settings", head=("setting", "is", "legal", "what it is"), lines=lines
+        )
+
+    def of(self, name: str) -> list[Row]:
+        """The rows of an application's connection."""
+        return [row for row in self.run.rows if row.connection == name]
+
+    # -- what one can ask
+
+    @cached_property
+    def trace(self) -> LessonTrace:
+        """The trace on disk, to be asked by Spark."""
+        done = "-".join(f"{name}-{self.run.parameters[name]}" for name in self.changed)
+        name = "-".join(filter(None, ["mystery", str(self.seed), str(self.level), done]))
+        path = folder() / f"{name}.parquet"
+        rows = files.write(path, self.run.rows, raw=False)
+        sent = sum(row.event in FRAME_EVENTS and row.event != RECEIVED for row in self.run.rows)
+        return LessonTrace(name=name, path=path, table=self.table, rows=rows, frames=sent)
+
+    def stalls(self) -> Answer:
+        """When a sender with something to send was held, the longest first; by the plain folds."""
+        found = [one._asdict() for one in stalls(self.run.rows)]
+        found.sort(key=lambda one: one["start_us"] - one["end_us"])
+        return Answer(question="stalls", rows=found, path=self.trace.path, hidden=("brake", "run"))
+
+    @cached_property
+    def _finding(self) -> Finding:
+        lost: Counter[tuple[str, str]] = Counter()
+        by_name: Counter[str] = Counter(dict.fromkeys(APPLICATIONS, 0))
+        for one in stalls(self.run.rows):
+            lost[str(one.connection), one.brake] += one.end_us - one.start_us
+            by_name[str(one.connection)] += one.end_us - one.start_us
+        (who, lost_us), *_ = by_name.most_common()
+        brakes = {brake: us for (name, brake), us in lost.items() if name == who}
+        brake = max(brakes, key=lambda name: brakes[name], default="none")
+        return Finding(lost=lost, who=who, brake=brake, lost_us=lost_us)
+
+    # -- what one can do
+
+    def change(self, **setting: int) -> Mystery:
+        """The same again with another number.
+
+        Args:
+            **setting: one of the settings, and its new value.
+
+        Raises:
+            ParameterError: it is not one, there is no such setting, or the value is not legal.
+        """
+        if len(setting) != 1 or not setting.keys() <= SETTINGS.keys():
+            raise ParameterError(
+                f"change one setting at a time; legal: one of {', '.join(SETTINGS)}"
+            )
+        (name,) = setting
+        before: Any = self.run.parameters[name]
+        if setting[name] == before:
+            raise ParameterError(f"{name} is {before} already; give it another value")
+        given = {**self.run.parameters, **setting}
+        return replace(
+            self,
+            run=run(office, PRESET, given, seed=self.run.seed),
+            changed={name: before, **self.changed},
+        )
+
+    def compare(self, other: Mystery) -> Table:
+        """Each measure of `compare`, of the held application's connection, before and after."""
+        before, after = finding(self), finding(other)
+        who = before.who
+        mine, yours = (one.of(who) for one in (self, other))
+        lines = [
+            (one["measure"], _told(one["left"]), _told(one["right"]))
+            for one in compare(mine, yours)
+            if one["left"] is not None or one["right"] is not None
+        ]
+        lines.append(("held_us", f"{before.lost_us:,}", f"{after.lost_by(who):,}"))
+        lines.append(("most_ahead", f"{most_ahead(mine):,}", f"{most_ahead(yours):,}"))
+        return Table(
+            name=f"{who} before and after", head=("measure", "before", "after"), lines=lines
+        )
+
+
+def _told(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def most_ahead(rows: Iterable[Row]) -> int:
+    """The most messages that a sender was ahead of the answers to them."""
+    found = 0
+    for row in rows:
+        for name in ("unsettled", "unacked", "unconfirmed"):
+            found = max(found, int((row.ledger or {}).get(name) or 0))
+    return found
+
+
+# -- what is true of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the trace of a mystery says when it is asked everything.
+
+    Attributes:
+        lost: microseconds in which an application's sender was held, by its name and the brake.
+        who: the application that lost most.
+        brake: what held it for most of that time.
+        lost_us: what it lost in all.
+    """
+
+    lost: Mapping[tuple[str, str], int]
+    who: str
+    brake: str
+    lost_us: int
+
+    def lost_by(self, name: str) -> int:
+        """What an application lost in all, microseconds."""
+        return sum(us for (who, _), us in self.lost.items() if who == name)
+
+
+def finding(case: Mystery) -> Finding:
+    """Who was held in a mystery, by what and for how long; worked out from its rows."""
+    return case._finding
+
+
+def ill(case: Mystery) -> list[str]:
+    """The settings that hold their owner."""
+    return [
+        name
+        for name, one in SETTINGS.items()
+        if one.ill is not None and one.ill[0] <= case.run.parameters[name] <= one.ill[1]  # type: ignore[operator]
+    ]
+
+
+def cured(case: Mystery, name: str) -> Mystery:
+    """The same with one setting put to the middle of where it holds nobody."""
+    return case.change(**{name: sum(SETTINGS[name].sound) // 2})
+
+
+# -- drawing
+
+
+def mystery(seed: int | str = 1, level: int = 1) -> Mystery:
+    """A mystery: the same for the same seed and level, on every machine.
+
+    Args:
+        seed: a number or a word; a trainer gives the room one.
+        level: 1: one brake, AMQP 1.0; 2: one brake, either protocol; 3: two that hide each other.
+
+    Raises:
+        ValueError: there is no such level.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level {level!r}; legal: {', '.join(map(str, LEVELS))}")
+    chance = Random(f"{seed}/{level}")
+    while True:
+        drawn = Mystery(seed=seed, level=level, run=run(office, PRESET, _drawn(chance, level)))
+        if _is_one(drawn):
+            return drawn
+
+
+def _drawn(chance: Random, level: int) -> dict[str, int]:
+    given = {name: chance.randint(*one.sound) for name, one in SETTINGS.items()}
+    single = [(name,) for name, one in SETTINGS.items() if one.ill is not None]
+    if level == 1:
+        single = [(name,) for (name,) in single if DOES[SETTINGS[name].owner][0] == "AMQP 1.0"]
+    chosen: tuple[str, ...] = chance.choice(PAIRS if level == LEVELS[-1] else single)
+    for name in chosen:
+        given[name] = chance.randint(*(SETTINGS[name].ill or (0, 0)))
+    rates = {f"{name}_rate": chance.randint(800, 1_500) for name in APPLICATIONS}
+    # Somebody else has little to do, and is the last to end: slow is not held.
+    idle = chance.choice([name for name in APPLICATIONS if name != SETTINGS[chosen[0]].owner])
+    rates[f"{idle}_rate"] = chance.randint(90, 140)
+    return {**given, **rates, "messages": MESSAGES, "latency_us": chance.randint(3_000, 6_000)}
+
+
+def _is_one(drawn: Mystery) -> bool:
+    """Whether there is no doubt who is held, and by what; and no doubt that two things do."""
+    found = finding(drawn)
+    if any(
+        found.lost_us < CLEAR * max(found.lost_by(name), LEAST_US)
+        for name in APPLICATIONS
+        if name != found.who
+    ):
+        return False
+    if drawn.level < LEVELS[-1]:
+        return found.lost[found.who, found.brake] * CLEAR > 2 * found.lost_us
+    return all(
+        CURED * finding(cured(drawn, name)).lost_by(found.who) > found.lost_us
+        for name in ill(drawn)
+    )
+
+
+def points(log: Progress = progress) -> Table:
+    """What the answers of the lesson were worth: ten each, less two a hint and one a wrong one."""
+    lines = []
+    for name, entry in log.of_lesson("12").items():
+        wrong = sum(record.right is False for record in entry.records)
+        worth = max(0, 10 - 2 * entry.hints - wrong) if entry.right else 0
+        lines.append((name, str(wrong), str(entry.hints), str(worth)))
+    return Table(name="Points", head=("answer", "wrong", "hints", "points"), lines=lines)

@@ -1,0 +1,171 @@
+"""Lesson 12: what the run of a mystery says about each question, and its checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.exercises.measure import milliseconds
+from workbench.exercises.mystery import (
+    APPLICATIONS,
+    CARRIERS,
+    CURED,
+    MESSAGES,
+    Mystery,
+    cured,
+    finding,
+    ill,
+    most_ahead,
+    mystery,
+    points,
+)
+from workbench.trace.brakes import ORDER, WORDS
+
+from .declare import Case, Declared, Found, case, facts
+
+__all__ = ["check", "mystery", "points", "predict"]
+
+lesson = Declared("12")
+predict, check = lesson.predict, lesson.check
+
+MORE, FEWER = 1.25, 0.8
+"""From these ratios on a number is more than another, or less; between them about the same."""
+
+
+# -- what is asked
+
+
+@lesson.asks
+def who(drawn: Mystery) -> Found:
+    """Which application's sender was held?"""
+    choices = {name: name for name in APPLICATIONS}
+    yield {"choices": choices, "messages": MESSAGES, "level": drawn.level}
+    found = finding(drawn)
+    ends = {
+        name: max(row.t_us for row in drawn.of(name) if row.kind in CARRIERS)
+        for name in APPLICATIONS
+    }
+    last = max((name for name in ends if name != found.who), key=lambda name: ends[name])
+    return facts(
+        found.who,
+        lost_ms=milliseconds(found.lost_us),
+        last=last,
+        last_ms=milliseconds(ends[last]),
+        its_ms=milliseconds(found.lost_by(last)),
+        wrong={"the last to end was blocked": last},
+    )
+
+
+@lesson.asks
+def cost(drawn: Mystery) -> Found:
+    """How far is the held sender ahead of its answers when it is held no more?"""
+    found = finding(drawn)
+    now = most_ahead(drawn.of(found.who))
+    yield {"who": found.who, "now": now, "level": drawn.level}
+    after = drawn
+    for name in ill(drawn):
+        after = cured(after, name)
+    then = most_ahead(after.of(found.who))
+    return facts(
+        "more" if then > MORE * now else "fewer" if then < FEWER * now else "same",
+        then=then,
+        lost_ms=milliseconds(found.lost_us),
+        left_ms=milliseconds(finding(after).lost_by(found.who)),
+        wrong={"a cure is free": "same", "faster is emptier": "fewer"},
+    )
+
+
+@lesson.asks
+def first_cure(drawn: Mystery) -> Found:
+    """How much comes back when, of two brakes, only the one that is named is taken off?"""
+    found = finding(drawn)
+    yield {"who": found.who, "brake": found.brake, "lost_ms": milliseconds(found.lost_us)}
+    # The number behind a brake: without it, that brake is named less than without any other.
+    trials = [finding(cured(drawn, name)) for name in ill(drawn)]
+    after = min(trials, key=lambda one: one.lost.get((found.who, found.brake), 0))
+    left = after.lost_by(found.who) / found.lost_us
+    return facts(
+        "all" if left < 1 / CURED else "part" if left < FEWER else "none",
+        left_ms=milliseconds(after.lost_by(found.who)),
+        next=after.brake,
+        wrong={"one stall, one cause": "all"},
+    )
+
+
+# -- what is checked
+
+
+@lesson.checks()
+def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
+    """Are that the application that was held, the brake that held it, and the time it lost?
+
+    Args:
+        drawn: the mystery.
+        who: the application; `...` while there is no answer, and so for the others.
+        brake: its word.
+        lost_ms: milliseconds, within a tenth.
+    """
+    if ... in (who, brake, lost_ms):
+        return case("unanswered")
+    if who not in APPLICATIONS:
+        return case("no-application", given=repr(who), legal=", ".join(APPLICATIONS))
+    legal = [name for name in ORDER if name != "none"]
+    if brake not in legal:
+        return case("no-brake", given=repr(brake), legal=", ".join(legal))
+    found = finding(drawn)
+    about = f"{who}, {brake}, {lost_ms} ms"
+    if who != found.who:
+        return case("who", about=about, its_ms=milliseconds(found.lost_by(who)))
+    if brake != found.brake:
+        return case("brake", about=about, meaning=WORDS[brake])
+    if not 0.9 * found.lost_us <= float(lost_ms) * 1_000 <= 1.1 * found.lost_us:
+        return case("lost", about=about)
+    real_ms = milliseconds(found.lost_us)
+    return case("right", about=about, meaning=WORDS[brake], real_ms=real_ms)
+
+
+@lesson.checks()
+def cured_by(drawn: Mystery, after: Mystery) -> Case:
+    """Did what was changed help the one that was held, and nobody to his cost?
+
+    Args:
+        drawn: the mystery.
+        after: what `change` has made of it.
+    """
+    return _cure(drawn, after)
+
+
+@lesson.checks()
+def both(drawn: Mystery, after: Mystery) -> Case:
+    """The same of a mystery with two brakes."""
+    return _cure(drawn, after)
+
+
+def _cure(drawn: Mystery, after: Mystery) -> Case:
+    if not isinstance(after, Mystery) or (after.seed, after.level) != (drawn.seed, drawn.level):
+        return case("other")
+    if not after.changed:
+        return case("untouched")
+    found, left = finding(drawn), finding(after)
+    who = found.who
+    lost_ms, left_ms = milliseconds(found.lost_us), milliseconds(left.lost_by(who))
+    done = ", ".join(
+        f"{name} from {was:,} to {after.run.parameters[name]:,}"
+        for name, was in after.changed.items()
+    )
+    if CURED * left.lost_by(who) > found.lost_us:
+        return case(
+            "still", about=done, belief="one stall, one cause", done=done, who=who,
+            brake=left.brake, lost_ms=lost_ms, left_ms=left_ms,
+        )  # fmt: skip
+    for other in APPLICATIONS:
+        if other != who and left.lost_by(other) > found.lost_by(other) + found.lost_us // CURED:
+            its_ms = milliseconds(left.lost_by(other))
+            return case("another", about=done, done=done, who=who, other=other, its_ms=its_ms)
+    needed = [name for name in after.changed if name in ill(drawn)]
+    if len(needed) < len(after.changed):
+        return case("needless", about=done, done=done, who=who, needed=", ".join(needed))
+    now, then = (most_ahead(one.of(who)) for one in (drawn, after))
+    return case(
+        "right", about=done, done=done, who=who, lost_ms=lost_ms, left_ms=left_ms, now=now,
+        then=then,
+    )  # fmt: skip

@@ -1,0 +1,103 @@
+"""Lesson 12: four applications of one broker, of two protocols, each over a connection of its own.
+
+Nobody acts in it. What holds one of them is a number that somebody has set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from workbench.amqp10.credit import TopUpAtHalf
+from workbench.broker.queue_process import LocalQueueProcess
+from workbench.peers import Client, Client091, Consumer, Consumer091, Publisher, Publisher091
+from workbench.presets import INT_MAX, UINT_MAX
+
+from .acts import WIRE_ACTS
+from .credit import client_of, session_settings
+from .declare import PRESET, Whole, scenario
+from .parameters import Latency, Microseconds, SmallMessageBytes, SocketOctets
+from .world import World
+
+ORDERS, STOCK, BILLS, MAIL = "orders", "stock", "bills", "mail"
+"""The applications; each one's connection and queue have its name."""
+
+
+Rate = Annotated[int, Whole(1, 100_000, "messages per second")]
+US_PER_S = 1_000_000
+
+
+def _slow(world: World, queue: str, service_us: int) -> None:
+    process = world.broker.declare(queue)
+    assert isinstance(process, LocalQueueProcess)
+    process.enqueue_us = service_us
+
+
+def _feed(world: World, queue: str, count: int, rate: int) -> None:
+    """Messages come into a queue one by one, from somewhere that is not part of the run."""
+    process = world.broker.declare(queue)
+    for number in range(count):
+        world.clock.call_later(number * US_PER_S // rate, world.put_message, process.name)
+
+
+@scenario("Four applications and one broker", acts=WIRE_ACTS, preset="rmq4.3")
+def office(
+    world: World,
+    messages: Annotated[int, Whole(1, 5_000, "messages"), "that each application moves"] = 20,
+    orders_rate: Annotated[Rate, "at which orders has messages to publish"] = 1_000,
+    stock_rate: Annotated[Rate, "at which messages for stock come into its queue"] = 1_000,
+    bills_rate: Annotated[Rate, "at which bills has messages to publish"] = 1_000,
+    mail_rate: Annotated[Rate, "at which messages for mail come into its queue"] = 1_000,
+    orders_queue_us: Annotated[
+        Microseconds, "what the queue of orders takes for each message"
+    ] = 50,
+    orders_link_credit: Annotated[
+        int, Whole(1, INT_MAX, "messages"), "what the broker grants to orders at most"
+    ] = PRESET.publisher_credit,
+    orders_socket: SocketOctets = 65_536,
+    stock_credit: Annotated[
+        int, Whole(1, INT_MAX, "messages"), "link-credit that stock grants, renewed at half"
+    ] = 100,
+    stock_window: Annotated[
+        int, Whole(1, UINT_MAX, "frames"), "incoming window of stock's session, renewed at half"
+    ] = 100,
+    bills_queue_us: Annotated[Microseconds, "what the queue of bills takes for each message"] = 50,
+    mail_prefetch: Annotated[
+        int, Whole(1, 65_535, "messages"), "deliveries to mail ahead of its acknowledgements"
+    ] = 100,
+    message_bytes: SmallMessageBytes = 100,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """Orders and bills publish, stock and mail consume.
+
+    Orders and stock speak AMQP 1.0, bills and mail AMQP 0-9-1; each has a connection of its own.
+    """
+    _slow(world, ORDERS, orders_queue_us)
+    _slow(world, BILLS, bills_queue_us)
+    _feed(world, STOCK, messages, stock_rate)
+    _feed(world, MAIL, messages, mail_rate)
+    publisher = Publisher(ORDERS, f"/queues/{ORDERS}")
+    consumer = Consumer(
+        STOCK, f"/queues/{STOCK}", policy=TopUpAtHalf(stock_credit), auto_settle=True
+    )
+    bills = Publisher091(BILLS, BILLS, body=bytes(message_bytes), pause_us=US_PER_S // bills_rate)
+    bills.left = messages
+    mail = Consumer091(MAIL, MAIL, prefetch=mail_prefetch)
+
+    def begin() -> None:
+        payloads = [world.message(message_bytes) for _ in range(messages)]
+        publisher.publish(payloads, US_PER_S // orders_rate)
+
+    window = replace(
+        session_settings(world.preset), incoming_window=stock_window, regrant_at=stock_window // 2
+    )
+    clients: dict[str, Client | Client091] = {
+        ORDERS: client_of(world, publisher, on_attached=begin),
+        STOCK: client_of(world, consumer, session_settings=window),
+        BILLS: Client091(world.clock, [bills], name=BILLS),
+        MAIL: Client091(world.clock, [mail], name=MAIL),
+    }
+    for name, client in clients.items():
+        world.peers[name] = client
+        socket = orders_socket if name == ORDERS else 0
+        world.connect(client, name, (latency_us, latency_us), socket or None)

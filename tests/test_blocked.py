@@ -13,8 +13,7 @@ from workbench.scenarios.big_trace import episodes
 from workbench.trace import brakes
 from workbench.trace.braking import blocked_intervals, blocked_us, held_by, links_of
 from workbench.trace.fold import link_scope
-from workbench.views.brake_chart import brake_chart
-from workbench.views.charts import credit_chart
+from workbench.views.trace_charts import brake_chart, credit_chart
 
 UNTIL_RELEASED = {"alarm": "session-window", "unconfirmed": "link-credit"}
 """An alarm, or a want of confirms, that is over inside the broker: a stall names it until the frame
@@ -48,8 +47,8 @@ def shaded(chart):
     """What a chart shades, in ms, by brake."""
     return {
         one.name: {name: list(values) for name, values in one.data_source.data.items()}
-        for one in chart.renderers
-        if one.name and one.name.startswith("held: ")
+        for one in chart.figure.renderers
+        if one.name and one.name.startswith("blocked: ")
     }
 
 

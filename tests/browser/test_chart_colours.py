@@ -7,7 +7,7 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE
 from PIL import Image
 
-from workbench.views.curve_chart import curve_chart
+from workbench.views.charts import curve_chart
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 DARK = {"--jp-layout-color0": "#111111", "--jp-ui-font-color1": "#eeeeee"}
@@ -20,7 +20,9 @@ def test_a_chart_is_as_dark_as_its_page(static_page, tmp_path, colours, paper):
     """Paper and legend have the page's colour, and nothing else covers more of the chart."""
     chart = curve_chart({"one": [(1, 2), (3, 4)]}, across="n", up="messages", title="Curves")
     style = "".join(f"{name}:{colour};" for name, colour in colours.items())
-    html = file_html(chart, INLINE).replace("<head>", f"<head><style>:root{{{style}}}</style>")
+    html = file_html(chart.figure, INLINE).replace(
+        "<head>", f"<head><style>:root{{{style}}}</style>"
+    )
     path = tmp_path / "chart.html"
     path.write_text(html, encoding="utf-8")
     page = static_page.page

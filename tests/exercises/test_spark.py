@@ -220,10 +220,10 @@ def test_a_row_opens_at_its_place_with_its_link(parts, tmp_path):
 
 
 def test_charts_draw_what_was_counted_and_no_more():
-    """Some hundred points, whatever the trace; three dips with letters."""
+    """Some hundred points and the line's end, whatever the trace; three dips with letters."""
     rates, held = said("rates"), said("held")
     charts = rate_over_time(rates), held_over_time(held, rates)
-    assert drawn(*charts) == len(rates) + 3 + len(held)
+    assert drawn(*charts) == len(rates) + 1 + 3 + len(held)
     assert drawn(*charts) < 1_000
     assert [line[0] for line in dip_table(rates).lines] == ["A", "B", "C"]
 

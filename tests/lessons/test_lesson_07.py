@@ -268,7 +268,7 @@ def test_the_model_beside_measurement_has_its_order_and_is_not_slower():
     for text, one, two in zip(residuals, model, measured, strict=True):
         assert text == f"{(one / two - 1) * 100:+,.0f} %"
     chart = real_chart((1_000,))
-    assert {item.name for item in chart.renderers} >= {"measured, RabbitMQ 4.3"}
+    assert {item.name for item in chart.figure.renderers} >= {"measured, RabbitMQ 4.3"}
 
 
 @pytest.mark.slow

@@ -327,7 +327,7 @@ def test_a_closed_lattice_leaves_nothing_behind():
     view = lattice(explore(Ring()))
     view.close()
     view.close()
-    view._model.close()
+    view.chart.picture.close()
 
 
 def test_without_a_kernel_the_words_stay():

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.exercises.working_copies import lessons_of, make_copies
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-BOKEH_JS, SCRIPT = "application/vnd.bokehjs_load.v0+json", "application/javascript"
+BOKEH_JS = "application/vnd.bokehjs_load.v0+json"
 RUN_IT = "A widget was here. Run the cell, and it is here again."
 
 
@@ -42,15 +42,18 @@ def _load_jupyter_server_extension(server: Any) -> None:
 
 
 def keep_stills(notebook: dict[str, Any]) -> None:
-    """Leave a notebook's outputs without widgets; what stands beside each of them stays."""
+    """Leave a notebook's outputs without widgets; what stands beside each of them stays.
+
+    The 4 MB of BokehJS go too: the charts that it draws are widgets.
+    """
     for cell in notebook["cells"]:
-        for data in (output.get("data") for output in cell.get("outputs", ())):
-            if not data:
-                continue
-            if data.pop(WIDGET, None) is not None and not data:
+        if "outputs" not in cell:
+            continue
+        kept = [one for one in cell["outputs"] if BOKEH_JS not in one.get("data", ())]
+        for data in (output.get("data") for output in kept):
+            if data and data.pop(WIDGET, None) is not None and not data:
                 data["text/plain"] = RUN_IT
-            if SCRIPT in data:  # both hold the same 4 MB of BokehJS
-                data.pop(BOKEH_JS, None)
+        cell["outputs"] = kept
 
 
 def keep_text(notebook: dict[str, Any], file: Path) -> None:

@@ -71,7 +71,7 @@ class Comparison(Tabled):
 
     @property
     def rates(self) -> dict[str, float]:
-        """Messages a second by rule: what `throughput_chart` draws."""
+        """Messages a second by rule: what `bar_chart` draws."""
         return {one.rule: one.rate for one in self.results}
 
     @property

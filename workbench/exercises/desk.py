@@ -40,7 +40,7 @@ def stage(
         title: what the picture is called; the scenario's title if empty.
         acts: names of the acts that are offered; all of the scenario's if None.
         link: name of the link whose line comes first; the busiest if None.
-        chart: whether link credit over time stands below it; call `notebook_output()` before.
+        chart: whether link credit over time stands above it; call `notebook_output()` before.
 
     Raises:
         TypeError: if there are no rows to draw.

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import ipywidgets as widgets
 
 from workbench.scenarios.confirming import PIPELINED, Confirmed, publish_for
-from workbench.views.bokeh_widget import ChartWidget
-from workbench.views.curve_chart import curve_chart
+from workbench.views.charts import curve_chart
 from workbench.views.stills import Still
 
 from .measure import milliseconds
@@ -94,13 +93,11 @@ class SyncDesk(Still, widgets.VBox):
             across="messages in flight at most",
             up="messages a second",
             title=f"Rate against what may be in flight, fsync {self.slider.value} ms",
+            top=2.1 * max(one.rate for one in self.results.values()) if fsync_us else None,
             height=280,
         )
-        if fsync_us:
-            most = max(one.rate for one in self.results.values())
-            chart.y_range.end = most * 2.1
         old = self._chart.children
-        self._chart.children = [ChartWidget(chart)]
+        self._chart.children = [chart]
         for child in old:
             child.close()
         # The class gives a table in a widget the look that it has in an output cell.

@@ -18,7 +18,7 @@ from workbench import presets
 from workbench.scenarios.run import run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import CLASSIC, QUORUM, counted
-from workbench.views.curve_chart import curve_chart
+from workbench.views.charts import curve_chart
 
 from . import measure
 from .measure import link_rate

@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from workbench.scenarios.run import run
-from workbench.views.curve_chart import curve_chart
-from workbench.views.rate_chart import Dip, dips, held_chart, points, rate_chart
+from workbench.views.charts import curve_chart, points
+from workbench.views.trace_charts import Dip, dips, held_chart, rate_chart
 
 from . import measure
 from .measure import MICROSECONDS

@@ -19,7 +19,6 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure
-from .table import Table
 
 IN_TIME, CROSSED, NOTHING = "in time", "crosses the drain", "nothing comes"
 WORDS = {Ending.MESSAGE: IN_TIME, Ending.LATE_MESSAGE: CROSSED, Ending.NOTHING: NOTHING}
@@ -146,21 +145,6 @@ class TimedGet:
             for latency in self.latencies_us
             for timeout in self.timeouts_us
         }
-
-    def table(self) -> Table:
-        """What the chart shows, in words: a row a round trip, a column a time-out."""
-        outcomes = self.outcomes
-        return Table(
-            name="Which ending comes, by time-out and round trip",
-            head=("round trip", *(f"time-out {_ms(timeout)}" for timeout in self.timeouts_us)),
-            lines=[
-                (
-                    _ms(latency + latency),
-                    *(outcomes[timeout, latency] for timeout in self.timeouts_us),
-                )
-                for latency in self.latencies_us
-            ],
-        )
 
 
 def timed_get(

@@ -37,7 +37,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import ORDER, WORDS
 from workbench.trace.schema import CLIENT
 from workbench.trace.unknowns import UnknownReport
-from workbench.views.rate_chart import Dip
+from workbench.views.trace_charts import Dip
 
 from .declare import Case, Declared, Facts, Found, case, facts
 

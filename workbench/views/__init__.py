@@ -8,15 +8,16 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "CreditChart": "charts",
-    "credit_chart": "charts",
+    "bar_chart": "charts",
+    "brake_chart": "trace_charts",
+    "credit_chart": "trace_charts",
+    "curve_chart": "charts",
     "export": "stage_page",
-    "figure_at": "charts",
     "frozen_wire": "frozen_wire",
     "notebook_output": "charts",
     "open_row": "opening",
     "StageWidget": "stage_widget",
-    "throughput_chart": "charts",
+    "time_chart": "charts",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605

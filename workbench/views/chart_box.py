@@ -1,4 +1,4 @@
-"""A stage with a credit chart below it, whose cursor is where the stage stands."""
+"""A stage with a credit chart above it, whose cursor is where the stage stands."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from .bokeh_widget import ChartWidget
-from .charts import CreditChart
+from .charts import Chart
 from .stage_widget import StageWidget
 from .stills import Still
+from .trace_charts import credit_chart
 
 HEIGHT = 190
-"""Of the chart, in pixels: both are then on one screen."""
+"""Of the chart, in pixels: it and the wire of the stage below are then on one screen."""
 
 
 class ChartedStage(Still, widgets.VBox):
-    """A stage, and below it link credit over time of the branch that is shown.
+    """Link credit over time of the branch that is shown, and below it the stage.
 
     Attributes:
         stage: the picture.
@@ -26,8 +26,8 @@ class ChartedStage(Still, widgets.VBox):
     def __init__(self, stage: StageWidget) -> None:
         self.stage = stage
         self._rows = stage.run.rows
-        self.chart = CreditChart(self._rows, height=HEIGHT)
-        super().__init__(children=[stage, ChartWidget(self.chart.figure)])
+        self.chart = self._charted()
+        super().__init__(children=[self.chart.picture, stage, self.chart.twin])
         stage.observe(lambda _change: self._draw(), names=["branch", "cursor", "scene"])
         self._draw()
 
@@ -36,15 +36,17 @@ class ChartedStage(Still, widgets.VBox):
         """The run that is shown."""
         return self.stage.run
 
+    def _charted(self) -> Chart:
+        return credit_chart(self._rows, at_us=self._rows[0].t_us, height=HEIGHT)
+
     def _draw(self) -> None:
         """Draw the branch that is shown now, and the cursor where it stands."""
         if self.stage.run.rows is not self._rows:
             self._rows = self.stage.run.rows
-            self.chart = CreditChart(self._rows, height=HEIGHT)
-            old = self.children[1]
-            self.children = [self.stage, ChartWidget(self.chart.figure)]
+            old, self.chart = self.chart, self._charted()
+            self.children = [self.chart.picture, self.stage, self.chart.twin]
             old.close()
-        self.chart.move(self.stage.cursor + 1)
+        self.chart.move(self._rows[min(self.stage.cursor, len(self._rows) - 1)].t_us)
 
     def still(self) -> str:
         """What the picture shows now, as text."""

@@ -1,46 +1,96 @@
-"""Charts over time and over results, drawn with Bokeh.
+"""Charts: over time, over a number that somebody chose, bars, a map of outcomes.
 
-A chart is a plain figure over column data, made from rows alone: `credit_chart(rows)` is what a
-page without a kernel shows. `CreditChart` keeps the figure's cursor and moves it.
+Four functions make all of them: `time_chart`, `curve_chart`, `bar_chart`, `outcome_map`. Each gives
+a `Chart`: a Bokeh figure with the same in words below it, which is what a page without a kernel and
+a screen reader have. Texts, axes and paper take the colours of the page around them, so a chart is
+dark in a dark JupyterLab; what is data has colours that are told apart on white and on black, and a
+dash, a hatch or a shape as well. Call `notebook_output()` once, before a notebook's first chart.
 """
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import ipywidgets as widgets
 from bokeh.io import output_notebook
-from bokeh.models import ColumnDataSource
+from bokeh.models import (
+    ColumnDataSource,
+    HoverTool,
+    InlineStyleSheet,
+    Label,
+    NumeralTickFormatter,
+    Span,
+)
+from bokeh.plotting import figure
 from bokeh.resources import INLINE
-
-from workbench.trace.braking import blocked_intervals, held_by
-from workbench.trace.fold import Scope, link_scope
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
+from jupyter_bokeh.widgets import BokehModel
 
 from . import theme
-from .plot import NO_TOOLS, numbers, plot
-from .time_chart import (
-    FollowingChart,
-    Look,
-    Steps,
-    finish,
-    shade,
-    step_line,
-    step_time,
-    time_figure,
-    top_of,
+from .stills import Still
+
+MOST_POINTS = 5_000
+"""Points of a line; a browser draws more of them slowly, and nobody can tell them apart."""
+PAN, ZOOM, NO_TOOLS = "xpan,xwheel_zoom,box_zoom,reset", "reset,box_zoom", ""
+LANE = 0.9
+"""So much of its lane a stretch takes where its amount is greatest; the rest is the gap above."""
+
+_INK, _PAPER = "var(--jp-ui-font-color1, #24292f)", "var(--jp-layout-color0, #ffffff)"
+_TEXTS = ("text", "axis-label-text", "major-label-text", "label-text", "title-text")
+_LINES = ("axis-line", "major-tick-line", "minor-tick-line")
+_PAGE = ("background-fill", "border-fill")
+_COLOURS = (
+    *((name, _INK) for name in _TEXTS),
+    *((name, "var(--jp-ui-font-color2, #57606a)") for name in _LINES),
+    *((name, _PAPER) for name in _PAGE),
+    ("grid-line", "var(--jp-border-color2, #e0e0e0)"),
+)
+SHEET = ":host{" + "".join(f"--bk-{name}-color:{colour};" for name, colour in _COLOURS) + "}"
+# A legend is made of elements, whose colours Bokeh reads before they are in the page.
+LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
+
+Points = Sequence[tuple[float, float]]
+Steps = Sequence[tuple[int, float | None]]
+"""(time in µs, value) at each change of a counter; None where it cannot be known."""
+Grid = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a line, its points or a bar is drawn.
+
+    Attributes:
+        colour: of it.
+        dash: Bokeh's name of the line's dash pattern.
+        marker: Bokeh's name of the shape of its points.
+        hatch: Bokeh's name of the pattern of an area.
+    """
+
+    colour: str
+    dash: str
+    marker: str
+    hatch: str
+
+
+LOOKS = (
+    Look(theme.BLUE, "solid", "circle", " "),
+    Look(theme.VERMILLION, "dashed", "square", "right_diagonal_line"),
+    Look(theme.GREEN, "dotted", "triangle", "dot"),
+    Look(theme.PURPLE, "dotdash", "diamond", "cross"),
+    Look(theme.ORANGE, "dashdot", "inverted_triangle", "horizontal_line"),
+    Look(theme.SKY, "4 4", "hex", "vertical_line"),
 )
 
-LOOKS = {
-    "sender": Look(theme.SENDER),
-    "receiver": Look(theme.RECEIVER, "dashed", 2.0),
-    "capture point": Look(theme.SENDER),
-}
-LEGENDS = {
-    "sender": "sender's view",
-    "receiver": "receiver's view",
-    "capture point": "capture point",
-}
+
+class Stretch(NamedTuple):
+    """A time that is shaded: of a brake, with its colour and hatch, or of anything with a name."""
+
+    begin_us: int
+    end_us: int
+    name: str
+    amount: float = 1
 
 
 def notebook_output() -> None:
@@ -48,135 +98,477 @@ def notebook_output() -> None:
     output_notebook(INLINE, hide_banner=True)
 
 
-def busiest_link(rows: Sequence[Row]) -> Scope | None:
-    """The link that most rows concern."""
-    counts: dict[Scope, int] = {}
-    for row in rows:
-        scope = link_scope(row)
-        if scope is not None and scope.link_sender is not None:
-            counts[scope] = counts.get(scope, 0) + 1
-    return max(counts, key=counts.__getitem__, default=None)
+class FigureWidget(BokehModel):
+    """As `BokehModel`.
 
-
-def credit_steps(rows: Sequence[Row], link: Scope) -> dict[str, Steps]:
-    """Link credit as each end has it: `sender` and `receiver`, or `capture point`.
-
-    A counter that cannot be known makes a gap: its value is -1 until it is known.
+    That one fails where it is closed a second time, and Python closes every widget once more when
+    it is thrown away: a closed chart would leave an error behind.
     """
-    found: dict[str, Steps] = {}
-    for row in rows:
-        if link_scope(row) != link:
-            continue
-        unknown = "link_credit" in row.unknown
-        credit = -1 if unknown else (row.ledger or {}).get("link_credit")
-        if credit is None:
-            continue
-        steps = found.setdefault(_side(row, link), [])
-        if not steps or steps[-1][1] != credit:
-            steps.append((row.t_us, int(credit)))
-    return found
+
+    def close(self) -> None:
+        """Leave the page; nothing happens the second time."""
+        if self.comm is not None:
+            super().close()
 
 
-def _side(row: Row, link: Scope) -> str:
-    if row.event == OBSERVED:
-        return "capture point"
-    peer = CLIENT if row.vantage.startswith("client") else BROKER
-    return "sender" if peer == link.link_sender else "receiver"
-
-
-def credit_chart(
-    rows: Iterable[Row],
-    link: Scope | None = None,
-    *,
-    at_us: int | None = None,
-    title: str = "",
-    width: int = 900,
-    height: int = 260,
-) -> Any:
-    """Link credit over time at both ends, with the intervals in which the sender was blocked.
+class Chart(Still, widgets.VBox):
+    """A figure, and below it the same in words.
 
     Args:
-        rows: trace rows in order of `seq`.
-        link: which link; the busiest one if None.
-        at_us: where the cursor stands, in microseconds; none is drawn if None.
-        title: above the chart; the link's name if empty.
-        width: in pixels.
-        height: in pixels.
+        figure: of Bokeh.
+        words: what it shows, as text.
 
-    Returns:
-        A Bokeh figure: time in ms, credit in messages. Each brake has a colour and a hatch of its
-        own; the receiver's line is dashed.
+    Attributes:
+        figure: as given.
+        words: as given.
+        picture: the figure as a widget.
+        twin: the words as a widget that can be opened.
     """
-    rows = list(rows)
-    link = link or busiest_link(rows)
-    chart = time_figure(
-        title=title or (f"Link credit of {link.link}" if link else "No link in these rows"),
-        unit="link-credit (messages)",
+
+    def __init__(self, figure: Any, words: str) -> None:
+        self.figure = figure
+        self.words = words
+        self.picture = FigureWidget(figure)
+        text = widgets.HTML(f"<pre>{html.escape(words)}</pre>")
+        self.twin = widgets.Accordion(children=[text], titles=("The chart in words",))
+        super().__init__(children=[self.picture, self.twin])
+
+    def move(self, at_us: int) -> None:
+        """Put the cursor of a time chart at a time: one property, so one event to the browser."""
+        self.figure.select_one({"name": "cursor"}).location = at_us / 1000
+
+    def stand(self, x: float, y: float) -> None:
+        """Put the mark of a map of outcomes at another choice."""
+        self.figure.select_one({"name": "now"}).data_source.data = {"x": [x], "y": [y]}
+
+    def close(self) -> None:
+        """Leave the page, with the figure."""
+        self.picture.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def points(chart: Chart) -> int:
+    """How many points a chart draws: rows of its sources, once for each glyph."""
+    sources = [getattr(one, "data_source", None) for one in chart.figure.renderers]
+    return sum(
+        max((len(column) for column in source.data.values()), default=0)
+        for source in sources
+        if source is not None
+    )
+
+
+# -- the paper ----------------------------------------------------------------------------------
+
+
+def paper(
+    title: str,
+    *,
+    across: str = "",
+    up: str = "",
+    width: int,
+    height: int,
+    tools: str = PAN,
+    **more: Any,
+) -> Any:
+    """An empty figure that shrinks with the page.
+
+    Args:
+        title: above it.
+        across: what the x axis is, with its unit.
+        up: what the y axis is, with its unit.
+        width: in pixels, at most.
+        height: in pixels.
+        tools: names of Bokeh's tools; without any there is no toolbar.
+        more: other properties of a figure.
+    """
+    chart = figure(
+        title=title,
+        x_axis_label=across,
+        y_axis_label=up,
         width=width,
         height=height,
+        max_width=width,
+        sizing_mode="scale_width",
+        tools=tools,
+        toolbar_location="right" if tools else None,
+        stylesheets=[InlineStyleSheet(css=SHEET)],
+        **more,
     )
-    steps = credit_steps(rows, link) if link else {}
-    top = top_of(steps.values())
-    if link is not None:
-        shade(chart, blocked_intervals(rows, held_by(rows, link)), top)
-    lines = [
-        step_line(chart, side, line, rows[-1].t_us, LOOKS[side], LEGENDS[side])
-        for side, line in steps.items()
-    ]
-    finish(chart, lines, top, at_us)
+    chart.title.text_font_size = "14px"
+    chart.toolbar.logo = None
+    chart.outline_line_alpha = 0.2
+    chart.xgrid.visible = False
+    chart.yaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     return chart
 
 
-def figure_at(rows: Iterable[Row], step: int, **options: Any) -> Any:
-    """The credit chart with its cursor at a step: a still."""
-    rows = list(rows)
-    return credit_chart(rows, at_us=step_time(rows, step), **options)
+def _legend(chart: Any, place: str) -> None:
+    """Put the legend, if there is one, beside or below the chart."""
+    if not chart.legend:
+        return
+    chart.add_layout(chart.legend[0], place)
+    chart.legend.orientation = "vertical" if place == "right" else "horizontal"
+    chart.legend.label_text_font_size = "12px"
+    chart.legend.border_line_alpha = 0
+    chart.legend[0].stylesheets = [InlineStyleSheet(css=LEGEND_SHEET)]
 
 
-class CreditChart(FollowingChart):
-    """A credit chart whose cursor can be moved.
+def _label(chart: Any, x: float, y: float, text: str, size: int, **more: Any) -> None:
+    chart.add_layout(
+        Label(
+            x=x,
+            y=y,
+            text=text,
+            text_align="center",
+            text_font_size=f"{size}px",
+            text_font_style="bold",
+            background_fill_alpha=0.8,
+            **more,
+        )
+    )
+
+
+def _aligned(title: str, *grids: Grid) -> str:
+    """Grids of words, one below the other, each with its columns aligned."""
+    lines = [title] if title else []
+    for grid in grids:
+        if grid:
+            widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+            lines += [""] if lines else []
+            lines += [
+                "  ".join(
+                    cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+                ).rstrip()
+                for row in grid
+            ]
+    return "\n".join(lines)
+
+
+def number(value: float | None) -> str:
+    """A value as charts and their words write it."""
+    if value is None:
+        return "not known"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:,.2g}"
+
+
+# -- over time ----------------------------------------------------------------------------------
+
+
+def time_chart(
+    lines: Mapping[str, Steps] | None = None,
+    *,
+    end_us: int,
+    unit: str = "",
+    stretches: Iterable[Stretch | tuple[int, int, str]] = (),
+    lanes: bool = False,
+    marks: Iterable[tuple[int, str]] = (),
+    at_us: int | None = None,
+    top: float | None = None,
+    seconds: bool = False,
+    title: str = "",
+    width: int = 900,
+    height: int = 260,
+) -> Chart:
+    """Counters over time as stepped lines, stretches of time shaded, moments marked.
+
+    A line of more than `MOST_POINTS` changes is aggregated: of each of its parts first, lowest,
+    highest and last value are drawn.
 
     Args:
-        rows: trace rows in order of `seq`, those that are drawn.
-        link: which link; the busiest one if None.
+        lines: name to (time in µs, value) at each change, at most six; one without any is left
+            out.
+        end_us: where time ends.
+        unit: of the values.
+        stretches: (begin in µs, end in µs, name). That of a brake (`trace.brakes`) has its colour
+            and its hatch and is named in the legend; any other is grey and bears its name.
+        lanes: whether each name has a lane of its own, in which a `Stretch` is as high as its
+            `amount`, measured by the greatest of that name: one beside sixty can be seen.
+        marks: (time in µs, text), written at the top.
+        at_us: where the cursor stands; none is drawn if None.
+        top: where the values end; a little above the highest if None.
+        seconds: whether the axis counts seconds, not milliseconds.
+        title: above the chart.
+        width: in pixels, at most.
+        height: in pixels.
     """
+    scale, short = (1_000_000, "s") if seconds else (1_000, "ms")
+    drawn = dict(lines or {})
+    shaded = [Stretch(*one) for one in stretches]
+    chart = paper(title, across=f"time ({short})", up=unit, width=width, height=height)
+    values = [value for steps in drawn.values() for _, value in steps if value is not None]
+    if top is None:
+        top = max(values, default=1) * 1.08 + 0.5
+    if lanes:
+        _lanes(chart, shaded, scale, short)
+    else:
+        _shades(chart, shaded, scale, top)
+        chart.y_range.end = top
+    curves = [
+        _stepped(chart, name, [*steps, (end_us, steps[-1][1])], scale, look, told=len(drawn) > 1)
+        for (name, steps), look in zip(drawn.items(), LOOKS, strict=False)
+        if steps
+    ]
+    if curves:
+        tips = [("", "$name"), ("at", f"@x{{0,0.000}} {short}"), ("value", "@y{0,0.[00]}")]
+        chart.add_tools(HoverTool(renderers=curves, tooltips=tips, mode="vline"))
+    for time_us, text in marks:
+        _label(chart, time_us / scale, top, text, 12, y_offset=-16, x_offset=28, name="mark")
+    if at_us is not None:
+        chart.add_layout(
+            Span(
+                location=at_us / scale,
+                dimension="height",
+                line_color=theme.INK,
+                line_width=1.5,
+                name="cursor",
+            )
+        )
+    chart.y_range.start = 0
+    if lanes:
+        chart.x_range.start, chart.x_range.end = 0, end_us / scale
+    _legend(chart, "right")
+    return Chart(chart, _time_words(title, drawn, shaded, end_us, scale, short))
 
-    def __init__(self, rows: Iterable[Row], link: Scope | None = None, **options: Any) -> None:
-        rows = list(rows)
-        super().__init__(rows, credit_chart(rows, link, at_us=step_time(rows, 0), **options))
+
+def _thinned(steps: Steps) -> Steps:
+    """A line's points; of too many, the first, lowest, highest and last of each part."""
+    if len(steps) <= MOST_POINTS:
+        return steps
+    part = -(-len(steps) * 4 // MOST_POINTS)
+    kept: list[int] = []
+    for begin in range(0, len(steps), part):
+        places = range(begin, min(begin + part, len(steps)))
+        known = [place for place in places if steps[place][1] is not None] or list(places)
+        by_value = sorted(known, key=lambda place: steps[place][1] or 0)
+        kept += sorted({places[0], by_value[0], by_value[-1], places[-1]})
+    return [steps[place] for place in kept]
 
 
-def throughput_chart(
-    results: Mapping[str, float],
+def _stepped(chart: Any, name: str, steps: Steps, scale: int, look: Look, *, told: bool) -> Any:
+    steps = _thinned(steps)
+    gap = float("nan")
+    data = {
+        "x": [time_us / scale for time_us, _ in steps],
+        "y": [gap if value is None else value for _, value in steps],
+    }
+    return chart.step(
+        "x",
+        "y",
+        source=ColumnDataSource(data, name=name),
+        mode="after",
+        line_color=look.colour,
+        line_dash=look.dash,
+        line_width=2.5 if look is LOOKS[0] else 2,
+        name=name,
+        **({"legend_label": name} if told else {}),
+    )
+
+
+def _by_name(shaded: Iterable[Stretch]) -> dict[str, list[Stretch]]:
+    found: dict[str, list[Stretch]] = {}
+    for one in shaded:
+        found.setdefault(one.name, []).append(one)
+    return found
+
+
+def _style(name: str) -> theme.BrakeStyle:
+    plain = theme.BrakeStyle(colour=theme.GREY, hatch="right_diagonal_line")
+    return theme.BRAKE_STYLES.get(name, plain)
+
+
+def _shades(chart: Any, shaded: Sequence[Stretch], scale: int, top: float) -> None:
+    """Shade from 0 to the top; a brake's name stands in the legend, any other on its stretch."""
+    for name, spans in _by_name(shaded).items():
+        style, brake = _style(name), name in theme.BRAKE_STYLES
+        data = {
+            "left": [one.begin_us / scale for one in spans],
+            "right": [one.end_us / scale for one in spans],
+        }
+        told = {"legend_label": f"blocked: {name}"} if brake else {}
+        chart.quad(
+            left="left",
+            right="right",
+            bottom=0,
+            top=top,
+            source=ColumnDataSource(data, name=name),
+            fill_color=style.colour,
+            fill_alpha=0.13,
+            line_alpha=0,
+            hatch_pattern=style.hatch,
+            hatch_color=style.colour,
+            hatch_alpha=0.35,
+            hatch_scale=9,
+            name=f"blocked: {name}" if brake else name,
+            **told,
+        )
+        for one in () if brake else spans:
+            middle = (one.begin_us + one.end_us) / 2 / scale
+            _label(chart, middle, top, name, 16, y_offset=-22, name="letter")
+
+
+def _lanes(chart: Any, shaded: Sequence[Stretch], scale: int, short: str) -> None:
+    """A lane for each name, the first at the top."""
+    labels: dict[float, str] = {}
+    for place, (name, spans) in enumerate(reversed(_by_name(shaded).items())):
+        most = max(one.amount for one in spans)
+        labels[place + LANE / 2] = f"{name}, up to {number(most)}"
+        style = _style(name)
+        data = {
+            "left": [one.begin_us / scale for one in spans],
+            "right": [one.end_us / scale for one in spans],
+            "bottom": [place] * len(spans),
+            "top": [place + LANE * one.amount / most for one in spans],
+            "amount": [one.amount for one in spans],
+        }
+        bars = chart.quad(
+            left="left",
+            right="right",
+            bottom="bottom",
+            top="top",
+            source=ColumnDataSource(data, name=name),
+            fill_color=style.colour,
+            fill_alpha=0.45,
+            line_alpha=0,
+            hatch_pattern=style.hatch,
+            hatch_color=theme.INK,
+            hatch_alpha=0.35,
+            hatch_scale=8,
+            name=name,
+        )
+        from_to = f"@left{{0.0}} {short} to @right{{0.0}} {short}"
+        tips = [("", name), ("from", from_to), ("how many", "@amount")]
+        chart.add_tools(HoverTool(renderers=[bars], tooltips=tips))
+    chart.yaxis.ticker = list(labels)
+    chart.yaxis.major_label_overrides = labels
+    chart.ygrid.visible = False
+
+
+def _time_words(
+    title: str,
+    lines: Mapping[str, Steps],
+    shaded: Sequence[Stretch],
+    end_us: int,
+    scale: int,
+    short: str,
+) -> str:
+    told = []
+    for name, steps in lines.items():
+        known = [value for _, value in steps if value is not None]
+        if known:
+            extremes = (steps[0][1], min(known), max(known), steps[-1][1])
+            told.append((name, *map(number, extremes), f"{len(steps):,}"))
+    head = [("line", "first", "lowest", "highest", "last", "changes")]
+
+    def ms(time_us: float) -> str:
+        return f"{time_us / scale:,.1f} {short}"
+
+    spans = []
+    for name, some in _by_name(shaded).items():
+        share = f"{ms(sum(one.end_us - one.begin_us for one in some))} of {ms(end_us)}"
+        between = f"from {ms(some[0].begin_us)} to {ms(some[-1].end_us)}"
+        most = max(one.amount for one in some)
+        amount = f", up to {number(most)} at once" if most > 1 else ""
+        spans.append((name, share, f"in {len(some):,}, {between}{amount}"))
+    shades = [("shaded", "how long", "stretches")]
+    return _aligned(title, told and head + told, spans and shades + spans)
+
+
+# -- over a number ------------------------------------------------------------------------------
+
+
+def curve_chart(
+    curves: Mapping[str, Points],
+    *,
+    across: str,
+    up: str,
+    measured: Mapping[str, Points] | None = None,
+    title: str = "",
+    logarithmic: bool = False,
+    top: float | None = None,
+    width: int = 860,
+    height: int = 320,
+) -> Chart:
+    """Curves over a number that somebody chose, and points that were measured elsewhere.
+
+    Args:
+        curves: name to (x, y), drawn as lines with a marker at each point.
+        across: what the x axis is, with its unit.
+        up: what the y axis is, with its unit.
+        measured: name to (x, y), drawn as hollow stars without a line.
+        title: above the chart.
+        logarithmic: both axes; numbers must then be above 0.
+        top: where the values end; what is above is cut off.
+        width: in pixels, at most.
+        height: in pixels.
+    """
+    scale = "log" if logarithmic else "linear"
+    chart = paper(
+        title, across=across, up=up, width=width, height=height, tools=ZOOM,
+        x_axis_type=scale, y_axis_type=scale,
+    )  # fmt: skip
+    drawn = []
+    everything = {**curves, **(measured or {})}
+    for (name, some), look in zip(everything.items(), LOOKS, strict=False):
+        data = {"x": [float(x) for x, _ in some], "y": [float(y) for _, y in some]}
+        source = ColumnDataSource(data, name=name)
+        same = {"source": source, "line_width": 2, "legend_label": name, "line_color": look.colour}
+        if name in curves:
+            chart.line("x", "y", line_dash=look.dash, **same)
+            shape = {"marker": look.marker, "size": 8, "fill_color": look.colour}
+        else:
+            shape = {"marker": "star", "size": 17, "fill_color": None}
+        drawn.append(chart.scatter("x", "y", name=name, **same, **shape))
+    tips = [("", "$name"), (across, "@x{0,0.0}"), (up, "@y{0,0}")]
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=tips))
+    if not logarithmic:
+        chart.y_range.start = chart.x_range.start = 0
+    if top is not None:
+        chart.y_range.end = top
+    _legend(chart, "right")
+    by_x = {name: dict(some) for name, some in everything.items()}
+    rows = [
+        (number(x), *(number(some[x]) if x in some else "" for some in by_x.values()))
+        for x in sorted({x for some in by_x.values() for x in some})
+    ]
+    return Chart(chart, _aligned(f"{title} ({up})", [(across, *by_x), *rows]))
+
+
+# -- bars ---------------------------------------------------------------------------------------
+
+
+def bar_chart(
+    values: Mapping[str, float],
     *,
     unit: str = "messages per second",
-    title: str = "Throughput by top-up rule",
+    title: str = "",
     width: int = 720,
-) -> Any:
-    """A bar per top-up rule, or per way of doing something, its value printed on it.
+    height: int = 280,
+) -> Chart:
+    """A bar for each way of doing something, its value printed on it.
 
     Args:
-        results: rule to throughput, in the order in which the bars stand.
+        values: name to value, in the order in which the bars stand.
         unit: of the values.
         title: above the bars.
-        width: in pixels.
+        width: in pixels, at most.
+        height: in pixels.
     """
-    names = list(results)
-    colours = [theme.BLUE, theme.ORANGE, theme.GREEN, theme.PURPLE, theme.SKY, theme.VERMILLION]
-    hatches = [" ", "right_diagonal_line", "dot", "cross", "horizontal_line", "vertical_line"]
-    count = len(names)
+    names, looks = list(values), [LOOKS[place % len(LOOKS)] for place in range(len(values))]
     source = ColumnDataSource(
         {
-            "rule": names,
-            "value": [float(results[name]) for name in names],
-            "words": [f"{results[name]:,.0f}" for name in names],
-            "colour": [colours[i % len(colours)] for i in range(count)],
-            "hatch": [hatches[i % len(hatches)] for i in range(count)],
+            "name": names,
+            "value": [float(value) for value in values.values()],
+            "words": [number(value) for value in values.values()],
+            "colour": [look.colour for look in looks],
+            "hatch": [look.hatch for look in looks],
         }
     )
-    chart = plot(title, up=unit, width=width, height=280, tools=NO_TOOLS, x_range=names)
+    chart = paper(title, up=unit, width=width, height=height, tools=NO_TOOLS, x_range=names)
     chart.vbar(
-        x="rule",
+        x="name",
         top="value",
         width=0.62,
         source=source,
@@ -189,7 +581,7 @@ def throughput_chart(
         hatch_scale=10,
     )
     chart.text(
-        x="rule",
+        x="name",
         y="value",
         text="words",
         source=source,
@@ -200,7 +592,121 @@ def throughput_chart(
         text_font_style="bold",
         text_color=theme.INK,
     )
-    numbers(chart)
     chart.y_range.start = 0
-    chart.y_range.end = max(results.values(), default=1) * 1.15 or 1
-    return chart
+    chart.y_range.end = max(values.values(), default=1) * 1.15 or 1
+    rows = [(name, number(value)) for name, value in values.items()]
+    return Chart(chart, _aligned(title, [("", unit), *rows]))
+
+
+# -- outcomes -----------------------------------------------------------------------------------
+
+
+def outcome_map(
+    outcomes: Mapping[tuple[float, float], str],
+    areas: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    heights: Sequence[float],
+    *,
+    across: str,
+    up: str,
+    now: tuple[float, float],
+    title: str = "",
+    width: int = 520,
+    height: int = 250,
+) -> Chart:
+    """What comes of which choice of two numbers: runs as marks, areas as the rule has them.
+
+    Lines are computed and marks are runs; a reader sees whether they agree. Each area has a hatch
+    and its name in it, each outcome a mark of its own shape.
+
+    Args:
+        outcomes: (x, y) of a run to its outcome, in words.
+        areas: outcome to where it must come: the least x and the greatest x at each height.
+        heights: y values, rising, of the areas' edges.
+        across: what x is, with its unit.
+        up: what y is, with its unit.
+        now: (x, y) that is chosen; `Chart.stand` moves it.
+        title: above the chart.
+        width: in pixels, at most.
+        height: in pixels.
+    """
+    chart = paper(
+        title, across=across, up=up, width=width, height=height, tools=NO_TOOLS,
+        x_range=(0, max(max(high) for _, high in areas.values())),
+        y_range=(min(heights), max(heights)),
+    )  # fmt: skip
+    looks = dict(zip(areas, (LOOKS[2], LOOKS[4], LOOKS[0]), strict=False))
+    for name, (low, high) in areas.items():
+        if any(right > left for left, right in zip(low, high, strict=True)):
+            _area(chart, name, low, high, heights, looks[name])
+    drawn = []
+    for name, look in looks.items():
+        places = [place for place, outcome in outcomes.items() if outcome == name]
+        data = {
+            "x": [x for x, _ in places],
+            "y": [y for _, y in places],
+            "words": [name] * len(places),
+        }
+        if places:
+            drawn.append(
+                chart.scatter(
+                    "x",
+                    "y",
+                    source=ColumnDataSource(data, name=name),
+                    marker=look.marker,
+                    size=10,
+                    fill_color=look.colour,
+                    line_color=theme.INK,
+                    legend_label=f"run: {name}",
+                    name=f"runs: {name}",
+                )
+            )
+    tips = [(across, "@x{0.0}"), (up, "@y{0.0}"), ("this run", "@words")]
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=tips))
+    chart.scatter(
+        "x",
+        "y",
+        source=ColumnDataSource({"x": [now[0]], "y": [now[1]]}),
+        marker="diamond",
+        size=24,
+        fill_alpha=0,
+        line_color=theme.INK,
+        line_width=3,
+        legend_label="your choice",
+        name="now",
+    )
+    _legend(chart, "below")
+    chart.ygrid.visible = False
+    columns = sorted({x for x, _ in outcomes})
+    rows = [
+        (number(y), *(outcomes.get((x, y), "") for x in columns))
+        for y in sorted({y for _, y in outcomes})
+    ]
+    head = (f"{up} \\ {across}", *map(number, columns))
+    return Chart(chart, _aligned(title, [head, *rows]))
+
+
+def _area(
+    chart: Any,
+    name: str,
+    low: Sequence[float],
+    high: Sequence[float],
+    heights: Sequence[float],
+    look: Look,
+) -> None:
+    chart.patch(
+        [*low, *reversed(high)],
+        [*heights, *reversed(heights)],
+        fill_color=look.colour,
+        fill_alpha=0.13,
+        line_color=look.colour,
+        line_alpha=0.7,
+        hatch_pattern="diagonal_cross" if look.hatch == " " else look.hatch,
+        hatch_color=look.colour,
+        hatch_alpha=0.25,
+        hatch_scale=12,
+        name=f"area: {name}",
+    )
+    widest = max(range(len(heights)), key=lambda place: high[place] - low[place])
+    edge = (heights[-1] - heights[0]) / 16
+    middle = min(max(heights[widest], heights[0] + edge), heights[-1] - edge)
+    _label(chart, (low[widest] + high[widest]) / 2, middle, name, 13, text_baseline="middle")

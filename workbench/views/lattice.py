@@ -15,9 +15,9 @@ from workbench.sim.explorer import Exploration
 from workbench.trace.words import count
 
 from . import theme
+from .charts import paper
 from .lattice_layout import Places, graph_of, places
 from .lattice_words import BAD, GOOD, bad_levels, state_parts
-from .plot import plot
 
 MOST_DRAWN = 400
 WIDTH, WIDEST = 900, 1150
@@ -112,7 +112,7 @@ class LatticePicture:
     # -- drawing --------------------------------------------------------------------------------
 
     def _canvas(self, title: str, height: int) -> None:
-        self.figure = plot(
+        self.figure = paper(
             title, across="moves made", width=WIDTH, height=height, tools=_TOOLS, active_drag=None
         )
         self.figure.max_width = WIDEST

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 
 from workbench.sim.explorer import Exploration
 
+from .charts import Chart
 from .lattice import LatticePicture, path_of
 from .lattice_words import BAD, BAD_MEANS, bad_levels, state_words, summary, verdict, words
 from .stills import Still
@@ -55,8 +56,6 @@ class LatticeView(Still, widgets.VBox):
         title: str = "",
         on_select: OnSelect | None = None,
     ) -> None:
-        from .bokeh_widget import ChartWidget
-
         self.found = found
         self.path = tuple(path)
         self.index: int | None = None
@@ -75,16 +74,15 @@ class LatticeView(Still, widgets.VBox):
         self.forth = button("state ▶", "the next state")
         self.nearest = button("Nearest bad state", "the end of a shortest bad schedule")
         self.nearest.disabled = not found.bad
-        self.twin = widgets.HTML(f"<pre>{html.escape(words(found))}</pre>")
-        self._model = ChartWidget(self.picture.figure)
+        self.chart = Chart(self.picture.figure, words(found))
         row = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 8px"}
         super().__init__(
             children=[
                 self.line,
-                self._model,
+                self.chart.picture,
                 widgets.Box([self.depth, self.back, self.forth, self.nearest], layout=row),
                 self.states,
-                widgets.Accordion(children=[self.twin], titles=("The picture in words",)),
+                self.chart.twin,
             ]
         )
         self._list(0)
@@ -109,7 +107,7 @@ class LatticeView(Still, widgets.VBox):
 
     def close(self) -> None:
         """Leave the page, with the picture."""
-        self._model.close()
+        self.chart.close()
         super().close()
 
     # -- lists ----------------------------------------------------------------------------------
@@ -161,7 +159,7 @@ class LatticeView(Still, widgets.VBox):
     # -- without a kernel -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return words(self.found)
+        return self.chart.words
 
 
 def lattice(

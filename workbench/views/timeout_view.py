@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import ipywidgets as widgets
 
+from .charts import Chart, outcome_map
 from .stage_widget import StageWidget
 from .stills import Still
-from .timeout_chart import Area, timeout_chart
 
 # The areas' edges are drawn through so many points; they have a bend.
 _EDGE_POINTS = 40
@@ -51,9 +51,6 @@ class Reckoning(Protocol):
     def told(self, played: Any) -> str:
         """What came of a run, in one sentence."""
 
-    def table(self) -> Any:
-        """What the chart shows, in words."""
-
 
 class TimeoutView(Still, widgets.VBox):
     """Sliders beside a chart of all endings, a line that tells this one, and its run on the stage.
@@ -73,31 +70,27 @@ class TimeoutView(Still, widgets.VBox):
             "round trip (µs)", 2 * latency_us, 2 * self._most_latency_us, 2 * step, least=2 * step
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
-        self.words = widgets.HTML(_words(plan.table()))
-        chart, self._here = self._chart()
+        self.chart = self._chart()
         self.run = plan.play(timeout_us, latency_us)
         self.stage = StageWidget(self.run, title=self._title(), acts=[])
-        from .bokeh_widget import ChartWidget
-
-        self.figure = chart
         super().__init__(
             children=[
                 widgets.Box(
                     [
                         widgets.VBox([self.timeout, self.latency, self.line], layout=_SLIDERS),
-                        widgets.Box([ChartWidget(chart)], layout=_CHART),
+                        widgets.Box([self.chart.picture], layout=_CHART),
                     ],
                     layout={"flex_flow": "row wrap", "grid_gap": "4px 16px"},
                 ),
                 self.stage,
-                widgets.Accordion(children=[self.words], titles=("The chart in words",)),
+                self.chart.twin,
             ]
         )
         for slider in (self.timeout, self.latency):
             slider.observe(lambda _change: self._chosen(), names="value")
         self._tell()
 
-    def _chart(self) -> tuple[Any, Any]:
+    def _chart(self) -> Chart:
         plan = self.plan
         most = self._most_latency_us
         trips = [2 * most * number // _EDGE_POINTS for number in range(_EDGE_POINTS + 1)]
@@ -108,23 +101,26 @@ class TimeoutView(Still, widgets.VBox):
             ([_ms(crossed) for crossed, _ in low], [_ms(in_time) for _, in_time in low]),
             ([0.0] * len(low), [_ms(crossed) for crossed, _ in low]),
         )
-        areas = [
-            Area(name=name, low=left, high=high)
-            for name, (left, high) in zip(plan.names, edges, strict=True)
-        ]
         runs = {
             (_ms(timeout), _ms(2 * latency)): ending
             for (timeout, latency), ending in plan.outcomes.items()
         }
-        return timeout_chart(areas, [_ms(trip) for trip in trips], runs, now=self._now())
+        return outcome_map(
+            runs,
+            dict(zip(plan.names, edges, strict=True)),
+            [_ms(trip) for trip in trips],
+            across="time-out of the receiver (ms)",
+            up="round trip (ms)",
+            now=self._now(),
+            title="Which ending comes",
+        )
 
     def _now(self) -> tuple[float, float]:
         return _ms(self.timeout.value), _ms(self.latency.value)
 
     def _chosen(self) -> None:
         self.run = self.plan.play(self.timeout.value, self.latency.value // 2)
-        timeout, trip = self._now()
-        self._here.data = {"x": [timeout], "y": [trip]}
+        self.chart.stand(*self._now())
         self.stage.show_run(self.run, title=self._title())
         self._tell()
 
@@ -141,7 +137,7 @@ class TimeoutView(Still, widgets.VBox):
     def __repr__(self) -> str:
         timeout, trip = self._now()
         head = f"time-out {timeout:g} ms, round trip {trip:g} ms. {self.plan.told(self.run)}"
-        return f"{head}\n\n{self.plan.table()}\n\n{self.stage.still()}"
+        return f"{head}\n\n{self.chart.words}\n\n{self.stage.still()}"
 
 
 def _ms(time_us: int) -> float:
@@ -159,7 +155,3 @@ def _slider(name: str, value: int, most: int, step: int, *, least: int = 0) -> A
         style={"description_width": "initial"},
         layout={"width": "100%"},
     )
-
-
-def _words(table: Any) -> str:
-    return str(table._repr_html_())

@@ -1,0 +1,324 @@
+"""Charts of a trace: credit at both ends, what blocks a sender, rates and stalls of a whole trace.
+
+Each reads its lines and stretches off rows or off the answers to questions; `charts` draws them.
+What is shaded is a stall: the sender had a message and something blocked it. Time without a message
+is left white, for nobody was held up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from string import ascii_uppercase
+from typing import Any
+
+from workbench.trace.braking import Held, blocked_intervals, held_by, links_of
+from workbench.trace.fold import Scope, link_scope
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
+
+from .charts import MOST_POINTS, Chart, Steps, Stretch, time_chart
+
+DIP = 0.97
+"""A window below this share of the usual rate is in a dip."""
+LEAST_WINDOWS = 2
+BURST = 2.0
+"""The chart ends at so many times the usual rate; what is above has its number written to it."""
+US_PER_S = 1_000_000
+
+SENDER, RECEIVER, CAPTURE = "sender's view", "receiver's view", "capture point"
+COUNTERS = {
+    "link credit (sender)": "link_credit",
+    "unconfirmed (broker)": "unconfirmed",
+    "session window (frames)": "window",
+}
+"""Line to attribute of `Held`."""
+
+Window = tuple[int, int]
+"""Where it begins, in microseconds, and the messages in it."""
+
+
+# -- one link -----------------------------------------------------------------------------------
+
+
+def busiest_link(rows: Sequence[Row]) -> Scope | None:
+    """The link that most rows concern."""
+    counts: dict[Scope, int] = {}
+    for row in rows:
+        scope = link_scope(row)
+        if scope is not None and scope.link_sender is not None:
+            counts[scope] = counts.get(scope, 0) + 1
+    return max(counts, key=counts.__getitem__, default=None)
+
+
+def credit_steps(rows: Sequence[Row], link: Scope) -> dict[str, Steps]:
+    """Link credit as each end has it, or as the capture point has it.
+
+    A counter that cannot be known makes a gap: its value is None until it is known.
+    """
+    found: dict[str, list[tuple[int, float | None]]] = {SENDER: [], RECEIVER: [], CAPTURE: []}
+    for row in rows:
+        if link_scope(row) != link:
+            continue
+        unknown = "link_credit" in row.unknown
+        credit = (row.ledger or {}).get("link_credit")
+        if credit is None and not unknown:
+            continue
+        steps = found[_side(row, link)]
+        value = None if unknown else int(credit)
+        if not steps or steps[-1][1] != value:
+            steps.append((row.t_us, value))
+    return {side: steps for side, steps in found.items() if steps}
+
+
+def _side(row: Row, link: Scope) -> str:
+    if row.event == OBSERVED:
+        return CAPTURE
+    peer = CLIENT if row.vantage.startswith("client") else BROKER
+    return SENDER if peer == link.link_sender else RECEIVER
+
+
+def credit_chart(
+    trace: Any,
+    link: Scope | None = None,
+    *,
+    at_us: int | None = None,
+    title: str = "",
+    width: int = 900,
+    height: int = 260,
+) -> Chart:
+    """Link credit over time at both ends, with the intervals in which the sender was blocked.
+
+    Args:
+        trace: a run (anything with `rows`), or rows in order of `seq`.
+        link: which link; the busiest one if None.
+        at_us: where the cursor stands, in microseconds; none is drawn if None.
+        title: above the chart; the link's name if empty.
+        width: in pixels, at most.
+        height: in pixels.
+    """
+    rows = list(getattr(trace, "rows", trace))
+    link = link or busiest_link(rows)
+    return time_chart(
+        credit_steps(rows, link) if link else {},
+        end_us=rows[-1].t_us if rows else 0,
+        unit="link-credit (messages)",
+        stretches=blocked_intervals(rows, held_by(rows, link)) if link else (),
+        at_us=at_us,
+        title=title or (f"Link credit of {link.link}" if link else "No link in these rows"),
+        width=width,
+        height=height,
+    )
+
+
+def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
+    """The link that is meant: a client's sending link by name, or the first.
+
+    Raises:
+        ValueError: there is none; the text lists the names.
+    """
+    links = links_of(rows, sender=CLIENT) or links_of(rows)
+    if not links:
+        raise ValueError("no link in these rows: a chart needs one over which somebody sends")
+    found = [one for one in links if link in (None, one, one.link)]
+    if not found:
+        listed = ", ".join(str(one.link) for one in links)
+        raise ValueError(f"no link {link!r} sends in this run; there are: {listed}")
+    return found[0]
+
+
+def _counter_steps(rows: Sequence[Row], held: Sequence[Held], name: str) -> Steps:
+    """(time in µs, value) at each change of a counter; what is not known yet is left out."""
+    found: list[tuple[int, float | None]] = []
+    for row, one in zip(rows, held, strict=True):
+        value = getattr(one, name)
+        if value is not None and (not found or found[-1][1] != value):
+            found.append((row.t_us, int(value)))
+    return found
+
+
+def brake_chart(
+    trace: Any,
+    link: Scope | str | None = None,
+    *,
+    at_us: int | None = None,
+    title: str = "",
+    width: int = 900,
+    height: int = 280,
+) -> Chart:
+    """What one sender may do over time, and what blocked it when.
+
+    Args:
+        trace: a run (anything with `rows`), or rows in order of `seq`.
+        link: over which it sends; the first one if None.
+        at_us: where the cursor stands, in microseconds; none is drawn if None.
+        title: above the chart; the link's name if empty.
+        width: in pixels, at most.
+        height: in pixels.
+
+    Raises:
+        ValueError: the run has no such link.
+    """
+    rows = list(getattr(trace, "rows", trace))
+    chosen = chosen_link(rows, link)
+    held = held_by(rows, chosen)
+    return time_chart(
+        {name: _counter_steps(rows, held, field) for name, field in COUNTERS.items()},
+        end_us=rows[-1].t_us,
+        unit="messages or frames",
+        stretches=blocked_intervals(rows, held),
+        at_us=at_us,
+        title=title or f"What blocks {chosen.link}",
+        width=width,
+        height=height,
+    )
+
+
+# -- a whole trace ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dip:
+    """A time in which less was sent than usual.
+
+    Attributes:
+        name: A, B, ... in order of time.
+        start_us, end_us: from when to when, microseconds.
+        rate: messages a second in it.
+        usual: messages a second in the middle window of the trace.
+    """
+
+    name: str
+    start_us: int
+    end_us: int
+    rate: float
+    usual: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end_us - self.start_us) / US_PER_S
+
+
+def dips(windows: Sequence[Window]) -> list[Dip]:
+    """The dips of a rate: windows in a row, two at least, with clearly less than the middle one.
+
+    What touches the first or the last window is a beginning or an ending and no dip.
+
+    Args:
+        windows: all windows in order of time.
+    """
+    if len(windows) < LEAST_WINDOWS:
+        return []
+    size = windows[1][0] - windows[0][0]
+    usual = median(count for _, count in windows)
+    found: list[Dip] = []
+    low: list[Window] = []
+    for place, window in enumerate([*windows, (0, int(usual) + 1)]):
+        if place < len(windows) and window[1] < DIP * usual:
+            low.append(window)
+            continue
+        inside = low and low[0] is not windows[0] and low[-1] is not windows[-1]
+        if inside and len(low) >= LEAST_WINDOWS:
+            per_s = US_PER_S / size
+            found.append(
+                Dip(
+                    name=ascii_uppercase[len(found) % len(ascii_uppercase)],
+                    start_us=low[0][0],
+                    end_us=low[-1][0] + size,
+                    rate=per_s * sum(count for _, count in low) / len(low),
+                    usual=per_s * usual,
+                )
+            )
+        low = []
+    return found
+
+
+def rate_chart(
+    windows: Iterable[Window],
+    *,
+    title: str = "Messages a second",
+    width: int = 900,
+    height: int = 260,
+) -> Chart:
+    """Throughput over time; dips are shaded and have letters.
+
+    However large the trace, the chart has a few hundred points: it draws what was counted by
+    window, and refuses what was not. It ends at twice the usual rate.
+
+    Args:
+        windows: where each begins, microseconds, and its messages; all of the same length.
+        title: above the chart.
+        width: in pixels, at most.
+        height: in pixels.
+
+    Raises:
+        ValueError: there are too many windows to draw; the text says what to do.
+    """
+    windows = list(windows)
+    _checked(len(windows))
+    size = windows[1][0] - windows[0][0] if len(windows) > 1 else US_PER_S
+    rates = [(start, count * US_PER_S / size) for start, count in windows]
+    # What comes at once after a stall is many times the usual; it must not flatten the dips.
+    usual = median([rate for _, rate in rates] or [1])
+    top = min(max((rate for _, rate in rates), default=1), BURST * usual) * 1.05 or 1
+    return time_chart(
+        {"rate": rates},
+        end_us=windows[-1][0] + size if windows else 0,
+        unit="messages a second",
+        stretches=[Stretch(dip.start_us, dip.end_us, dip.name) for dip in dips(windows)],
+        marks=[
+            (start, f"\N{BLACK UP-POINTING TRIANGLE} {rate:,.0f}")
+            for start, rate in rates
+            if rate > top
+        ],
+        top=top,
+        seconds=True,
+        title=title,
+        width=width,
+        height=height,
+    )
+
+
+def held_chart(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    window_us: int,
+    end_us: int,
+    title: str = "Links blocked at some moment of the window",
+    width: int = 900,
+    height: int = 220,
+) -> Chart:
+    """How many links were blocked, window by window; each reason has a lane of its own.
+
+    Args:
+        rows: `window_start_us`, `brake` and `links`, as `analysis.overview.held` answers.
+        window_us: length of a window, microseconds.
+        end_us: where the time axis ends.
+        title: above the chart.
+        width: in pixels, at most.
+        height: in pixels.
+
+    Raises:
+        ValueError: there are too many windows to draw.
+    """
+    found = sorted(rows, key=lambda row: (row["window_start_us"], row["brake"]))
+    _checked(len(found))
+    starts = ((row["window_start_us"], row["brake"], row["links"]) for row in found)
+    return time_chart(
+        end_us=end_us,
+        stretches=[Stretch(start, start + window_us, *what) for start, *what in starts],
+        lanes=True,
+        seconds=True,
+        title=title,
+        width=width,
+        height=height,
+    )
+
+
+def _checked(count: int) -> None:
+    if count > MOST_POINTS:
+        raise ValueError(
+            f"{count:,} points are too many for a chart, {MOST_POINTS:,} are drawn at most:"
+            " aggregate first, with a longer window"
+        )

@@ -77,7 +77,7 @@ def replaced(row: Row, **changes: Any) -> Row:
 def observed(played: Run) -> list[Row]:
     """A run as a recorder in the middle of its wire would have seen it."""
     seen = [row for row in played.rows if row.event == SENT]
-    return [replaced(row, seq=seq, event=OBSERVED) for seq, row in enumerate(seen)]
+    return [replaced(row, run="capture", seq=seq, event=OBSERVED) for seq, row in enumerate(seen)]
 
 
 def queue(messages: int, **more: Any) -> Run:
@@ -448,7 +448,8 @@ def server(i: int, *, source: str = "own") -> Any:
     stop = next(row.seq for row in rows if row.kind == "transfer") - 1 + i % 5
     words = json.dumps({"breakpoint": f"link-credit below {i}"})
     rows[stop] = replaced(rows[stop], event="hold", connection="c1", frame={"extra_json": words})
-    return SimpleNamespace(rows=lambda: rows)
+    live = [replaced(row, run="live") for row in rows]
+    return SimpleNamespace(rows=lambda: live)
 
 
 CLIENT: dict[str, Form] = {

@@ -8,6 +8,7 @@ from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progre
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution
 from workbench.lessons import lesson_01
 from workbench.scenarios import run
+from workbench.scenarios.run import step_of
 
 SOLUTION = Solution(answer=7, reason="Seven came.")
 
@@ -203,8 +204,8 @@ def test_the_hints_of_lesson_01_are_worked_out_from_the_run():
     queue = run("credit", parameters={"messages": 60})
     granted = queue.act(queue.start_seq, "grant", link_credit=40)
     verdict = lesson_01.check.late_arrivals(granted, log=Progress(), hints=2)
-    leaves = next(row.seq for row in granted.rows if row.kind == "transfer")
-    assert f"leaves at step {leaves + 1}" in verdict.hints[1]
+    leaves = next(row for row in granted.rows if row.kind == "transfer")
+    assert f"leaves at step {step_of(leaves)}:" in verdict.hints[1]
     assert "grant something first" in lesson_01.check.late_arrivals(
         queue.act(queue.start_seq, "publish"), log=Progress(), hints=2
     ).hints[1]  # fmt: skip

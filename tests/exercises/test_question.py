@@ -151,7 +151,7 @@ def test_compare_waits_until_the_step_was_looked_at():
     shown.field.value = "7"
     shown.commit.click()
     shown.compare.click()
-    assert "Look first: go to step 31" in shown.line.value
+    assert "Look first: go to step 5 of" in shown.line.value
     other = StageWidget(run("credit", parameters={"messages": 40}))
     widget = StageWidget(played)
     other.cursor = 5

@@ -16,6 +16,7 @@ from workbench import serial
 from workbench.capture.importer import import_capture
 from workbench.scenarios import Branches, Run, names, run
 from workbench.scenarios.registry import get
+from workbench.scenarios.run import step_of
 from workbench.trace import brakes
 from workbench.trace.braking import held_by, links_of
 from workbench.trace.fold import Fold, Scope
@@ -387,6 +388,26 @@ def test_a_capture_is_drawn_from_what_it_tells(name):
     assert {link.connection for link in links.values()} <= drawn
     frames = {str(row.frame_id) for row in rows if row.is_frame and row.connection in drawn}
     assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames
+
+
+@pytest.mark.parametrize(
+    ("played", "at"),
+    [
+        (run("credit").then("grant", link_credit=2), 2),
+        (run("race", parameters={"first_credit": 2}).then("send_flow"), -1),
+        (import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng"), 30),
+    ],
+    ids=["a run", "a branch", "a capture"],
+)
+def test_a_step_has_the_number_by_which_lessons_call_it(played, at):
+    """It counts from where the lesson begins; what was recorded, from its first row."""
+    doc = scene(played)
+    begin = doc.get("begin", 0)
+    assert doc["first"] + begin == 1
+    seq = at % len(played.rows)
+    assert doc["first"] + seq == step_of(played.rows[seq])
+    assert f"step {step_of(played.rows[-1])} of" in scene_still(doc, len(played.rows) - 1)
+    assert ("set-up of" in scene_still(doc, 0)) == bool(begin)
 
 
 def test_a_long_run_is_drawn_in_part_and_the_picture_says_so(monkeypatch):

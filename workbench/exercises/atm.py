@@ -28,7 +28,7 @@ class Balance:
     """Both sets of counters after one row of the sender.
 
     Attributes:
-        seq: the row.
+        step: its number on the stage.
         kind: of its frame.
         tx_cnt: cells sent so far.
         fwd_cnt: cells that had arrived when the receiver sent the flow that the sender saw last.
@@ -37,7 +37,7 @@ class Balance:
         link_credit: the sender's own.
     """
 
-    seq: int
+    step: str
     kind: str
     tx_cnt: int
     fwd_cnt: int
@@ -91,7 +91,7 @@ class Balances(Tabled):
             ),
             lines=[
                 (
-                    str(measure.step(row.seq)),
+                    row.step,
                     row.kind,
                     str(row.tx_cnt),
                     str(row.fwd_cnt),
@@ -111,7 +111,7 @@ class Balances(Tabled):
         differing = self.differing
         if not differing:
             return f"Crd_Bal = link-credit(snd) in every one of {count(len(self.rows), 'row')}."
-        steps = ", ".join(str(measure.step(row.seq)) for row in differing)
+        steps = ", ".join(row.step for row in differing)
         return (
             f"Crd_Bal = link-credit(snd) in {len(self.rows) - len(differing)} of"
             f" {count(len(self.rows), 'row')}; they differ at step {steps}."
@@ -149,7 +149,7 @@ def atm_counters(trace: Any, link: str | None = None) -> Balances:
         if own and {"link_credit", "delivery_count"} <= ledger.keys():
             balances.append(
                 Balance(
-                    seq=row.seq,
+                    step=measure.step_words(row),
                     kind=f"{row.kind} {row.event}",
                     tx_cnt=sent,
                     fwd_cnt=fwd_cnt,

@@ -30,6 +30,7 @@ class Line:
 
     Attributes:
         seq: the row.
+        step: its number on the stage.
         kind: performative.
         says: the frame in a few words.
         credit: by reader, the sender's link-credit that it believes in; None if it has none yet.
@@ -37,6 +38,7 @@ class Line:
     """
 
     seq: int
+    step: str
     kind: str
     says: str
     credit: dict[str, int | None]
@@ -91,7 +93,7 @@ class Audit(Tabled):
             head=("step", "frame", *everybody),
             lines=[
                 (
-                    str(measure.step(line.seq)),
+                    line.step,
                     line.says,
                     *(self._cell(line, reader) for reader in everybody),
                 )
@@ -182,6 +184,7 @@ def audit(trace: Any, link: str | None = None) -> Audit:
         lines.append(
             Line(
                 seq=row.seq,
+                step=measure.step_words(row),
                 kind=str(row.kind),
                 says=_said(row, fields),
                 credit={LEDGERS: truth, **{reader.name: reader.credit for reader in readers}},

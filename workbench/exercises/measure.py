@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.scenarios.run import Run
+from workbench.scenarios.run import Run, step_of
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
@@ -23,9 +23,15 @@ def many(number: int) -> str:
     return count(number, "message")
 
 
-def step(seq: int) -> int:
-    """The number of a row on the stage: step 1 shows the first."""
-    return seq + 1
+def step(row: Row) -> int:
+    """The number of a row on the stage: 1 is where the lesson begins."""
+    return step_of(row)
+
+
+def step_words(row: Row) -> str:
+    """The number of a row on the stage, or that it is of the set-up."""
+    number = step_of(row)
+    return str(number) if number > 0 else "set-up"
 
 
 def milliseconds(time_us: int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from workbench.presets import UINT_MAX
-from workbench.scenarios.run import Run
+from workbench.scenarios.run import Run, step_of
 from workbench.trace.schema import Row
 from workbench.trace.words import MINUS
 
@@ -295,7 +295,7 @@ class Prediction:
             unseen = seen is not None and looked_at is not None and not looked_at(seen)
             self.stage = STAGES[self.stage]["refuse" if unseen else "look"]
             if seen is not None and unseen:
-                return Verdict(right=None, text=LOOK_FIRST.format(step=seen.seq + 1))
+                return Verdict(right=None, text=LOOK_FIRST.format(step=step_of(seen)))
         self.stage = STAGES[self.stage]["compare"]
         self.solution = solution
         self.verdict = judge(self.answers[-1], solution)

@@ -54,7 +54,7 @@ def before_any_flow(run: Run) -> Found:
         measure.messages(run.rows),
         sender=measure.credit(run.rows, BROKER),
         receiver=measure.credit(run.rows, CLIENT),
-        last=measure.step(run.last),
+        last=measure.step(run.rows[-1]),
         wrong={"the queue pushes": ready, "one comes on trial": 1},
         seen=run.rows[run.start_seq],
     )
@@ -120,7 +120,7 @@ def _stopped(run: Run, at: int) -> tuple[Run, int, int, int]:
     late = measure.messages(branch.rows, event=RECEIVED, after=at)
     flying = measure.in_flight(branch.rows, "transfer", at)
     flow = measure.frames(branch.rows, "flow", event=RECEIVED, from_peer=CLIENT, after=at)[-1]
-    return branch, late, flying, measure.step(flow.seq)
+    return branch, late, flying, measure.step(flow)
 
 
 @lesson.asks
@@ -228,7 +228,7 @@ def proton_again(run: Run, count_each: int) -> Facts:
 def rabbit_flows(rows: Sequence[Row]) -> Found:
     """What did a real broker do about two equal flows?"""
     pair = same_flows(rows)
-    first, second = (measure.step(row.seq) for row in pair)
+    first, second = (measure.step(row) for row in pair)
     said = measure.numbers(pair[0], "link_credit", "delivery_count")
     yield {"credit": said["link_credit"], "first": first, "second": second}
     following = _until_next_grant(rows, pair[-1])
@@ -269,7 +269,7 @@ def _until_next_grant(rows: Sequence[Row], grant: Row) -> list[Row]:
 def _flying(desk: Any) -> Case:
     """A hint with the learner's own run: when is something on the wire?"""
     sent = measure.frames(run_of(desk).rows, "transfer", from_peer=BROKER)
-    return case("flying", first=measure.step(sent[0].seq)) if sent else case("nothing")
+    return case("flying", first=measure.step(sent[0])) if sent else case("nothing")
 
 
 @lesson.checks(scenarios=("credit",), hints=(_flying,))
@@ -291,7 +291,7 @@ def late_arrivals(desk: Any) -> Case:
         grants = ", ".join(map(str, measure.grants(played.rows))) or "none"
         return case("no-stop", grants=grants)
     stop = stops[-1]
-    step = measure.step(stop.seq)
+    step = measure.step(stop)
     late = measure.messages(played.rows, event=RECEIVED, after=stop.seq)
     if not late:
         flying = measure.in_flight(played.rows, "transfer", stop.seq)
@@ -324,7 +324,7 @@ def never_more_than(desk: Any, link_credit: int) -> Case:
     arrived = measure.messages(played.rows, event=RECEIVED)
     left = measure.counter(played.rows, BROKER, "available") or 0
     if most > link_credit:
-        return case("too-much", step=measure.step(-at), most=most)
+        return case("too-much", step=measure.step(played.rows[-at]), most=most)
     if left or not arrived:
         return case("left", arrived=arrived, left=left)
     return case("right", arrived=arrived, flows=len(measure.grants(played.rows)), most=most)

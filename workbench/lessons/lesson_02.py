@@ -183,6 +183,7 @@ class Subtracted:
 
     Attributes:
         seq: the row.
+        step: its number on the stage.
         delivery_count: of the flow.
         link_credit: of the flow.
         own: the sender's delivery-count.
@@ -190,6 +191,7 @@ class Subtracted:
     """
 
     seq: int
+    step: str
     delivery_count: int
     link_credit: int
     own: int
@@ -239,7 +241,7 @@ class Subtractions(Tabled):
             head=("step", "naive", "serial", "the sender's own", ""),
             lines=[
                 (
-                    str(measure.step(line.seq)),
+                    line.step,
                     line.naive_text,
                     str(line.serial),
                     str(line.logged),
@@ -273,6 +275,7 @@ def subtractions(trace: Any) -> Subtractions:
             lines.append(
                 Subtracted(
                     seq=row.seq,
+                    step=measure.step_words(row),
                     delivery_count=count_rcv,
                     link_credit=credit_rcv,
                     own=own.get(key, ledger["delivery_count"]),
@@ -503,7 +506,7 @@ def naive(trace: Any) -> Found:
         case="wrong" if wrong else "none",
         flows=len(computed.lines),
         number=len(wrong),
-        found="; ".join(f"step {measure.step(one.seq)}: {one.naive_text}" for one in wrong),
+        found="; ".join(f"step {one.step}: {one.naive_text}" for one in wrong),
         wrong={"large numbers are trouble": "forever", "differences always work": "never"},
     )
 

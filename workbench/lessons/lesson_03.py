@@ -250,13 +250,13 @@ def real_drain(rows: Sequence[Row]) -> Found:
     """What did a real broker answer to a drain that finds too few messages?"""
     request, following = rabbit_drain(rows)
     base, credit = number_in(request, "delivery_count"), number_in(request, "link_credit")
-    yield {"step": measure.step(request.seq), "base": base, "credit": credit}
+    yield {"step": measure.step(request), "base": base, "credit": credit}
     answer = measure.frames(following, "flow", event=OBSERVED, from_peer=BROKER)[-1]
     sent = measure.messages(following, event=OBSERVED)
     return facts(
         number_in(answer, "delivery_count"),
         sent=sent,
-        answered=measure.step(answer.seq),
+        answered=measure.step(answer),
         left=number_in(answer, "link_credit"),
         wrong={"counts messages only": base + sent, "counts credit only": credit},
         seen=answer,
@@ -345,7 +345,7 @@ def after_echo(run: Run, at: int) -> Found:
     return facts(
         measure.messages(branch.rows, event=RECEIVED, after=answer.seq),
         late=late,
-        answered=measure.step(answer.seq),
+        answered=measure.step(answer),
         wrong={
             "late is late": late,
             "an answer overtakes": measure.in_flight(branch.rows, "transfer", at),
@@ -388,7 +388,7 @@ def gave_back(desk: Any) -> Case:
     if not requests:
         return case("no-drain")
     request = requests[-1]
-    step, credit = measure.step(request.seq), number_in(request, "link_credit")
+    step, credit = measure.step(request), number_in(request, "link_credit")
     if not credit:
         return case("no-credit", step=step)
     sent = measure.messages(played.rows, after=request.seq)
@@ -411,7 +411,7 @@ def paused(desk: Any) -> Case:
     stop = next((row for row in _flows(played, CLIENT) if _stops(row)), None)
     if stop is None:
         return case("no-stop")
-    step = measure.step(stop.seq)
+    step = measure.step(stop)
     if not measure.messages(played.rows, event=RECEIVED, upto=stop.seq):
         return case("too-soon", step=step)
     answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
@@ -422,7 +422,7 @@ def paused(desk: Any) -> Case:
     ]
     if not resumes:
         return case("not-resumed", step=step)
-    resume = measure.step(resumes[0].seq)
+    resume = measure.step(resumes[0])
     if not answers or resumes[0].seq < answers[0].seq:
         return case("unanswered-stop", step=step, resume=resume)
     if left := measure.counter(played.rows, BROKER, "available"):
@@ -435,7 +435,7 @@ def paused(desk: Any) -> Case:
         quiet=measure.messages(
             played.rows, event=RECEIVED, after=answers[0].seq, upto=resumes[0].seq
         ),
-        answered=measure.step(answers[0].seq),
+        answered=measure.step(answers[0]),
         resume=resume,
         came=len(numbers),
     )

@@ -203,7 +203,7 @@ def worked_out(run: Run, number: int, frames: int) -> Found:
     )
     return facts(
         _ledger(heard, "remote_incoming_window"),
-        heard=measure.step(heard.seq),
+        heard=measure.step(heard),
         own=_ledger(heard, "next_outgoing_id"),
         wrong={
             "the window is what the flow says": frames,
@@ -246,7 +246,7 @@ def reopens_at(run: Run, publish: int) -> Found:
     return facts(
         int(before[-1]),
         came=sum(row.seq < flow.seq for row in came),
-        opened=measure.step(flow.seq),
+        opened=measure.step(flow),
         told=number_in(flow, "incoming_window"),
         wrong={"waits until it is used up": 0, "after every frame": window - 1},
     )
@@ -286,7 +286,7 @@ def real_split(rows: Sequence[Row]) -> Found:
     window = number_in(request, "incoming_window")
     yield {
         "came": len(before),
-        "step": measure.step(request.seq),
+        "step": measure.step(request),
         "window": window,
         "credit": number_in(request, "link_credit"),
         "octets": sum(row.body_bytes or 0 for row in sent),
@@ -294,7 +294,7 @@ def real_split(rows: Sequence[Row]) -> Found:
     }
     return facts(
         len(sent) - len(before),
-        last=measure.step(sent[-1].seq),
+        last=measure.step(sent[-1]),
         wrong={"credit 0 stops a message": 0, "the window is used up": window},
         seen=sent[-1],
     )
@@ -313,7 +313,7 @@ def obeys(run: Run, publish: int) -> Facts:
     return facts(
         len(transfers(branch.rows, CLIENT)),
         window=number_in(flow, "incoming_window"),
-        told=measure.step(flow.seq),
+        told=measure.step(flow),
         credit=credit,
         wrong={"credit is enough": min(publish, int(credit))},
         shown=branch,
@@ -331,7 +331,7 @@ def tolerated(run: Run, publish: int) -> Found:
         _of_queue(branch, "queue_ready", TARGET),
         case="ended" if over else "all",
         condition=error.get("condition", "") if isinstance(error, dict) else error or "",
-        ended=measure.step(over.seq) if over else None,
+        ended=measure.step(over) if over else None,
         sent=len(transfers(branch.rows, CLIENT)),
         wrong={"the first frame too many ends it": 0, "nobody counts": publish},
         seen=over or branch.rows[-1],

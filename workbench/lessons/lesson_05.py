@@ -117,7 +117,7 @@ def regrant(run: Run, publish: int) -> Found:
     again = _grants(branch.rows)[1]
     return facts(
         counter_before(branch.rows, again.seq, "link_credit"),
-        again=measure.step(again.seq),
+        again=measure.step(again),
         wrong={
             "waits until it is used up": 0,
             "below half": first // 2 - 1,
@@ -238,7 +238,7 @@ def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
     flow = _grants(branch.rows, after=run.last)[0]
     return facts(
         number_in(flow, "link_credit"),
-        step=measure.step(flow.seq),
+        step=measure.step(flow),
         wrong={"settings work at once": link_credit, "credit is taken back": 0},
     )
 
@@ -254,10 +254,10 @@ def real_regrant(rows: Sequence[Row]) -> Found:
     """After how many messages does a real broker grant again?"""
     begin, again = _grants(rows, event=OBSERVED)[:2]
     first, after = number_in(begin, "link_credit"), number_in(again, "delivery_count")
-    yield {"first": first, "step": measure.step(begin.seq)}
+    yield {"first": first, "step": measure.step(begin)}
     return facts(
         after,
-        again=measure.step(again.seq),
+        again=measure.step(again),
         credit=number_in(again, "link_credit"),
         left=first - after,
         wrong={"below half": first - first // 2 + 1, "waits until it is used up": first},
@@ -281,8 +281,8 @@ def collected(desk: Any) -> Case:
     seen: dict[str, int] = {}
     for link in links_of(played.rows, sender=CLIENT):
         for row, held in zip(played.rows, held_by(played.rows, link), strict=True):
-            step = measure.step(row.seq)
-            seen[held.brake] = min(step, seen.get(held.brake, step))
+            if (step := measure.step(row)) > 0:
+                seen[held.brake] = min(step, seen.get(held.brake, step))
     bound = ", ".join(f"{brake} (step {seen[brake]})" for brake in BRAKES if brake in seen)
     missing = ", ".join(brake for brake in BRAKES if brake not in seen)
     if missing:

@@ -322,10 +322,10 @@ def who_resends(run: Run, pending: int) -> Facts:
     inside = "session" if _sent_again(branch) else nobody
     return facts(
         "publisher" if frames else inside,
-        crash=measure.step(crash.seq),
+        crash=measure.step(crash),
         frames=frames,
         elected=_node(elected),
-        election=measure.step(elected.seq),
+        election=measure.step(elected),
         told=told,
         wrong={
             "the publisher must send again": "publisher",
@@ -465,12 +465,12 @@ def recovered(desk: Any) -> Case:
     if not played.actions:
         return case("untouched")
     story = Replicas(played.rows)
-    came = [measure.step(row.seq) for row in _arrivals(story.rows)]
+    came = [row.seq + 1 for row in _arrivals(story.rows)]  # as the story counts
     changes = [*zip(story.stall.steps, story.stall.values, strict=True), (len(story.rows) + 1, "")]
     stalls = [(begin, end) for (begin, why), (end, _) in pairwise(changes) if why]
     if not stalls:
         return case("never")
-    begun = stalls[0][0]
+    begun = measure.step(story.rows[stalls[0][0] - 1])
     waited = any(
         sum(at < begin for at in came) > story.confirmed.at(begin)
         or any(begin <= at < end for at in came)

@@ -66,7 +66,7 @@ def first_frame(server: Any) -> Facts | None:
         return None
     return facts(
         str(sent[0].kind),
-        step=measure.step(sent[0].seq),
+        step=measure.step(sent[0]),
         said=", ".join(dict.fromkeys(str(row.kind) for row in sent)),
         wrong={"begins with open": "open", "begins with who I am": "sasl-init"},
     )
@@ -83,7 +83,7 @@ def before_attach(server: Any) -> Facts | None:
     by_client = sum(row.from_peer == CLIENT for row in before)
     return facts(
         len(before),
-        step=measure.step(sent[len(before)].seq),
+        step=measure.step(sent[len(before)]),
         client=by_client,
         broker=len(before) - by_client,
         wrong={"the queue is named at once": 1},
@@ -99,7 +99,7 @@ def first_credit(server: Any, credit: int) -> Facts | None:
     carried, base = number_in(found[0], "link_credit"), number_in(found[0], "delivery_count")
     return facts(
         carried,
-        step=measure.step(found[0].seq),
+        step=measure.step(found[0]),
         base=base,
         limit=base + carried,
         wrong={"one at a time": 1, "nothing before receive": 0},
@@ -124,7 +124,7 @@ def brought(server: Any) -> Facts | None:
     )  # fmt: skip
     return facts(
         measure.messages(rows, after=arrived[0], upto=next(heard, None)),
-        step=measure.step(flow.seq),
+        step=measure.step(flow),
         granted=number_in(flow, "link_credit"),
         wrong={"one, and then an answer": 1},
     )
@@ -147,7 +147,7 @@ def next_credit(server: Any) -> Facts | None:
     ]
     return facts(
         carried,
-        step=measure.step(second.seq),
+        step=measure.step(second),
         base=base,
         limit=base + carried,
         before=number_in(first, "delivery_count") + asked,
@@ -167,7 +167,7 @@ def stopped_at(server: Any) -> Facts | None:
         return None
     return facts(
         str(held[0].kind),
-        step=measure.step(held[0].seq),
+        step=measure.step(held[0]),
         breakpoint=stops[0].extra["breakpoint"],
     )
 
@@ -225,12 +225,12 @@ def crossed(server: Any) -> Case:
         said, granted = number_in(row, "delivery_count"), number_in(row, "link_credit")
         sent = _sent_before(rows, row)
         if serial.diff(sent, said) > 0:
-            step, left = measure.step(row.seq), (row.ledger or {}).get("link_credit")
+            step, left = measure.step(row), (row.ledger or {}).get("link_credit")
             return case(
                 "right", about=row.link, step=step, said=said, granted=granted, sent=sent, left=left
             )
     last = by_hand[-1]
-    return case("in-order", about=last.link, flows=len(by_hand), step=measure.step(last.seq))
+    return case("in-order", about=last.link, flows=len(by_hand), step=measure.step(last))
 
 
 @lesson.checks()
@@ -245,7 +245,7 @@ def stopped(server: Any) -> Case:
     if not stops:
         return case("not-met")
     stop = stops[-1]
-    about, condition, step = stop.connection, stop.extra["breakpoint"], measure.step(stop.seq)
+    about, condition, step = stop.connection, stop.extra["breakpoint"], measure.step(stop)
     arrived = {row.frame_id for row in rows if row.event in (RECEIVED, OBSERVED)}
     waiting = [
         row

@@ -38,6 +38,10 @@ class _Played(NamedTuple):
     placed: tuple[Action, ...]
 
 
+BEGINS: dict[str, int] = {}
+"""The last row of the set-up of each run that was played here, by its name, which decides it."""
+
+
 class Run:
     """One run: its rows, and what it is a function of.
 
@@ -80,6 +84,7 @@ class Run:
         self.world, self.rows, self.rested, self.note, _ = self._execute(stop_after=None)
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
+        BEGINS[self.name] = self.start_seq
 
     def act(self, after_seq: int, name: str, **arguments: Any) -> Run:
         """Act when row `after_seq` has just happened; gives the branch that comes of it.
@@ -303,6 +308,15 @@ def identity_of(
         "actions": [[action.after_seq, action.name, dict(action.arguments)] for action in actions],
         "seed": seed,
     }
+
+
+def step_of(row: Row) -> int:
+    """The number of a row's step, as the stage shows it and a lesson's words speak of it.
+
+    Step 1 is where the lesson begins: the last row of the set-up, whose steps have numbers below 1.
+    What was recorded has no set-up, and counts from its first row.
+    """
+    return row.seq - BEGINS.get(row.run, 0) + 1
 
 
 def name_of(

@@ -18,6 +18,7 @@ from typing import Any
 from workbench import serial
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.run import step_of
 from workbench.trace.braking import links_of
 from workbench.trace.cut import Cut
 from workbench.trace.explain import AGREE, DISAGREE, Explanation
@@ -530,7 +531,7 @@ class SceneMaker:
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:
             idea += f" Drawn are the first {MOST_ROWS:,} of {len(rows):,} steps."
-        name, seq = (visible(rows[0].run, 200), rows[0].seq) if len(rows) else ("", 0)
+        name, first = (visible(rows[0].run, 200), step_of(rows[0])) if len(rows) else ("", 1)
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,
@@ -538,7 +539,7 @@ class SceneMaker:
             "idea": idea,
             **now.picture.head(),
             "ends": ends,
-            "first": seq + 1,
+            "first": first,
         }
         if self._rule:
             found["rule"] = self._rule

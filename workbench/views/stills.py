@@ -34,7 +34,8 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     for one in steps[: place + 1]:
         now = merged(now, one)
     named = scene.get("first", 1)
-    lines += [f"step {named + place} of {named + len(steps) - 1} · t = {now['t']:g} ms"]
+    number = f"step {named + place}" if named + place > 0 else "set-up"
+    lines += [f"{number} of {named + len(steps) - 1} · t = {now['t']:g} ms"]
     lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
     if steps[place].get("formula"):
         formula = steps[place]["formula"]
@@ -47,7 +48,8 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     first, last = max(0, place - _AROUND), min(len(steps) - 1, place + _AROUND)
     for number in range(first, last + 1):
         mark = ">" if number == place else " "
-        lines.append(f"{mark} {named + number:>4}  {steps[number].get('sentence', '')}")
+        name = named + number if named + number > 0 else ""
+        lines.append(f"{mark} {name:>4}  {steps[number].get('sentence', '')}")
     return "\n".join(lines)
 
 

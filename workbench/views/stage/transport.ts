@@ -21,7 +21,7 @@ export function transport(time: Time): VNode {
     control("back", "back", "one step back (←)", time.step <= 0), control("play", playing ? "pause" : "play", playing ? "pause (space)" : "play (space)"), control("on", "on", "one step on (→)"), control("mark", "mark", "to the next interesting step (n)"),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : `step ${time.number}`)));
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : time.number < 1 ? "set-up" : `step ${time.number}`)));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);

@@ -52,7 +52,7 @@ export interface Scene {
   ends: number;
   /** place of the step at which the lesson begins; what comes before is folded into a chip. 0 if absent */
   begin?: number;
-  /** the number of the first step; 1 if absent */
+  /** the number of the first step; 1 if absent. Steps with numbers below 1 are of the set-up */
   first?: number;
   /** the chip's words: "set up: 9 frames" */
   set_up?: string;

@@ -73,6 +73,8 @@ def test_blog2024_is_rmq40_with_the_article_s_set_up_and_nothing_else() -> None:
         "session_us": 8,
         "session_ns": 80,
         "queue_enqueue_us": 0,
+        "queue_deliver_us": 0,
+        "channel_us": 5,
         "node_latency_us": 0,
         "wire_latency_us": 0,
         "message_bytes": 12,

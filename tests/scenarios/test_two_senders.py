@@ -14,11 +14,17 @@ from workbench import presets
 from workbench.scenarios import ParameterError, World, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import (
+    AMQP_0_9_1,
+    AMQP_1_0,
     ARTICLE,
+    ARTICLE_BLOCKS,
     ARTICLE_MS,
+    BOTH,
     CLASSIC,
+    INPUTS,
     KINDS,
     QUORUM,
+    compared,
     counted,
     told,
     two_senders,
@@ -37,11 +43,23 @@ def counts(run_ms=200, **changes):
     return {one.kind: one for one in counted(done.world)}
 
 
-def recorded(run_ms):
+@cache
+def halves(run_ms=125, protocol=BOTH, **changes):
+    """The world after some virtual time of the 0-9-1 half, or of both, with numbers changed."""
+    given = {"run_ms": run_ms, "protocol": protocol}
+    return stream("two_senders", replace(BLOG, **changes), given).world
+
+
+def messages(world, protocol):
+    """What is in the protocol's classic and quorum queue."""
+    return [one.messages for one in counted(world) if one.protocol == protocol]
+
+
+def recorded(run_ms, **given):
     """World and rows of a short run, each row kept."""
     clock = VirtualClock()
     recorder = Recorder("kept", now=lambda: clock.now_us)
-    values = two_senders.values(BLOG, {"run_ms": run_ms})
+    values = two_senders.values(BLOG, {"run_ms": run_ms, **given})
     built = World(
         preset=two_senders.effective(BLOG, values), parameters=values, tap=recorder, clock=clock
     )
@@ -173,6 +191,75 @@ def test_pythons_collector_is_as_it_was_after_a_long_run_even_one_that_fails(ena
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if was else gc.disable)()
+
+
+def test_a23_a24_four_times_as_much_over_1_0_and_no_number_was_read_off_the_ratio():
+    """Both halves at once, beside the article's four counts: the bands that they have to reach."""
+    found = {one.what: one for one in compared(halves())}
+    assert 3.5 < found["ratio of the sums"].model < 4.5
+    assert found["ratio of the sums"].article == pytest.approx(1_237_655 / 314_859)
+    assert abs(found["sum over amqp-10"].residual) < 0.05
+    assert abs(found["sum over amqp-091"].residual) < 0.05
+
+
+def test_a25_a_connection_is_blocked_eighty_times_a_second_for_each_400_messages_once():
+    """70 to 90 cycles, each of exactly as many messages as a channel has credit for."""
+    blocks = compared(halves())[-1]
+    assert (blocks.what, blocks.article) == (
+        "blocks of the 0-9-1 connection a second",
+        ARTICLE_BLOCKS,
+    )
+    assert 70 <= blocks.model <= 90
+    _, rows = recorded(30, protocol=AMQP_0_9_1)
+    published = 0
+    for row in rows:
+        published += row.event == "received" and row.kind == "basic.publish"
+        if (row.event, row.kind, row.vantage) == ("block", "credit-flow", "reader:c2"):
+            assert published == 400
+            published = 0
+
+
+def test_a26_twice_as_fast_a_disk_doubles_what_both_queues_of_a_connection_get():
+    """And one that takes no time leaves only the channel's own work."""
+    slow, half, none = (
+        messages(halves(ms, AMQP_0_9_1, fsync_us=us), AMQP_0_9_1)
+        for ms, us in ((64, 6_300), (64, 3_150), (10, 0))
+    )
+    for one, other in zip(half, slow, strict=True):
+        assert one == pytest.approx(2 * other, rel=0.05)
+    assert sum(none) * BLOG.channel_us == pytest.approx(10_000, rel=0.01)
+
+
+def test_a27_both_queues_of_one_0_9_1_connection_get_the_same():
+    """The slower one decides for both; over 1.0 the classic one gets several times as much."""
+    classic, quorum = messages(halves(), AMQP_0_9_1)
+    assert classic == pytest.approx(quorum, rel=0.05)
+    classic, quorum = messages(halves(), AMQP_1_0)
+    assert classic > 4 * quorum
+
+
+def test_a22_while_the_reader_is_blocked_no_frame_of_either_publisher_is_read():
+    """The other queue hangs with it, and TCP holds the client."""
+    _, rows = recorded(30, protocol=AMQP_0_9_1)
+    blocked, read = False, []
+    for row in rows:
+        if row.vantage == "reader:c2" and row.kind == "credit-flow":
+            blocked = row.event == "block"
+        elif row.event == "received" and row.vantage == "broker" and blocked:
+            read.append(row.kind)
+    # The reader stops behind the header of the next message, which it has begun to read.
+    assert set(read) <= {"basic.publish", "content-header", "content-body"}
+    assert len(read) <= 4 * 3
+    assert any(row.kind == "tcp" and row.event == "block" for row in rows)
+
+
+def test_what_was_put_in_is_told_with_its_source_and_it_is_no_count():
+    """Costs, a disk's time and RabbitMQ's own settings: each with a source, none from a ratio."""
+    lines = told(halves())
+    inputs = [line for line in lines if line.startswith("put in: ")]
+    assert [line.split()[2] for line in inputs] == list(INPUTS)
+    assert all(line.endswith("]") and "[]" not in line for line in inputs)
+    assert lines[-1].startswith("blocks of the 0-9-1 connection a second: ")
 
 
 def test_a_message_leaves_no_cycle_behind():

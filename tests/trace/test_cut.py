@@ -30,6 +30,7 @@ CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 MOST = 1_000  # rows of one scenario that are replayed again and again
 LONG = (
     "quorum_chaos",
+    "one_sender_one_receiver",
     "two_senders",
     "rmq40_a_publisher_grants",
 )

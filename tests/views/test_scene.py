@@ -27,7 +27,7 @@ from workbench.views.stills import scene_still
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 CAPTURES = Path(__file__).resolve().parents[2] / "data/captures"
-LONG = ("quorum_chaos", "two_senders")
+LONG = ("quorum_chaos", "one_sender_one_receiver", "two_senders")
 
 # What is done in a scenario, so that there is something to see; a run alone is its set-up.
 ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {

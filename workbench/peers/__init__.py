@@ -4,6 +4,7 @@ from .client import Client
 from .client091 import Client091, Consumer091, Publisher091, Task091
 from .links import ClientLink, Consumer, Publisher
 from .sending import AtOnce, OneByOne, SendPolicy
+from .writing091 import OneLock
 
 __all__ = [
     "AtOnce",
@@ -13,6 +14,7 @@ __all__ = [
     "Consumer",
     "Consumer091",
     "OneByOne",
+    "OneLock",
     "Publisher",
     "Publisher091",
     "SendPolicy",

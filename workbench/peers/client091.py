@@ -33,6 +33,8 @@ from workbench.amqp091.scope import ItemScope
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
 from workbench.sim import Clock, Flight, Wire
 
+from .writing091 import EachForItself, Sharing091
+
 Overview = dict[str, int | bool | str]
 
 
@@ -49,12 +51,19 @@ class Task091:
 
     Attributes:
         amqp: the channel, once it is open.
+        publishes: what it writes are messages; otherwise acknowledgements.
+        pause_us: which it needs before each message.
+        scheduled: its next one is.
     """
 
-    def __init__(self, name: str, channel: int = 1) -> None:
+    publishes = False
+
+    def __init__(self, name: str, channel: int = 1, pause_us: int = 0) -> None:
         self.name = name
         self.channel = channel
         self.amqp: Channel | None = None
+        self.pause_us = pause_us
+        self.scheduled = False
         self._client: Client091 | None = None
 
     def join(self, client: Client091) -> None:
@@ -79,8 +88,18 @@ class Task091:
     def handle(self, event: Event) -> None:
         """Something has come on the channel."""
 
+    @property
+    def ready(self) -> bool:
+        """It has something to write."""
+        return False
+
+    def write(self) -> None:
+        """Writes one message or acknowledgement."""
+
     def go_on(self) -> None:
-        """The socket takes something again, or the broker does."""
+        """It may have something to write, or the socket takes something again."""
+        if self.amqp is not None:
+            self.client.sharing.go_on(self.client, self)
 
     def overview(self) -> Overview:
         """Flat picture of the task."""
@@ -88,7 +107,7 @@ class Task091:
 
 
 class Publisher091(Task091):
-    """Publishes one message after the other, each in a clock event of its own.
+    """Publishes one message after the other.
 
     Args:
         name: of the task.
@@ -97,8 +116,12 @@ class Publisher091(Task091):
         channel: on which.
         body: of each message.
         properties: of each message.
-        pause_us: between two.
+        mandatory: each comes back if no queue is there for it.
+        pause_us: between two, unless the client's tasks share a lock.
         most_unconfirmed: asks for confirms, and waits while so many are out; None: asks for none.
+        batch: begins with so many messages, and has so many more whenever each is confirmed; it
+            asks for confirms. 0: only `publish` gives it any.
+        endless: it always has one more, until `stop`.
         heeds_blocked: stops while the broker says that it is blocked.
 
     Attributes:
@@ -107,6 +130,8 @@ class Publisher091(Task091):
         confirmed: those that the broker has confirmed.
         refused: those that it has refused.
     """
+
+    publishes = True
 
     def __init__(
         self,
@@ -117,29 +142,39 @@ class Publisher091(Task091):
         channel: int = 1,
         body: bytes = b"some payload",
         properties: Properties = NO_PROPERTIES,
+        mandatory: bool = False,
         pause_us: int = 0,
         most_unconfirmed: int | None = None,
+        batch: int = 0,
+        endless: bool = False,
         heeds_blocked: bool = False,
     ) -> None:
-        super().__init__(name, channel)
+        super().__init__(name, channel, pause_us)
         self.queue = queue
-        self.left = self.published = self.confirmed = self.refused = 0
+        self.left = batch
+        self.published = self.confirmed = self.refused = 0
         self._exchange = exchange
         self._body = body
         self._properties = properties
-        self._pause_us = pause_us
+        self._mandatory = mandatory
         self._most = most_unconfirmed
+        self._batch = batch
+        self._endless = endless
         self._heeds = heeds_blocked
-        self._scheduled = False
 
     def publish(self, count: int) -> None:
         """Has so many messages more."""
         self.left += count
         self.go_on()
 
+    def stop(self) -> None:
+        """Has no more messages, if there was no end of them."""
+        if self._endless or self._batch:
+            self._endless, self._batch, self.left = False, 0, 0
+
     def begin(self) -> None:
         """Asks for confirms, if it wants any, and begins."""
-        if self._most is not None:
+        if self._most is not None or self._batch:
             self.open.send(ConfirmSelect())
         self.go_on()
 
@@ -150,31 +185,27 @@ class Publisher091(Task091):
                 self.confirmed += len(event.tags)
             else:
                 self.refused += len(event.tags)
+            if not self.left and self.confirmed + self.refused == self.published:
+                self.left = self._batch
             self.go_on()
 
     @property
-    def can_publish(self) -> bool:
-        """Whether a message may go now."""
-        if self.amqp is None or not self.amqp.opened or not self.left:
+    def ready(self) -> bool:
+        """Whether it has a message that may go now, as far as it is concerned."""
+        if not (self.left or self._endless) or self.amqp is None or not self.amqp.opened:
             return False
         if self._heeds and self.client.amqp.blocked is not None:
             return False
-        room = self._most is None or len(self.amqp.counters.unconfirmed) < self._most
-        return room and self.client.sends_at_once
+        return self._most is None or len(self.amqp.counters.unconfirmed) < self._most
 
-    def go_on(self) -> None:
-        """Schedules the next message, if it may go."""
-        if not self._scheduled and self.can_publish:
-            self._scheduled = True
-            self.client.clock.call_later(self._pause_us, self._next)
-
-    def _next(self) -> None:
-        self._scheduled = False
-        if self.can_publish:
+    def write(self) -> None:
+        """Publishes the next message."""
+        if not self._endless:
             self.left -= 1
-            self.published += 1
-            self.open.publish(self._exchange, self.queue, self._body, self._properties)
-        self.go_on()
+        self.published += 1
+        self.open.publish(
+            self._exchange, self.queue, self._body, self._properties, mandatory=self._mandatory
+        )
 
     def overview(self) -> Overview:
         """Flat picture: what is left, what was published, and what came of it."""
@@ -199,6 +230,7 @@ class Consumer091(Task091):
 
     Attributes:
         received: deliveries so far.
+        acknowledged: those that it has acknowledged.
         unacknowledged: their tags, as long as they are not.
     """
 
@@ -219,6 +251,7 @@ class Consumer091(Task091):
         self._prefetch = prefetch
         self._no_ack = no_ack
         self._processing_us = processing_us
+        self._due = 0  # acknowledgements that it has not written yet
 
     def begin(self) -> None:
         """Says how much may be ahead, and consumes."""
@@ -235,19 +268,30 @@ class Consumer091(Task091):
             if self._no_ack:
                 return
             self.unacknowledged.append(method.delivery_tag)
-            if self._processing_us is not None and len(self.unacknowledged) == 1:
+            if self._processing_us is not None and len(self.unacknowledged) == self._due + 1:
                 self.client.clock.call_later(self._processing_us, self._done)
 
     def _done(self) -> None:
         self.acknowledge()
-        if self.unacknowledged and self._processing_us is not None:
+        if len(self.unacknowledged) > self._due and self._processing_us is not None:
             self.client.clock.call_later(self._processing_us, self._done)
 
     def acknowledge(self) -> None:
-        """Acknowledges the oldest delivery; nothing if there is none."""
-        if self.unacknowledged and self.open.opened:
-            self.acknowledged += 1
-            self.open.send(BasicAck(delivery_tag=self.unacknowledged.pop(0)))
+        """Acknowledges the oldest delivery that is not, once it may write; nothing if none is."""
+        if len(self.unacknowledged) > self._due and self.open.opened:
+            self._due += 1
+            self.go_on()
+
+    @property
+    def ready(self) -> bool:
+        """Whether an acknowledgement is due."""
+        return self._due > 0 and self.open.opened
+
+    def write(self) -> None:
+        """Acknowledges the oldest delivery."""
+        self._due -= 1
+        self.acknowledged += 1
+        self.open.send(BasicAck(delivery_tag=self.unacknowledged.pop(0)))
 
     def cancel(self) -> None:
         """Wants no more; what came stays to be acknowledged."""
@@ -270,11 +314,13 @@ class Client091:
         tasks: what is done, on which channels.
         name: of the client.
         settings: of its connection.
+        sharing: how the tasks share the socket.
         on_open: called when every channel is open and every task has begun.
 
     Attributes:
         amqp: the protocol endpoint.
         tasks: by name.
+        sharing: how they share the socket.
         wire: over which it talks.
         writable: False while the transport takes no more octets.
     """
@@ -289,11 +335,13 @@ class Client091:
         *,
         name: str = "app",
         settings: ConnectionSettings | None = None,
+        sharing: Sharing091 | None = None,
         on_open: Callable[[], None] = _nothing,
     ) -> None:
         self.clock = clock
         self.vantage = f"client:{name}"
         self.tasks = {task.name: task for task in tasks}
+        self.sharing = sharing or EachForItself()
         self.wire: Wire | None = None
         self.writable = True
         self._parked: deque[Flight] = deque()
@@ -313,6 +361,17 @@ class Client091:
     def sends_at_once(self) -> bool:
         """Whether the socket takes something, and nothing waits for it."""
         return self.writable and not self._parked
+
+    @property
+    def writers(self) -> Iterable[Task091]:
+        """Its tasks, in order."""
+        return self.tasks.values()
+
+    def stop(self) -> None:
+        """Ends every publisher that has no end of messages."""
+        for task in self.tasks.values():
+            if isinstance(task, Publisher091):
+                task.stop()
 
     def close(self) -> None:
         """Closes the connection."""

@@ -1,38 +1,68 @@
 """The article's benchmark two_senders: as fast as possible into a classic and a quorum queue.
 
-One client has one AMQP 1.0 connection and session, and a link to each queue. Both links publish
-settled messages as fast as they may for some time, and then everything comes to rest. What is in
-the queues then is what the article counted ("Ten Benefits of AMQP 1.0 Flow Control", Benchmark: Two
-senders). This is a run to be counted: what is due at one instant happens in one clock event.
+One client has an AMQP 1.0 connection and session with a link to each queue, and another one an AMQP
+0-9-1 connection and channel that both its publishers share. Each publishes as fast as it may for
+some time: settled messages over 1.0, without confirms over 0-9-1. What is in the queues then is
+what the article counted ("Ten Benefits of AMQP 1.0 Flow Control", Benchmark: Two senders). This is
+a run to be counted: what is due at one instant happens in one clock event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
+from workbench import presets
+from workbench.amqp091.methods import Properties
 from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
-from workbench.peers import AtOnce, Publisher
+from workbench.frontends import BrokerConnection091
+from workbench.peers import AtOnce, Client091, OneLock, Publisher, Publisher091
 from workbench.queues import QueueArguments
 
 from .credit import client_of
-from .declare import PRESET, ParameterError, Whole, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
 from .publishers import address
 from .quorum import Fsync
 from .world import World
 
 MEANT_FOR = "blog2024"
-AMQP_1_0 = "amqp-10"
+AMQP_1_0, AMQP_0_9_1, BOTH = "amqp-10", "amqp-091", "both"
 CLASSIC, QUORUM = "classic", "quorum"
 KINDS = (CLASSIC, QUORUM)
 LONGEST_MS = 60_000
 US_PER_MS = 1_000
 ARTICLE_MS = 10_000
-ARTICLE = {(AMQP_1_0, CLASSIC): 1_089_075, (AMQP_1_0, QUORUM): 148_580}
+ARTICLE = {
+    (AMQP_1_0, CLASSIC): 1_089_075,
+    (AMQP_1_0, QUORUM): 148_580,
+    (AMQP_0_9_1, CLASSIC): 159_077,
+    (AMQP_0_9_1, QUORUM): 155_782,
+}
 """What the article counted after ten seconds: data, of which nothing here is made."""
+ARTICLE_BLOCKS = 80
+"""How often in a second its 0-9-1 connection was blocked, "around": likewise."""
 PAYLOAD = b"some payload"
+PERSISTENT = Properties(delivery_mode=2)
+CONNECTION_091 = "c2"
+TAKEN = 190_000  # octets that 4.3.6 was measured to take after its reader had stopped
+INPUTS = (
+    "fsync_us",
+    "session_us",
+    "session_ns",
+    "channel_us",
+    "process_credit",
+    "process_regrant_after",
+    "quorum_soft_limit",
+    "publisher_credit",
+)
+"""Numbers of the preset that decide the counts: all that was put in."""
+
+Protocol = Annotated[
+    str, OneOf(AMQP_1_0, AMQP_0_9_1, BOTH), "whose client publishes: one connection for each"
+]
 
 
 def queue_name(kind: str, protocol: str = AMQP_1_0) -> str:
@@ -81,13 +111,93 @@ def counted(world: World) -> list[Counted]:
     ]
 
 
-def told(world: World) -> list[str]:
-    """The counts in words."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What came of a whole run, beside what the article has for it.
+
+    Attributes:
+        what: in words.
+        model: what came out.
+        article: the article's number.
+    """
+
+    what: str
+    model: float
+    article: float
+
+    @property
+    def residual(self) -> float:
+        """How far the model is from the article, as a share of the article's number."""
+        return self.model / self.article - 1
+
+
+def compared(world: World) -> list[Compared]:
+    """Sums, their ratio, and how often a second the 0-9-1 connection was blocked.
+
+    Args:
+        world: of a run of this scenario; of both halves, or the ratio is left out.
+    """
+    counts = counted(world)
+    sums: dict[str, Compared] = {}
+    for protocol in dict.fromkeys(one.protocol for one in counts):
+        ours = [one for one in counts if one.protocol == protocol]
+        sums[protocol] = Compared(
+            what=f"sum over {protocol}",
+            model=sum(one.messages for one in ours),
+            article=sum(one.article for one in ours),
+        )
+    found = [*sums.values()]
+    if len(sums) == len((AMQP_1_0, AMQP_0_9_1)):
+        one, other = sums[AMQP_1_0], sums[AMQP_0_9_1]
+        found.append(
+            Compared(
+                what="ratio of the sums",
+                model=one.model / max(1, other.model),
+                article=one.article / other.article,
+            )
+        )
+    if AMQP_0_9_1 in sums:
+        found.append(
+            Compared(
+                what="blocks of the 0-9-1 connection a second",
+                model=stops(world) * 1_000 / world.number("run_ms"),
+                article=ARTICLE_BLOCKS,
+            )
+        )
+    return found
+
+
+def stops(world: World) -> int:
+    """How often the reader of the 0-9-1 connection has stopped."""
+    connection = world.broker.connections[CONNECTION_091]
+    assert isinstance(connection, BrokerConnection091)
+    return connection.throttle.stops
+
+
+def put_in(world: World, names: Iterable[str]) -> list[str]:
+    """Numbers of a run's preset in words, each with the source that it has in the preset."""
+    numbers = {number.name: number for number in presets.describe(world.preset)}
     return [
+        f"put in: {name} {numbers[name].value} {numbers[name].unit} [{numbers[name].source}]"
+        for name in names
+    ]
+
+
+def told(world: World) -> list[str]:
+    """The counts in words; with the 0-9-1 half what was put in, and what came of it all."""
+    counts = [
         f"{queue_name(one.kind, one.protocol)}: {one.messages:,} messages; the article counted"
         f" {one.article:,.0f} in as long; residual {one.residual:+.1%}"
         for one in counted(world)
     ]
+    if CONNECTION_091 not in world.broker.connections:
+        return counts
+    whole = [
+        f"{one.what}: {one.model:,.4g}; the article's {one.article:,.4g}; residual"
+        f" {one.residual:+.1%}"
+        for one in compared(world)
+    ]
+    return [*put_in(world, INPUTS), *counts, *whole]
 
 
 def _amqp_10(world: World) -> None:
@@ -108,8 +218,48 @@ def _amqp_10(world: World) -> None:
     world.connect(client, "c1", (latency, latency))
 
 
+def _amqp_091(world: World) -> None:
+    """The AMQP 0-9-1 half: one connection, one channel, a publisher for each queue."""
+
+    def opened() -> None:
+        if AMQP_1_0 not in protocols_of(world):
+            world.mark_start()
+        world.clock.call_later(world.number("run_ms") * US_PER_MS, over)
+
+    def over() -> None:
+        """The program ends: what the broker has not read by then is not counted."""
+        client.stop()
+        connection = world.broker.connections[CONNECTION_091]
+        assert isinstance(connection, BrokerConnection091)
+        connection.lost()
+
+    size = world.number("message_bytes")
+    body = PAYLOAD.ljust(size, b".")[:size]
+    tasks = [
+        Publisher091(
+            kind,
+            queue_name(kind, AMQP_0_9_1),
+            body=body,
+            properties=PERSISTENT,
+            mandatory=True,
+            endless=True,
+        )
+        for kind in KINDS
+    ]
+    client = Client091(world.clock, tasks, name="app-091", sharing=OneLock(), on_open=opened)
+    world.peers["client-091"] = client
+    latency = world.number("latency_us")
+    world.connect(client, CONNECTION_091, (latency, latency), world.number("socket_octets"))
+
+
+def protocols_of(world: World) -> tuple[str, ...]:
+    """The protocols of a run."""
+    protocol = world.text("protocol")
+    return (AMQP_1_0, AMQP_0_9_1) if protocol == BOTH else (protocol,)
+
+
 @scenario(
-    "The article's benchmark: two senders on one session, as fast as they may",
+    "The article's benchmark: two senders on one connection, as fast as they may",
     preset=MEANT_FOR,
     long=True,
     told=told,
@@ -117,24 +267,38 @@ def _amqp_10(world: World) -> None:
 def two_senders(
     world: World,
     run_ms: Annotated[
-        int, Whole(1, LONGEST_MS, "ms"), "how long the client publishes, in virtual time"
+        int, Whole(1, LONGEST_MS, "ms"), "how long each client publishes, in virtual time"
     ] = 10_000,
     fsync_us: Fsync = PRESET,
     message_bytes: SmallMessageBytes = PRESET,
     latency_us: Latency = PRESET.wire_latency_us,
+    protocol: Protocol = AMQP_1_0,
+    socket_octets: Annotated[
+        int,
+        Whole(1_000, 100_000_000, "octets"),
+        "what TCP takes of the 0-9-1 client before it is read",
+    ] = TAKEN,
 ) -> None:
-    """A client publishes to a classic and to a quorum queue over one AMQP 1.0 session.
+    """A client publishes to a classic and to a quorum queue over one session, or over one channel.
 
-    It is as fast as credit and the session let it, for ten seconds of virtual time. With preset
-    blog2024 more than a million messages: write it to a file.
+    It is as fast as credit lets it, over AMQP 1.0, over 0-9-1, or one client over each, for ten
+    seconds of virtual time. With preset blog2024 more than a million messages: write it to a file.
     """
-    if not (world.preset.session_us or world.preset.session_ns or latency_us):
+    protocols = protocols_of(world)
+    if AMQP_1_0 in protocols and not (
+        world.preset.session_us or world.preset.session_ns or latency_us
+    ):
         raise ParameterError(
             f"under preset {world.preset.name} a session needs no time for a transfer, and"
             " latency_us is 0: a client as fast as it may be would send without end at one instant;"
             f" legal: latency_us from 1, or a preset with session_us or session_ns, as {MEANT_FOR}"
         )
     world.broker.make_cluster(1, fsync=SyncTime.constant(fsync_us))
-    world.broker.declare(queue_name(CLASSIC))
-    world.broker.declare(queue_name(QUORUM), QueueArguments(queue_type=QUORUM), replicas=1)
-    _amqp_10(world)
+    for one in protocols:
+        world.broker.declare(queue_name(CLASSIC, one))
+        arguments = QueueArguments(queue_type=QUORUM)
+        world.broker.declare(queue_name(QUORUM, one), arguments, replicas=1)
+    if AMQP_1_0 in protocols:
+        _amqp_10(world)
+    if AMQP_0_9_1 in protocols:
+        _amqp_091(world)

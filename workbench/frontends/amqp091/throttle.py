@@ -36,6 +36,9 @@ class Throttle:
         owner: whom it tells.
         now_us: gives the time.
         shown_us: how long after it was blocked by credit a connection is still shown in flow.
+
+    Attributes:
+        stops: how often the reader has stopped.
     """
 
     def __init__(self, owner: Told, now_us: Callable[[], int], shown_us: int) -> None:
@@ -47,6 +50,7 @@ class Throttle:
         self._stopped = False
         self._told = False
         self._flow_ended_us = NEVER
+        self.stops = 0
 
     @property
     def blocked(self) -> bool:
@@ -100,4 +104,5 @@ class Throttle:
             self._owner.tell_unblocked()
         if stop is not self._stopped:
             self._stopped = stop
+            self.stops += stop
             self._owner.reading(not stop)

@@ -33,6 +33,7 @@ LONG = ("quorum_chaos", "one_sender_one_receiver", "two_senders")
 ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "credit": [("grant", {"link_credit": 4}), ("drain", {}), ("acknowledge", {})],
     "asking": [("publish", {"count": 2}), ("grant", {"link_credit": 3}), ("drain", {})],
+    "chain": [("stall", {}), ("publish", {"count": 20}), ("resume", {})],
     "handover": [("leave", {"consumer": "a"})],
     "publishers": [("stall", {}), ("publish", {"count": 300}), ("resume", {})],
     "quorum": [("publish", {"count": 3}), ("crash", {"node": "n4"}), ("publish", {"count": 1}),
@@ -46,6 +47,7 @@ ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
                 ("begin_session", {})],
 }  # fmt: skip
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "chain": {"beside": True, "credit": 4, "more_after": 2, "max_link_credit": 4},
     "race": {"initial_delivery_count": 2**32 - 1},
     "windows": {"message_bytes": 2000, "max_frame_size": 512, "client_window": 3},
 }

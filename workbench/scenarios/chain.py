@@ -1,56 +1,140 @@
 """AMQP 0-9-1: three queues on one connection, and what one slow one does to the others.
 
-Acts: publish, stall, resume, alarm, clear, hold, release, set_latency.
+The same may run over AMQP 1.0 beside it, with a link to each of three further queues: one workload,
+one clock, and every act is done to both halves.
+Acts: publish, stall, resume, slow, alarm, clear, hold, release, set_latency.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
-from workbench.peers import Client091, Consumer091, Publisher091, Task091
-from workbench.presets import AMQP_0_9_1
+from workbench.amqp091.methods import Properties
+from workbench.amqp10.credit import TopUpAtHalf
+from workbench.broker.queue_process import LocalQueueProcess
+from workbench.peers import (
+    Client,
+    Client091,
+    ClientLink,
+    Consumer,
+    Consumer091,
+    Publisher,
+    Publisher091,
+    Task091,
+)
+from workbench.presets import AMQP_0_9_1, AMQP_1_0, INT_MAX
 from workbench.queues import QueueArguments
 from workbench.queues.arguments import CLASSIC, QUORUM
 
+from .action import ActionError
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
-from .declare import PRESET, OneOf, Whole, act, scenario
-from .parameters import Count, Latency, Processing, SmallMessageBytes, SocketOctets
+from .credit import client_of
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .parameters import Count, Latency, Microseconds, Processing, SmallMessageBytes, SocketOctets
+from .publishers import address, waiting_row
 from .world import World
 
 QUEUES = ("slow", "second", "third")
+STORE = "store"
 CONSUMER = "consumer"
 QueueName = Annotated[str, OneOf(*QUEUES), "which queue"]
+Process = Annotated[str, OneOf(*QUEUES, STORE), "which queue, or the message store"]
+MOST_CREDIT = 100_000
+ProcessCredit = Annotated[int, Whole(1, MOST_CREDIT, "messages")]
 
 
-def _publisher(world: World, queue: str) -> Publisher091:
-    tasks = [client.tasks[queue] for client in world.peers.values() if queue in client.tasks]
-    assert isinstance(tasks[0], Publisher091)
-    return tasks[0]
+def twin(queue: str) -> str:
+    """The queue to which the AMQP 1.0 half publishes what goes to this one."""
+    return f"{queue}-1.0"
 
 
-@act()
+def _queues(world: World, name: str) -> list[str]:
+    """A queue, and its twin if there is one."""
+    return [one for one in (name, twin(name)) if one in world.broker.queues]
+
+
+def _not_attached(world: World) -> str | None:
+    clients = [one for one in world.peers.values() if isinstance(one, Client)]
+    if all(one.attached for one in clients):
+        return None
+    return (
+        "the links are not attached yet; legal now: stall, slow, alarm, hold, release, set_latency"
+    )
+
+
+@act(_not_attached)
 def publish(world: World, queue: QueueName = QUEUES[0], count: Count = 1) -> None:
-    """Let a client publish messages to a queue."""
-    _publisher(world, queue).publish(count)
+    """Let a client publish messages to a queue; beside it, another as many to its twin."""
+    for client in world.peers.values():
+        if isinstance(client, Client091) and queue in client.tasks:
+            task = client.tasks[queue]
+            assert isinstance(task, Publisher091)
+            task.publish(count)
+        elif isinstance(client, Client):
+            payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
+            client.publisher(queue).publish(payloads, world.number("pause_us"))
 
 
 @act()
-def stall(world: World, queue: QueueName = QUEUES[0]) -> None:
-    """Let a queue's process hang: it takes nothing in and hands nothing out."""
-    world.broker.queues[queue].stall()
+def stall(world: World, queue: Process = QUEUES[0]) -> None:
+    """Let a queue's process hang, or the message store: it takes nothing in, hands nothing out."""
+    if queue == STORE:
+        world.broker.stores.persistent.stall()
+    for name in _queues(world, queue):
+        world.broker.queues[name].stall()
 
 
 @act()
-def resume(world: World, queue: QueueName = QUEUES[0]) -> None:
+def resume(world: World, queue: Process = QUEUES[0]) -> None:
     """Let it go on."""
-    world.broker.queues[queue].resume()
+    if queue == STORE:
+        world.broker.stores.persistent.resume()
+    for name in _queues(world, queue):
+        world.broker.queues[name].resume()
+
+
+@act()
+def slow(
+    world: World,
+    *,
+    queue: QueueName = QUEUES[0],
+    service_us: Annotated[Microseconds, "time for taking one message in"],
+) -> None:
+    """Change how long a classic queue needs for each message."""
+    for name in _queues(world, queue):
+        process = world.broker.queues[name]
+        if not isinstance(process, LocalQueueProcess):
+            raise ActionError("a quorum queue is as slow as its disk; legal: a classic queue")
+        process.enqueue_us = service_us
+
+
+def _beside(
+    world: World, name: str, *, prefetch: int, processing_us: int, attached: Callable[[], None]
+) -> Client:
+    """The client of the AMQP 1.0 half."""
+    waiting = waiting_row(world, name)
+    links: list[ClientLink] = [
+        Publisher(one, address(twin(one)), on_waiting=waiting) for one in QUEUES
+    ]
+    if world.parameters["consume"]:
+        links.append(
+            Consumer(
+                CONSUMER,
+                address(twin(QUEUES[1])),
+                policy=TopUpAtHalf(prefetch or INT_MAX),
+                processing_us=processing_us,
+                auto_settle=True,
+            )
+        )
+    return client_of(world, *links, name=name, on_attached=attached)
 
 
 @scenario(
-    "AMQP 0-9-1: one slow queue, and everything else on its connection",
-    acts=(publish, stall, resume, *ALARM_ACTS, *WIRE_ACTS),
+    "One slow queue, and everything else on its connection",
+    acts=(publish, stall, resume, slow, *ALARM_ACTS, *WIRE_ACTS),
     preset="rmq4.3",
     protocol=AMQP_0_9_1,
 )
@@ -59,11 +143,29 @@ def chain(
     queue_type: Annotated[
         str, OneOf(CLASSIC, QUORUM), "of the queues; a quorum queue has one replica"
     ] = CLASSIC,
+    beside: Annotated[bool, "the same over AMQP 1.0, to three further queues"] = False,
     separate: Annotated[bool, "each queue's publisher has a connection of its own"] = False,
     consume: Annotated[bool, "the first connection consumes from the second queue, too"] = False,
     prefetch: Annotated[
-        int, Whole(0, 65_535, "messages"), "deliveries ahead of acknowledgement; 0: no limit"
+        int,
+        Whole(0, 65_535, "messages"),
+        "deliveries ahead of acknowledgement; 0: no limit. Over AMQP 1.0, the link-credit",
     ] = 10,
+    persistent: Annotated[bool, "the messages over AMQP 0-9-1 are persistent"] = False,
+    pause_us: Annotated[Microseconds, "between two messages of a publisher"] = 0,
+    credit: Annotated[
+        ProcessCredit, "that a process gives each other that sends to it, at first"
+    ] = PRESET.process_credit,
+    more_after: Annotated[
+        ProcessCredit, "so many handled make a grant of as many"
+    ] = PRESET.process_regrant_after,
+    store_credit: Annotated[ProcessCredit, "the same, of the message store"] = PRESET.store_credit,
+    store_more_after: Annotated[
+        ProcessCredit, "the same, of the message store"
+    ] = PRESET.store_regrant_after,
+    max_link_credit: Annotated[
+        int, Whole(1, INT_MAX, "messages"), "what the broker grants to an AMQP 1.0 publisher"
+    ] = PRESET.publisher_credit,
     socket_octets: SocketOctets = 65_536,
     processing_us: Processing = PRESET,
     message_bytes: SmallMessageBytes = PRESET,
@@ -73,17 +175,39 @@ def chain(
 
     When a queue hangs, its channel grants the reader nothing more; the reader runs out of credit
     and stops reading, and what the other channels send waits in the socket too. A consumer's
-    acknowledgements wait there as well.
+    acknowledgements wait there as well. Over AMQP 1.0 beside it, one link runs out of credit.
     """
-    for name in QUEUES:
+    for name, (most, least) in {
+        "more_after": (credit, more_after),
+        "store_more_after": (store_credit, store_more_after),
+    }.items():
+        if least > most:
+            raise ParameterError(f"{name} is {least}, and no grant would come; legal: 1 to {most}")
+    if beside and AMQP_1_0 not in world.preset.protocols:
+        raise ParameterError(
+            f"preset {world.preset.name} is no model of {AMQP_1_0}, which runs beside; legal:"
+            " beside=False, or a preset such as rmq4.3"
+        )
+    for queue in QUEUES:
         arguments = QueueArguments(queue_type=queue_type)
-        world.broker.declare(name, arguments, replicas=1 if queue_type == QUORUM else None)
+        replicas = 1 if queue_type == QUORUM else None
+        for name in (queue, twin(queue)) if beside else (queue,):
+            world.broker.declare(name, arguments, replicas=replicas)
     together: list[list[Task091]] = [[]]
     for name in QUEUES:
         if separate and together[-1]:
             together.append([])
         tasks = together[-1]
-        tasks.append(Publisher091(name, name, channel=len(tasks) + 1, body=bytes(message_bytes)))
+        tasks.append(
+            Publisher091(
+                name,
+                name,
+                channel=len(tasks) + 1,
+                body=bytes(message_bytes),
+                properties=Properties(delivery_mode=2 if persistent else None),
+                pause_us=pause_us,
+            )
+        )
     if consume:
         consumer = Consumer091(
             CONSUMER,
@@ -93,15 +217,23 @@ def chain(
             processing_us=processing_us,
         )
         together[0].append(consumer)
-    opening = set(range(len(together)))
+    opening = set(range(len(together) + beside))
 
     def opened(number: int) -> None:
         opening.discard(number)
-        if not opening:
+        if not opening and world.start_seq is None:
             world.mark_start()
 
-    for number, tasks in enumerate(together):
+    def connect(number: int, client: Client091 | Client) -> None:
         name = f"c{number + 1}"
-        client = Client091(world.clock, tasks, name=name, on_open=partial(opened, number))
         world.peers[name] = client
         world.connect(client, name, (latency_us, latency_us), socket_octets or None)
+
+    for number, tasks in enumerate(together):
+        done = partial(opened, number)
+        connect(number, Client091(world.clock, tasks, name=f"c{number + 1}", on_open=done))
+    if beside:
+        number = len(together)
+        done = partial(opened, number)
+        pace = {"prefetch": prefetch, "processing_us": processing_us}
+        connect(number, _beside(world, f"c{number + 1}", attached=done, **pace))

@@ -9,6 +9,7 @@ release, set_latency.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from workbench.amqp10.credit import Manual, TopUpAtHalf
@@ -67,8 +68,8 @@ def address(name: str) -> str:
     return f"/queues/{name}"
 
 
-def publisher(world: World, name: str, queue: str) -> Publisher:
-    """A publisher over `c1` to a queue; a row tells of messages that have to wait."""
+def waiting_row(world: World, connection: str) -> Callable[[Publisher, int], None]:
+    """What makes a row of messages that an application has handed over and that have to wait."""
 
     def waiting(handed: Publisher, count: int) -> None:
         link = handed.link
@@ -77,7 +78,7 @@ def publisher(world: World, name: str, queue: str) -> Publisher:
             t_us=world.clock.now_us,
             event="publish",
             vantage=handed.vantage,
-            connection="c1",
+            connection=connection,
             session=link.session.ordinal,
             link=link.name,
             link_sender="client",
@@ -86,7 +87,13 @@ def publisher(world: World, name: str, queue: str) -> Publisher:
             extra={"count": count},
         )
 
+    return waiting
+
+
+def publisher(world: World, name: str, queue: str) -> Publisher:
+    """A publisher over `c1` to a queue; a row tells of messages that have to wait."""
     settled = bool(world.parameters["settled"])
+    waiting = waiting_row(world, "c1")
     return Publisher(name, address(queue), settled=settled, on_waiting=waiting)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from .schema import AMQP_0_9_1, AMQP_0_10, INTERNAL_EVENTS, RECEIVED, SENT, Row
 from .sentences_010 import does_010
 from .sentences_091 import does
+from .sentences_hops import hop_sentence
 from .sentences_link import flow
 from .sentences_message import disposition, transfer
 from .sentences_quorum import quorum_sentence
@@ -301,7 +302,7 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
 
 
 def _internal(row: Row) -> str:
-    told = quorum_sentence(row)
+    told = quorum_sentence(row) or hop_sentence(row)
     if told is not None:
         return f"{told}."
     who = visible(row.vantage)

@@ -18,6 +18,7 @@ from typing import Any
 from workbench import serial
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.lanes import lanes_of
 from workbench.scenarios.run import step_of
 from workbench.trace.braking import links_of
 from workbench.trace.cut import Cut
@@ -25,12 +26,13 @@ from workbench.trace.explain import AGREE, DISAGREE, Explanation
 from workbench.trace.fold import Scope
 from workbench.trace.formulas import Formula
 from workbench.trace.gates import SENDER_OF
-from workbench.trace.schema import AMQP_0_9_1, CLIENT, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, CLIENT, Row
 from workbench.trace.words import count, visible
 
 from . import theme
 from .frames import fields_of, summary
 from .scene_acts import Deed, Deeds
+from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_link import LinkPicture
 from .scene_live import AT_GATE, Live, LivePicture
@@ -56,7 +58,7 @@ class Layout:
     """What a scenario's scene shows.
 
     Attributes:
-        name: `link`, `valves` or `quorum`.
+        name: `link`, `valves`, `quorum` or `chain`.
         idea: the one idea of the picture.
         windows: how many windows of sessions have lines.
         beliefs: misconceptions beside the rule.
@@ -88,6 +90,7 @@ LAYOUTS: Mapping[str, Layout] = {
         idea="Whatever is closed holds the application; the first closed valve is the one that"
         " counts.",
     ),
+    "chain": Layout(name="chain"),
     "quorum": Layout(
         name="quorum",
         idea="An entry is committed when a majority has it on disk, and the leader knows that.",
@@ -122,6 +125,15 @@ def picture_of(
         return LivePicture(walk, here[::-1], run)
     walk = Walk(_rows(run), run if isinstance(run, Cut) else None)
     layout = layout_of(run)
+    if layout.name == "chain":
+        preset = run.world.preset
+        initial = {
+            AMQP_0_9_1: preset.process_credit,
+            AMQP_1_0: preset.publisher_credit,
+            STORE: preset.store_credit,
+        }
+        stored = bool(run.parameters.get("persistent"))
+        return ChainPicture(walk, lanes_of(run.world), initial, stored=stored)
     links = _chosen(walk, link)
     if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
         return ChannelPicture(walk)

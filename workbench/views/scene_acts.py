@@ -185,7 +185,7 @@ class Deeds:
         queues = {str(row.queue) for row in walk.rows if row.queue}
         nodes = set(self.picture.nodes)
         return {
-            "queue": queues | links,
+            "queue": queues | links | self.picture.things,
             "link": links,
             "consumer": {name.partition(":")[2] for name in self.picture.clients},
             "node": nodes,
@@ -316,6 +316,9 @@ class Deeds:
             return "stage"
         if given.get("node") in nodes:
             return str(given["node"])
+        about = self.picture.node_about(spec.name, given)
+        if about is not None:
+            return about
         if spec.name in DISKS and self.picture.layout == "valves":
             return "queue"
         ends = walk.vantages(link) if link is not None else (None, None)

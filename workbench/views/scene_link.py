@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
+from workbench.scenarios.action import Value as ActValue
 from workbench.scenarios.beliefs import Belief, belief_named
 from workbench.scenarios.race import FlowPlan
 from workbench.scenarios.window_beliefs import Heard, WindowBelief
@@ -482,6 +483,15 @@ class LinkPicture:
             line.take(row)
         if row.event == "latency" and row.connection:
             self._latency[row.connection] = int(row.extra["latency_us"]) / 1000
+
+    @property
+    def things(self) -> set[str]:
+        """What acts may name beside the links and queues that rows tell of."""
+        return set()
+
+    def node_about(self, act: str, given: Mapping[str, ActValue]) -> str | None:
+        """The node that an act stands on, where it is not the one that does it."""
+        return None
 
     def remark(self) -> str:
         """What is to be added to the sentence of the row taken last, which is then marked."""

@@ -289,10 +289,11 @@ function items(state, x, y, w, height) {
     );
   }));
 }
-function dots(id, x, y, credit, of) {
+function dots(id, x, y, credit, of, text = "") {
   const step = of > 6 ? 8 : 10;
   return G(
-    { key: `hop ${id}`, role: "img", "aria-label": `credit ${credit} of ${of}` },
+    { key: `hop ${id}`, role: "img", "aria-label": text ? `credit ${text}` : `credit ${credit} of ${of}` },
+    text && T(x + of * step + 1, y + 4, text, `s11 n ${credit <= 0 ? "c-stop b" : "m"}`),
     Array.from({ length: of }, (_, i) => C(x + i * step, y, 3.8, i < credit ? "f-flow" : "f-panel k-line2 w1", { key: i })),
     credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 })
   );
@@ -832,11 +833,11 @@ function quorum(view) {
 function chain(view) {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
   groups.forEach((group, g) => {
-    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const width = (node) => small ? node.role ? 90 : 80 : node.role ? 108 : 90, ww = small ? 80 : 90, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
+    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
+    const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 90 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => {
       const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
-      const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === void 0 ? 74 : 34);
+      const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? actsOn(view, node.id, "button").length ? 94 : 74 : 50, room - 8, node.tone === void 0 ? 94 : 34);
       return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }];
     }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
@@ -857,9 +858,9 @@ function chain(view) {
         if (x > x1 + 8) kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
-        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1, named = textWidth(link2.names[0] ?? "", 11);
-        const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of));
+        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1, named = textWidth(link2.names[0] ?? "", 11);
+        const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide2 - 2 : named ? x1 + 26 + named : (x1 + x2 - wide2) / 2 + 4;
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide2 + 16 ? 36 : 19), credit, hop.of, text));
       }
     }
     for (const node of nodes) {
@@ -867,8 +868,9 @@ function chain(view) {
       if (node.tone === void 0) {
         const buttons = actsOn(view, node.id, "button");
         kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
-      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
-      if (node.role === "sender") kids.push(pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
+      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
+      const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
+      if (node.role) kids.push(over2 ? pill(view, `pill ${node.id}`, said, tall * g, own, W - said - EDGE) : pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];
@@ -983,6 +985,7 @@ function flying(run, t, gap) {
     if (start(frame) > t) break;
     const ended = t >= stop(frame) && over(frame);
     if (ended && !(frame.lost && t < stop(frame) + LOST_MS)) continue;
+    if (frame.waits !== void 0 && t >= frame.waits) continue;
     const lane = `${frame.link} ${frame.way}`;
     let part = partAt(frame.path, t), behind = false;
     if (!ended) {

@@ -218,9 +218,9 @@ function quorum(view: View): Kid[] {
 function chain(view: View): Kid[] {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
   groups.forEach((group, g) => {
-    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 26 : 4), room = tall - (group.title ? 32 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const width = (node: Node) => (small ? (node.role ? 90 : 80) : node.role ? 108 : 90), ww = small ? 80 : 90, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
-    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? 74 : 50, room - 8, node.tone === undefined ? 74 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }] as const; }));
+    const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
+    const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node: Node) => (small ? (node.role || node.mark ? 90 : 80) : node.role ? 108 : node.mark ? wide : 90), ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
+    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? (actsOn(view, node.id, "button").length ? 94 : 74) : 50, room - 8, node.tone === undefined ? 94 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }] as const; }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
@@ -237,9 +237,9 @@ function chain(view: View): Kid[] {
       (own.waiting ?? []).forEach(([text, t], i) => { const x = x2 - 16 - i * 20; if (x > x1 + 8) kids.push(G({ key: `waits ${link.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on"))); });
       if (hop) {
         // Where lines part the dots stand at the far end, where they meet at the near one.
-        const credit = state.hops?.[hop.id]?.credit ?? 0, wide = hop.of * (hop.of > 6 ? 8 : 10), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1, named = textWidth(link.names[0] ?? "", 11);
+        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1, named = textWidth(link.names[0] ?? "", 11);
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of));
+        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of, text));
       }
     }
     for (const node of nodes) {
@@ -247,8 +247,10 @@ function chain(view: View): Kid[] {
       if (node.tone === undefined) {
         const buttons = actsOn(view, node.id, "button");
         kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
-      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
-      if (node.role === "sender") kids.push(pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
+      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
+      // Beside the heading where a box is as high as its lanes.
+      const over = b.h > pitch * 1.5 && (scene.links ?? []).filter((link) => link.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
+      if (node.role) kids.push(over ? pill(view, `pill ${node.id}`, said, tall * g, own, W - said - EDGE) : pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];

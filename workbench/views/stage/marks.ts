@@ -183,10 +183,11 @@ export function items(state: NodeState, x: number, y: number, w: number, height:
   }));
 }
 
-/** The credit of a hop: so many dots of so many, ringed when none is left. */
-export function dots(id: string, x: number, y: number, credit: number, of: number): VNode {
+/** The credit of a hop: so many dots of so many, ringed when none is left, and the number if it is told. */
+export function dots(id: string, x: number, y: number, credit: number, of: number, text = ""): VNode {
   const step = of > 6 ? 8 : 10;
-  return G({ key: `hop ${id}`, role: "img", "aria-label": `credit ${credit} of ${of}` },
+  return G({ key: `hop ${id}`, role: "img", "aria-label": text ? `credit ${text}` : `credit ${credit} of ${of}` },
+    text && T(x + of * step + 1, y + 4, text, `s11 n ${credit <= 0 ? "c-stop b" : "m"}`),
     Array.from({ length: of }, (_, i) => C(x + i * step, y, 3.8, i < credit ? "f-flow" : "f-panel k-line2 w1", { key: i })), credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 }));
 }
 

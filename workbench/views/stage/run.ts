@@ -74,6 +74,7 @@ export function flying(run: Run, t: number, gap: (frame: Frame) => number): Flyi
     if (start(frame) > t) break;
     const ended = t >= stop(frame) && over(frame);
     if (ended && !(frame.lost && t < stop(frame) + LOST_MS)) continue;
+    if (frame.waits !== undefined && t >= frame.waits) continue;
     const lane = `${frame.link} ${frame.way}`;
     let part = partAt(frame.path, t), behind = false;
     if (!ended) {

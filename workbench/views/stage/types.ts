@@ -82,6 +82,8 @@ export interface Node {
   group?: string;
   /** layout `chain`: a letter's colour, 0 to 2, for a queue that frames of this tone are for */
   tone?: number;
+  /** the letter, or number, in it; the last of the name if absent */
+  mark?: string;
 }
 
 /** A wire, or a way inside the broker. `names` say what goes there and what goes back; a second lane
@@ -127,7 +129,7 @@ export interface Gauge {
 /** A disk of a node. */
 export interface Disk { id: string; on: string; name: string }
 
-/** The credit of a hop: `from` lends it to `to`'s sender. Drawn over the link of this id. */
+/** The credit of a hop: so many dots over the link of this id, and the number beside them. */
 export interface Hop { id: string; link: string; of: number }
 
 /** What a learner may do. In order of weight: the picture shows what it has room for (of a node, two knobs
@@ -187,6 +189,8 @@ export interface Frame {
   path: [number, number][];
   /** its last point is where it was lost */
   lost?: true;
+  /** from then on it stands among what waits at the end of its link, and not on its path; ms */
+  waits?: number;
   /** the limit (and a window's beginning) that it will set when it lands */
   aims?: { line: string; end: string; limit: number; from?: number };
   /** its cell: pointing at the frame marks it */
@@ -257,7 +261,8 @@ export interface State {
   valves?: Record<string, ValveState>;
   gauges?: Record<string, GaugeState>;
   disks?: Record<string, DiskState>;
-  hops?: Record<string, { credit: number }>;
+  /** dots that are full, and the number in words: "−200" */
+  hops?: Record<string, { credit: number; text?: string }>;
   counters?: Record<string, (string | number | null)[]>;
   /** toggles: what is so now */
   on?: Record<string, boolean>;

@@ -1,0 +1,108 @@
+"""The stage's picture of the chain of processes, and of two protocols beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from workbench.scenarios import run
+from workbench.views.scene import SceneMaker, resolved, scene, schema
+
+SMALL = {"message_bytes": 0, "credit": 4, "more_after": 2, "latency_us": 1000}
+
+
+def made(played: Any) -> tuple[Any, list[Any]]:
+    doc = scene(played, octets=False)
+    jsonschema.validate(doc, schema())
+    return doc, list(resolved(doc))
+
+
+@pytest.fixture(scope="module")
+def beside() -> Any:
+    """The first queue of both hangs, and its publishers send more than either lets in."""
+    begun = run("chain", "rmq4.3", {**SMALL, "beside": True, "max_link_credit": 4, "pause_us": 200})
+    flood = ("publish", {"count": 12})
+    return begun.act_each(["stall", flood, ("publish", {"queue": "second", "count": 5})])
+
+
+def test_both_protocols_stand_above_each_other_at_one_clock(beside: Any) -> None:
+    """A box for each process above, a lane for each link below, and one timeline."""
+    doc, _ = made(beside)
+    assert [group["title"] for group in doc["groups"]] == ["AMQP 0-9-1", "AMQP 1.0"]
+    above = [node["name"] for node in doc["nodes"] if node["group"] == "amqp-0-9-1"]
+    assert above == [
+        "Client", "reader", "channel 1", "channel 2", "channel 3",
+        "queue slow", "queue second", "queue third",
+    ]  # fmt: skip
+    below = [link["names"] for link in doc["links"] if link["from"] == "client:c2"]
+    assert below == [["slow"], ["second"], ["third"]]
+    wires = {row.connection for row in beside.rows if row.is_frame}
+    drawn = {frame["link"] for frame in doc["branches"][0]["frames"]}
+    assert wires == {"c1", "c2"}
+    assert {"c1", "client:c2 to queue:slow-1.0", "client:c2 to queue:second-1.0"} <= drawn
+
+
+def test_what_blocks_spreads_to_the_left_and_one_link_stops_below(beside: Any) -> None:
+    """Credit 0 and -4 above; below, the link to the slow queue is out of credit, and no other."""
+    _, states = made(beside)
+    last = states[-1]
+    assert last["hops"]["hop reader:c1 to channel:c1/1"] == {"credit": 0, "text": "0"}
+    assert last["hops"]["hop channel:c1/1 to queue:slow"] == {"credit": 0, "text": "−4"}
+    assert last["hops"]["hop reader:c1 to channel:c1/2"]["text"] == "4"
+    nodes = last["nodes"]
+    assert nodes["channel:c1/1"]["blocked"] == "2 deferred"
+    assert nodes["reader:c1"] == {"sub": "stopped", "facts": ["9 wait"], "blocked": "stopped"}
+    assert nodes["client:c1"]["blocked"].startswith("blocked: credit_flow")
+    assert nodes["client:c2"]["blocked"] == "slow blocked: too many unconfirmed"
+    ready = {name: one["facts"][0] for name, one in nodes.items() if name.startswith("queue:")}
+    assert ready["queue:second"] == "0 ready"
+    assert ready["queue:second-1.0"] == "5 ready"
+
+
+def test_what_nobody_reads_waits_in_the_socket_the_oldest_first(beside: Any) -> None:
+    """Frames arrive after the latency, and stand before the reader until it takes them."""
+    doc, states = made(beside)
+    waiting = states[-1]["links"]["c1"]["waiting"]
+    assert [text for text, _ in waiting[:4]] == ["1"] * 4
+    assert len(waiting) == 8
+    paths = [
+        frame["path"]
+        for frame in doc["branches"][0]["frames"]
+        if frame["link"] == "c1" and frame["kind"] == "message"
+    ]
+    assert {round(path[1][0] - path[0][0], 2) for path in paths} == {1.0}
+    assert {path[1][1] for path in paths} == {0.98, 1.0}  # some wait, some were read at once
+    gone = made(beside.then("resume"))[1][-1]
+    assert gone["links"]["c1"]["waiting"] == []
+    assert gone["nodes"]["client:c1"]["blocked"] is None
+
+
+def test_a_full_store_is_the_end_of_the_chain() -> None:
+    """Store, queue, channel, reader: each keeps its grants, and every hop shows it."""
+    begun = run(
+        "chain", "rmq3.5.5",
+        {**SMALL, "message_bytes": 4096, "persistent": True, "store_credit": 8,
+         "store_more_after": 4, "socket_octets": 0},
+    )  # fmt: skip
+    played = begun.act_each([("stall", {"queue": "store"}), ("publish", {"count": 30})])
+    doc, states = made(played)
+    assert [node["name"] for node in doc["nodes"]][-1] == "store"
+    nodes, hops = states[-1]["nodes"], states[-1]["hops"]
+    assert hops["hop queue:slow to store:persistent"]["text"].startswith("−")
+    assert [nodes[name]["blocked"] for name in ("queue:slow", "store:persistent")] == [
+        "blocked", "hangs",
+    ]  # fmt: skip
+    assert nodes["reader:c1"]["blocked"] == "stopped"
+
+
+def test_acts_stand_where_they_are_done(beside: Any) -> None:
+    """A queue is clicked to hang it; its publisher publishes."""
+    begun = run("chain", "rmq4.3", {**SMALL, "persistent": True})
+    doc = SceneMaker(begun).scene()
+    places = {act["id"]: act["on"] for act in doc["acts"]}
+    assert places["stall:slow"] == "queue:slow"
+    assert places["stall:store"] == "store:persistent"
+    assert places["publish:second"] == "client:c1"
+    assert places["set_latency:c1"] == "c1"

@@ -1,0 +1,535 @@
+"""The chain of processes between a socket and the disk, and the credit on every hop of it.
+
+AMQP 0-9-1 stands above: client, socket, reader, channels, queues, message store. Below it, where a
+run has both, AMQP 1.0 carries the same over a link to each queue, at the same clock. What is full
+or hangs spreads to the left because processes are blocked: every mark is read off the rows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.scenarios.action import Value
+from workbench.scenarios.lanes import Lane
+from workbench.trace import brakes
+from workbench.trace.braking import PublishingBraking
+from workbench.trace.fold import Scope
+from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, RECEIVED, SENT, Row
+from workbench.trace.sentences_hops import next_process, process_words
+from workbench.trace.words import capital, count, visible
+
+from .scene_link import LinkPicture, blocked_words, going_words
+from .scene_walk import Flight, Walk
+
+Doc = dict[str, Any]
+
+STORE = "store:persistent"
+MOST_DOTS = 4
+"""A hop's credit is drawn as at most so many dots; the number stands beside them."""
+MOST_WAITING = 8  # marks at the end of a socket
+_IN_SOCKET = 0.98  # part of its way at which a frame waits for the reader
+_INSIDE_MS = 0.001  # rows of one microsecond are drawn so close together
+TITLES = {AMQP_0_9_1: "AMQP 0-9-1", AMQP_1_0: "AMQP 1.0"}
+# Columns from 0: client, reader, channels, queues, message store.
+_CLIENT, _READER, _CHANNEL, _QUEUE, _STORE = 0.0, 1.7, 2.95, 4.4, 5.6
+_IDEA = (
+    "Whoever is blocked grants nothing to those before it; the reader alone stops, and it stops for"
+    " every channel."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """The credit of one process, or link, for the next.
+
+    Attributes:
+        link: id of the way that it is drawn over.
+        sender, to: the two processes, as a trace names them.
+        initial: before anything was sent.
+        name: in the table of counters.
+    """
+
+    link: str
+    sender: str
+    to: str
+    initial: int
+    name: str
+
+    @property
+    def dots(self) -> int:
+        """How many dots stand for all of it."""
+        return min(self.initial, MOST_DOTS)
+
+    def state(self, credit: int) -> Doc:
+        """So many dots, and the number."""
+        lit = -(-max(0, credit) * self.dots // self.initial)
+        return {"credit": min(lit, self.dots), "text": str(credit).replace("-", "−")}
+
+
+@dataclass(slots=True)
+class Socket:
+    """What has been sent towards a reader, in order, and when each frame came.
+
+    Attributes:
+        came_us: when each is in the socket.
+        marks: text, tone and whether it is a message, in the same order.
+        read: how many of them the reader has taken.
+    """
+
+    came_us: list[int] = field(default_factory=list)
+    marks: list[tuple[str, int, bool]] = field(default_factory=list)
+    read: int = 0
+
+    def waiting(self, now_us: int) -> list[tuple[str, int, bool]]:
+        """What is there and was not read, the oldest first."""
+        return self.marks[self.read : max(self.read, bisect_right(self.came_us, now_us))]
+
+
+class ChainPicture(LinkPicture):
+    """Processes as boxes, with credit on every hop.
+
+    Args:
+        walk: the run.
+        lanes: who publishes to which queue, and who consumes.
+        initial: by protocol, the credit before anything was sent, and of the message store.
+        stored: the message store is shown.
+    """
+
+    layout = "chain"
+
+    def __init__(
+        self, walk: Walk, lanes: Sequence[Lane], initial: Mapping[str, int], *, stored: bool
+    ) -> None:
+        super().__init__(walk, [])
+        self.idea = _IDEA
+        self.lanes = lanes
+        self.stored = stored
+        self._initial = initial
+        self._old = [one for one in lanes if one.protocol == AMQP_0_9_1]
+        self._new = [one for one in lanes if one.protocol == AMQP_1_0]
+        self._numbers = {
+            queue: number
+            for group in (self._old, self._new)
+            for number, queue in enumerate(dict.fromkeys(one.queue for one in group))
+        }
+        self.hops = {hop.link: hop for hop in self._hops()}
+        self._credit = {(hop.sender, hop.to): hop.initial for hop in self.hops.values()}
+        self._on: dict[str, set[str]] = {}  # what blocks a process
+        self._kept: Counter[str] = Counter()
+        self._hung: set[str] = set()
+        self._ready: dict[str, int] = {}
+        self._published: Counter[str] = Counter()
+        self._got: Counter[str] = Counter()
+        self._sockets = {one.connection: Socket() for one in self._old}
+        self._braking = {name: PublishingBraking(name) for name in self._sockets}
+        self._waits: dict[int, float] = {}  # by frame, from when on it lies in a socket, ms
+        self._arrive = self._straighten()
+
+    def _hops(self) -> list[Hop]:
+        found = []
+        for one in self._old:
+            if not one.publishes:
+                continue
+            channel, queue = _channel(one), f"queue:{one.queue}"
+            own = self._initial[AMQP_0_9_1]
+            number = f"channel {one.channel}"
+            reader = f"reader:{one.connection}"
+            pairs = [(reader, channel, own, f"reader → {number}")]
+            pairs.append((channel, queue, own, f"{number} → queue {visible(one.queue)}"))
+            if self.stored:
+                name = f"queue {visible(one.queue)} → store"
+                pairs.append((queue, STORE, self._initial[STORE], name))
+            found += [
+                Hop(link=_way(a, b), sender=a, to=b, initial=initial, name=name)
+                for a, b, initial, name in pairs
+            ]
+        for one in self._new:
+            if one.publishes:
+                queue, name = f"queue:{one.queue}", f"link {visible(one.link)}"
+                initial = self._initial[AMQP_1_0]
+                link = _way(one.client, queue)
+                found.append(
+                    Hop(link=link, sender=one.client, to=queue, initial=initial, name=name)
+                )
+        return found
+
+    def _straighten(self) -> dict[int, int]:
+        """Let frames arrive in the socket when they do, and wait there; gives when, by frame."""
+        usual: dict[tuple[str | None, str | None], float] = {}
+        for flight in self.walk.flights:
+            way = flight.row.connection, flight.row.from_peer
+            if flight.ended is not None and len(flight.path) == 2:
+                took = flight.path[1][0] - flight.path[0][0]
+                usual[way] = min(took, usual.get(way, took))
+        found: dict[int, int] = {}
+        for flight in self.walk.flights:
+            way = flight.row.connection, flight.row.from_peer
+            if way not in usual or flight.row.connection not in self._sockets:
+                continue
+            begun, (end, part) = flight.path[0][0], flight.path[-1]
+            if len(flight.path) == 2 and begun + usual[way] + _INSIDE_MS < end:
+                rests = [] if flight.ended is not None else [(end, _IN_SOCKET)]
+                came = (begun + usual[way], _IN_SOCKET)
+                flight.path[1:] = [came, *(rests or [(end, part)])]
+                if flight.row.frame_id is not None:
+                    self._waits[flight.row.frame_id] = came[0]
+            if flight.row.frame_id is not None:
+                found[flight.row.frame_id] = int(1000 * (begun + usual[way]))
+        return found
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        who, ledger = row.vantage, row.ledger or {}
+        for braking in self._braking.values():
+            braking.apply(row)
+        if "hop_credit" in ledger:
+            to = next_process(row)
+            if to is not None:
+                self._credit[who, to] = int(ledger["hop_credit"])
+        if "queue_ready" in ledger:
+            self._ready[who] = int(ledger["queue_ready"])
+        if row.event in ("block", "unblock") and row.kind is not None:
+            on = self._on.setdefault(who, set())
+            (on.add if row.event == "block" else on.discard)(row.kind)
+            if row.event == "unblock":
+                self._kept[who] = 0
+        elif row.event == "note" and row.kind == "grant-kept":
+            self._kept[who] += 1
+        elif row.event == "note" and row.kind in ("stalled", "resumed"):
+            (self._hung.add if row.kind == "stalled" else self._hung.discard)(who)
+        elif row.is_frame:
+            self._frame(row)
+
+    def _frame(self, row: Row) -> None:
+        """Count messages, and follow what lies in a socket."""
+        said = row.event, row.kind
+        if said in ((SENT, "basic.publish"), (SENT, "transfer")) and row.from_peer == CLIENT:
+            self._published[row.vantage] += 1
+        if (
+            said in ((RECEIVED, "basic.deliver"), (RECEIVED, "transfer"))
+            and row.from_peer == BROKER
+        ):
+            self._got[row.vantage] += 1
+        socket = self._sockets.get(row.connection or "")
+        if socket is None or row.from_peer != CLIENT or row.kind not in _MARKED:
+            return
+        if row.event == SENT and row.frame_id is not None:
+            socket.came_us.append(self._arrive.get(row.frame_id, row.t_us))
+            text, tone = self._mark(row)
+            socket.marks.append((text, tone, row.kind == "basic.publish"))
+        elif row.event == RECEIVED:
+            socket.read += 1
+
+    def _mark(self, row: Row) -> tuple[str, int]:
+        """Text and tone of a frame: the number and colour of its queue, or that it acknowledges."""
+        if row.kind in _ACKNOWLEDGES:
+            return "✓", 0
+        lane = self._lane(row)
+        number = 0 if lane is None else self._numbers[lane.queue]
+        return str(number + 1), number
+
+    def _lane(self, row: Row) -> Lane | None:
+        """The lane that a frame is on."""
+        for one in self.lanes:
+            if one.connection == row.connection and (
+                one.link == row.link if one.link else one.channel == row.session
+            ):
+                return one
+        return None
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies; None for one that is not shown."""
+        row = flight.row
+        text, tone = self._mark(row)
+        marked: Doc = {"text": text, "tone": tone} if row.kind in _MESSAGES else {}
+        way = "there" if row.from_peer == CLIENT else "back"
+        if row.connection in self._sockets:
+            if row.frame_id in self._waits:
+                marked["waits"] = self._waits[row.frame_id]
+            return {"link": row.connection, "way": way, **marked}
+        lane = self._lane(row) if row.link else None
+        if lane is None:
+            return None
+        return {"link": _way(lane.client, f"queue:{lane.queue}"), "way": way, **marked}
+
+    # -- what does not change ---------------------------------------------------------------
+
+    @property
+    def wires(self) -> dict[str | None, tuple[str, str]]:
+        """The sockets that are drawn."""
+        return {one.connection: (one.client, f"reader:{one.connection}") for one in self._old}
+
+    @property
+    def nodes(self) -> list[str]:
+        """Clients, processes and queues, as they stand from left to right."""
+        found: dict[str, None] = {}
+        for group in (self._old, self._new):
+            found |= dict.fromkeys(one.client for one in group)
+            if group is self._old:
+                found |= dict.fromkeys(f"reader:{one.connection}" for one in group)
+                found |= dict.fromkeys(_channel(one) for one in group if one.publishes)
+            found |= dict.fromkeys(f"queue:{one.queue}" for one in group)
+            if group is self._old and self.stored:
+                found[STORE] = None
+        return list(found)
+
+    @property
+    def things(self) -> set[str]:
+        """What acts may name."""
+        return {one.queue for one in self._old} | (
+            {STORE.partition(":")[0]} if self.stored else set()
+        )
+
+    def node_about(self, act: str, given: Mapping[str, Value]) -> str | None:
+        """The box that an act stands on."""
+        queue = given.get("queue")
+        if queue == STORE.partition(":")[0]:
+            return STORE
+        lanes = [one for one in self._old if one.queue == queue]
+        if not lanes:
+            return None
+        return lanes[0].client if act == "publish" else f"queue:{queue}"
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        groups = [
+            {"id": protocol, "title": TITLES[protocol], "sub": sub}
+            for protocol, lanes, sub in (
+                (AMQP_0_9_1, self._old, self._sub()),
+                (AMQP_1_0, self._new, "credit on each link"),
+            )
+            if lanes
+        ]
+        return {
+            "layout": self.layout,
+            "groups": groups,
+            "nodes": self._boxes(),
+            "links": self._links(),
+            "hops": [
+                {"id": f"hop {hop.link}", "link": hop.link, "of": hop.dots}
+                for hop in self.hops.values()
+            ],
+            "lines": [],
+            "lifelines": self._lifelines(),
+            "counters": {
+                "columns": ["credit", "at first"],
+                "rows": [{"id": f"hop {hop.link}", "name": hop.name} for hop in self.hops.values()],
+            },
+        }
+
+    def _sub(self) -> str:
+        return f"credit between processes: {self._initial[AMQP_0_9_1]} at first"
+
+    def _lifelines(self) -> list[str]:
+        found: dict[str, None] = {}
+        for one in self._old:
+            found |= {one.client: None, f"reader:{one.connection}": None}
+        for one in self._new:
+            found |= {one.client: None, f"queue:{one.queue}": None}
+        return list(found)
+
+    def _boxes(self) -> list[Doc]:
+        boxes: dict[str, Doc] = {}
+
+        def box(name: str, group: str, place: tuple[float, float], /, **more: Any) -> None:
+            boxes.setdefault(
+                name, {"id": name, "role": "", "group": group, "place": list(place), **more}
+            )
+
+        for group, lanes in ((AMQP_0_9_1, self._old), (AMQP_1_0, self._new)):
+            rows = [one for one in lanes if one.publishes]
+            last = len(dict.fromkeys(one.queue for one in lanes)) - 1
+            for one in lanes:
+                number = self._numbers[one.queue]
+                mine = [
+                    self._numbers[each.queue] for each in rows if each.connection == one.connection
+                ]
+                middle = sum(mine) / len(mine) if mine else number
+                several = len(mine) > 1
+                tone = {"tone": number, "mark": str(number + 1)}
+                words = "publishes and consumes" if self._both(one.client) else "publishes"
+                if not mine:
+                    words = "consumes"
+                name = {"role": "sender" if mine else "receiver", "name": "Client", "sub": words}
+                box(one.client, group, (_CLIENT, middle), **name)
+                if group == AMQP_0_9_1:
+                    box(f"reader:{one.connection}", group, (_READER, middle), name="reader")
+                    if one.publishes:
+                        toned = {**tone, "mark": str(one.channel)} if several else {}
+                        place = (_CHANNEL, number if several else middle)
+                        box(_channel(one), group, place, name=f"channel {one.channel}", **toned)
+                title = f"queue {visible(one.queue)}"
+                box(f"queue:{one.queue}", group, (_QUEUE, number), name=title, **tone)
+            if group == AMQP_0_9_1 and lanes and self.stored:
+                box(STORE, group, (_STORE, last / 2), name="store")
+        return [boxes[name] for name in self.nodes]
+
+    def _shares(self, channel: str) -> bool:
+        """Whether others publish over the same connection."""
+        connection = channel.partition(":")[2].rpartition("/")[0]
+        return sum(one.publishes for one in self._old if one.connection == connection) > 1
+
+    def _both(self, client: str) -> bool:
+        return len({one.publishes for one in self.lanes if one.client == client}) > 1
+
+    def _links(self) -> list[Doc]:
+        links: dict[str, Doc] = {}
+
+        def link(name: str, ends: tuple[str, str], *names: str) -> None:
+            links.setdefault(
+                name, {"id": name, "from": ends[0], "to": ends[1], "names": list(names)}
+            )
+
+        for one in self._old:
+            link(one.connection, (one.client, f"reader:{one.connection}"), "socket")
+        for one in self._new:
+            queue = f"queue:{one.queue}"
+            link(_way(one.client, queue), (one.client, queue), visible(one.link))
+        for hop in self.hops.values():
+            link(hop.link, (hop.sender, hop.to))
+        return list(links.values())
+
+    # -- what is so now ---------------------------------------------------------------------
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        now_us = self.walk.row.t_us if self.walk.rows else 0
+        waits = {name: socket.waiting(now_us) for name, socket in self._sockets.items()}
+        credit = {link: self._credit_of(hop) for link, hop in self.hops.items()}
+        return {
+            "lines": {},
+            "nodes": {name: self._node_state(name, waits) for name in self.nodes},
+            "links": {
+                name: {"waiting": [[text, tone] for text, tone, _ in found[:MOST_WAITING]]}
+                for name, found in waits.items()
+            },
+            "hops": {f"hop {link}": self.hops[link].state(left) for link, left in credit.items()},
+            "counters": {
+                f"hop {link}": [left, self.hops[link].initial] for link, left in credit.items()
+            },
+        }
+
+    def _credit_of(self, hop: Hop) -> int:
+        """What a sender may still send, as it counts itself."""
+        link = self._link_of(hop)
+        if link is None:
+            return self._credit[hop.sender, hop.to]
+        return self.walk.number(hop.sender, link, "link_credit") or 0
+
+    def _link_of(self, hop: Hop) -> Scope | None:
+        """The link of AMQP 1.0 that a hop is, once it is attached."""
+        lane = next((one for one in self._new if f"queue:{one.queue}" == hop.to), None)
+        if lane is None:
+            return None
+        return next(
+            (
+                one
+                for one in self.walk.links
+                if (one.connection, one.link) == (lane.connection, lane.link)
+            ),
+            None,
+        )
+
+    def _node_state(self, name: str, waits: Mapping[str, list[tuple[str, int, bool]]]) -> Doc:
+        kind, _, which = name.partition(":")
+        if kind == "client":
+            return self._client_state(name)
+        if kind == "reader":
+            messages = sum(1 for *_, message in waits[which] if message)
+            stopped = bool(self._on.get(name))
+            return {
+                "sub": "stopped" if stopped else "reads",
+                "facts": [f"{messages} wait"] if messages else [],
+                "blocked": "stopped" if stopped else None,
+            }
+        blocked = bool(self._on.get(name))
+        if kind == "channel":
+            kept = self._kept[name]
+            words = f"{kept} deferred" if kept else "blocked" if blocked else None
+            return {
+                "sub": words or "routes",
+                "facts": [words or "routes"] if words or self._shares(name) else [],
+                "blocked": words,
+            }
+        hangs = name in self._hung
+        if kind == "store":
+            return {"sub": "hangs" if hangs else "writes", "blocked": "hangs" if hangs else None}
+        words = "hangs" if hangs else "blocked" if blocked else None
+        return {"facts": [f"{self._ready.get(name, 0)} ready"], "blocked": words}
+
+    def _client_state(self, name: str) -> Doc:
+        gave, got = self._published[name], self._got[name]
+        facts = [f"{gave} published"] if gave or not got else []
+        facts += [f"{got} received"] if got else []
+        state: Doc = {"sub": ", ".join(facts), "blocked": None, "going": None}
+        lanes = [one for one in self.lanes if one.client == name and one.publishes]
+        braking = self._braking.get(lanes[0].connection) if lanes else None
+        if braking is not None:
+            if brakes.is_blocked(braking.brake):
+                state["blocked"] = f"blocked: {brakes.SHORT[braking.brake]}, every channel"
+            else:
+                state["going"] = "may publish"
+            return state
+        return state | self._links_state(lanes)
+
+    def _links_state(self, lanes: Sequence[Lane]) -> Doc:
+        """What blocks the links of an AMQP 1.0 client, each for itself."""
+        held = {
+            one.link: self.walk.holding(one)
+            for one in self.walk.links
+            if one.link_sender == CLIENT
+            and any((lane.connection, lane.link) == (one.connection, one.link) for lane in lanes)
+        }
+        words = [
+            f"{visible(link)} {found}"
+            for link, one in held.items()
+            if (found := blocked_words(one))
+        ]
+        if words:
+            return {"blocked": ", ".join(words), "going": None}
+        going = {going_words(one) for one in held.values()}
+        return {
+            "blocked": None,
+            "going": "may publish" if going & {"may send", "nothing to send"} else None,
+        }
+
+    def words(self) -> str:
+        """The whole state in words."""
+        parts = [
+            f"{capital(hop.name)}: credit {self._credit_of(hop)} of {hop.initial}."
+            for hop in self.hops.values()
+        ]
+        for name in self.nodes:
+            if self._kept[name]:
+                kept = count(self._kept[name], "grant")
+                parts.append(f"{capital(process_words(name))} has deferred {kept}.")
+            if name in self._hung:
+                parts.append(f"{capital(process_words(name))} hangs.")
+        for name, socket in self._sockets.items():
+            waits = len(socket.waiting(self.walk.row.t_us)) if self.walk.rows else 0
+            stopped = bool(self._on.get(f"reader:{name}"))
+            parts.append(
+                f"The reader of {name} {'has stopped' if stopped else 'reads'};"
+                f" {count(waits, 'frame')} in its socket."
+            )
+        return " ".join(parts)
+
+
+_MESSAGES = ("basic.publish", "content-header", "content-body", "transfer", "basic.deliver")
+_ACKNOWLEDGES = ("basic.ack", "basic.nack", "basic.reject")
+_MARKED = ("basic.publish", *_ACKNOWLEDGES)
+
+
+def _channel(lane: Lane) -> str:
+    return f"channel:{lane.connection}/{lane.channel}"
+
+
+def _way(sender: str, to: str) -> str:
+    return f"{sender} to {to}"

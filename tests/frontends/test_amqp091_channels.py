@@ -14,9 +14,11 @@ from workbench.amqp091.methods import (
     BasicConsume,
     BasicGet,
     BasicGetEmpty,
+    BasicGetOk,
     BasicNack,
     BasicPublish,
     BasicQos,
+    BasicQosOk,
     BasicRecover,
     BasicReject,
     BasicReturn,
@@ -25,6 +27,8 @@ from workbench.amqp091.methods import (
     ChannelFlowOk,
     ConfirmSelect,
     ConnectionClose,
+    ConnectionUpdateSecret,
+    ConnectionUpdateSecretOk,
     ExchangeBind,
     ExchangeDeclare,
     ExchangeDeclareOk,
@@ -44,9 +48,10 @@ from workbench.amqp091.methods import (
     TxRollback,
     TxSelect,
 )
+from workbench.amqp091.states import ChannelState
 from workbench.presets import get as preset_of
 
-from .rig091 import RMQ40, RMQ43, Rig091
+from .rig091 import RMQ40, RMQ43, RMQ355, RMQ384, Rig091
 
 QUORUM = {"x-queue-type": "quorum"}
 KINDS = pytest.mark.parametrize("arguments", [{}, QUORUM], ids=["classic", "quorum"])
@@ -142,7 +147,7 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
         (QueueDeclare(queue="amq.x"), "channel", 403, "reserved prefix 'amq.*'"),
         (QueueBind(queue="q", exchange="x"), "channel", 404, "no exchange 'x' in vhost '/'"),
         (QueueDelete(queue="q", if_empty=True), "channel", 406, "not empty"),
-        (ExchangeDeclare(exchange="e", type="x"), "connection", 503, "no exchange type 'x'"),
+        (ExchangeDeclare(exchange="e", type="x"), "channel", 406, "unknown exchange type 'x'"),
         (ExchangeDeclare(exchange="", type="direct"), "channel", 403, "the default exchange"),
         (BasicConsume(queue="x"), "channel", 404, "no queue 'x'"),
         (BasicQos(prefetch_size=1), "connection", 540, "prefetch_size!=0 (1)"),
@@ -558,3 +563,96 @@ def test_closing_the_connection_works_off_what_was_published_before() -> None:
     rig.rest()
     assert rig.queue().ready == 20
     assert client.amqp.ended and rig.ends["c1"].amqp.ended
+
+
+def test_what_a_queue_is_asked_comes_after_what_was_published_before() -> None:
+    """get, purge and delete call the queue's process: the channel does nothing until it answers."""
+    rig = Rig091(queue_enqueue_us=500)
+    client, channel = rig.channel()
+    channel.send(QueueDeclare(queue="q", durable=True))
+    for body in (b"1", b"2", b"3"):
+        channel.publish("", "q", body)
+    channel.send(BasicGet(queue="q", no_ack=True))
+    channel.send(BasicQos(prefetch_count=1))
+    channel.publish("", "q", b"4")
+    channel.send(QueuePurge(queue="q"))
+    channel.publish("", "q", b"5")
+    channel.send(QueueDelete(queue="q"))
+    channel.send(BasicGet(queue="q"))
+    rig.rest()
+    purged, deleted = client.methods(QueuePurgeOk, QueueDeleteOk)
+    assert client.bodies == [b"1"]
+    assert (purged.message_count, deleted.message_count) == (3, 1)
+    kinds = [type(event.method) for event in client.events[-5:]]
+    assert kinds == [BasicGetOk, BasicQosOk, QueuePurgeOk, QueueDeleteOk, ChannelClose]
+
+
+def test_a_channel_whose_queue_is_deleted_while_it_asks_goes_on() -> None:
+    """404, and the connection's other channels are not concerned."""
+    rig = Rig091()
+    client, channel = rig.channel()
+    other = rig.open(client)
+    channel.send(QueueDeclare(queue="q", durable=True))
+    rig.rest()
+    rig.broker.queues["q"].stall()
+    channel.publish("", "q", b"1")
+    channel.send(BasicGet(queue="q"))
+    rig.rest()
+    assert client.methods(BasicGetEmpty, BasicGetOk) == []
+    rig.broker.vhost.delete("q")
+    other.send(QueueDeclare(queue="other", durable=True))
+    rig.rest()
+    (close,) = client.methods(ChannelClose)
+    assert close.reply_text == "NOT_FOUND - no queue 'q' in vhost '/'"
+    assert other.opened
+
+
+@pytest.mark.parametrize("no_ack", [False, True])
+@KINDS
+def test_a_channel_may_close_right_behind_a_cancel(arguments, no_ack) -> None:
+    """What was handed out meanwhile goes back, once."""
+    rig = Rig091(channel_us=100)
+    client, channel = rig.channel()
+    channel.send(QueueDeclare(queue="q", durable=True, arguments=arguments))
+    for body in (b"1", b"2"):
+        channel.publish("", "q", body)
+    rig.rest()
+    channel.send(BasicConsume(queue="q", consumer_tag="t", no_ack=no_ack))
+    channel.send(BasicCancel(consumer_tag="t"))
+    channel.close()
+    rig.rest()
+    assert channel.state is ChannelState.CLOSED
+    seen = len(client.bodies)
+    assert rig.queue().ready == (2 - seen if no_ack else 2)
+    assert rig.queue().consumers() == ()
+
+
+@pytest.mark.parametrize(
+    ("preset", "close"),
+    [
+        (RMQ355, "connection.close 503"),
+        (RMQ384, "connection.close 503"),
+        (RMQ40, "channel.close 406"),
+        (RMQ43, "channel.close 406"),
+    ],
+    ids=lambda one: getattr(one, "name", one),
+)
+def test_an_exchange_of_a_type_that_nobody_has_is_refused_by_version(preset, close) -> None:
+    """Of RabbitMQ 3 a connection dies, of 4 a channel [rabbit_exchange.erl: check_type]."""
+    rig = Rig091(preset)
+    client, channel = rig.channel()
+    channel.send(ExchangeDeclare(exchange="e", type="x-none"))
+    rig.rest()
+    (said,) = client.methods(ChannelClose, ConnectionClose)
+    assert f"{said.NAME} {said.reply_code}" == close
+    assert said.reply_text.endswith(" - unknown exchange type 'x-none'")
+
+
+def test_a_new_secret_is_taken() -> None:
+    """connection.update-secret, as RabbitMQ's own users have it: nothing runs out."""
+    rig = Rig091()
+    client = rig.connect()
+    client.amqp.send(ConnectionUpdateSecret(new_secret=b"secret", reason="soon over"))
+    rig.rest()
+    assert client.methods(ConnectionUpdateSecretOk) == [ConnectionUpdateSecretOk()]
+    assert client.amqp.opened

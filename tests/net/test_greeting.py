@@ -62,6 +62,31 @@ def test_a_client_is_answered_in_its_protocol_or_in_amqp_1_0(broker, dial, octet
     assert gone(client) == answer
 
 
+OF_0_9_1 = b"AMQP\x00\x00\x09\x01"
+
+
+@pytest.mark.parametrize(
+    ("preset", "octets", "answer"),
+    [
+        ("rmq4.3", OTHER, OF_0_9_1),
+        ("rmq4.3", b"AMQP\x00\x00\x08\x00", SASL),
+        ("rmq4.3", b"AMQP\x00\x02\x00\x00", SASL),
+        ("rmq3.8.4", SASL, OF_0_9_1),
+        ("rmq3.8.4", AMQP, OF_0_9_1),
+        ("rmq3.8.3", OTHER, OF_0_9_1),
+        ("rmq3.5.5", b"AMQP\x00\x00\x08\x00", OF_0_9_1),
+        ("rmq3.5.5", b"GET / HTTP/1.1\r\n\r\n", OF_0_9_1),
+    ],
+)
+def test_rabbitmq_answers_a_header_that_it_does_not_take_by_its_version(preset, octets, answer):
+    """0-9-1's before RabbitMQ 4, which had AMQP 1.0 by a plugin; then SASL's, as a rule."""
+    with StillServer(preset) as broker, broker.dial() as client:
+        client.sendall(octets)
+        broker.wait(0)
+        assert gone(client) == answer
+        assert broker.listener.failures == []
+
+
 class Echo(Client, asyncio.Protocol):
     """Another protocol: says what it hears."""
 

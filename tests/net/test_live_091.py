@@ -109,30 +109,117 @@ def test_octets_may_come_in_any_pieces(broker, dial, size):
     assert broker.connections() == []
 
 
-@pytest.mark.parametrize(
-    ("bad", "code"),
-    [
-        ([b"\xff" * 40], 501),
-        ([b"\x01\x00\x01\xff\xff\xff\xff" + bytes(20)], 501),
-        ([b"\x08\x00\x00\x00\x00\x00\x00\x00"], 501),
-        ([Frame(7, m.QueueDeclare())], 504),
-        ([Frame(0, b"body on channel 0")], 505),
-        ([*publish()[:2], Frame(1, b"x" * 51)], 501),
-        ([Frame(1, ContentHeader(body_size=1))], 505),
-        ([ProtocolHeader()], 501),
-        ([Frame(1, m.BasicQos(prefetch_size=1))], 540),
-    ],
-)
-def test_what_breaks_a_rule_closes_the_connection_with_its_code(broker, dial, bad, code):
-    """After all that was right; then the socket is closed, and others go on."""
+def nested(depth):
+    """A field table that holds a table that holds a table."""
+    octets = b"\0\0\0\0"
+    for _ in range(depth):
+        octets = b"\x01nF" + octets
+        octets = len(octets).to_bytes(4, "big") + octets
+    return octets
+
+
+def method(numbers, arguments=b"", channel=1, end=b"\xce"):
+    """A method frame of these octets, whether they are right or not."""
+    payload = b"".join(one.to_bytes(2, "big") for one in numbers) + arguments
+    return b"\x01" + channel.to_bytes(2, "big") + len(payload).to_bytes(4, "big") + payload + end
+
+
+QOS = Frame(1, m.BasicQos(prefetch_count=1))
+CLOSED = [Frame(1, m.ChannelClose()), QOS]
+TCP_ENDS = "the connection ends without a word"
+BAD = {
+    "octets that are no frame": ([b"\xff" * 40], "connection.close 501", "frame_too_large"),
+    "a frame above frame-max": (
+        [b"\x01\x00\x01\xff\xff\xff\xff" + bytes(20)],
+        "connection.close 501", "frame_too_large,4294967295,131064",
+    ),
+    "another octet where frame-end is due": (
+        [method((20, 20), b"\x01", end=b"\xcd")],
+        "connection.close 501", "<<0,20,0,20,1>>: {invalid_frame_end_marker,205}",
+    ),
+    "a method on a channel that was never opened": (
+        [Frame(7, m.QueueDeclare())], "connection.close 504", "expected 'channel.open'",
+    ),
+    "a method on a closed channel": (CLOSED, "connection.close 504", "expected 'channel.open'"),
+    "content on channel 0": (
+        [Frame(0, b"body on channel 0")], "connection.close 505", "came on channel 0",
+    ),
+    "a content header on channel 0": (
+        [Frame(0, ContentHeader(body_size=1))], "connection.close 505", "came on channel 0",
+    ),
+    "a body longer than its header said": (
+        [*publish()[:2], Frame(1, b"x" * 51)],
+        "connection.close 501", "content body frame exceeds remaining content size",
+    ),
+    "a content header that nobody waits for": (
+        [Frame(1, ContentHeader(body_size=1))], "connection.close 505", "expected method frame",
+    ),
+    "a second protocol header": ([ProtocolHeader()], "connection.close 501", "frame"),
+    "a prefetch in octets": (
+        [Frame(1, m.BasicQos(prefetch_size=1))], "connection.close 540", "prefetch_size",
+    ),
+    "an unknown class": ([method((77, 10))], TCP_ENDS, "NOT_IMPLEMENTED - "),
+    "an unknown method": ([method((60, 999))], TCP_ENDS, "NOT_IMPLEMENTED - "),
+    "a table nested 1,000 deep": (
+        [method((50, 10), b"\0\0\x01q\0" + nested(1000))], TCP_ENDS, "more than 32 deep",
+    ),
+    "arguments that are cut off": ([method((60, 10), b"\0\0")], TCP_ENDS, "SYNTAX_ERROR - "),
+    "a negative delivery-tag": (
+        [method((60, 80), (-1).to_bytes(8, "big", signed=True) + b"\0")],
+        "channel.close 406", "unknown delivery tag 18446744073709551615",
+    ),
+    "an acknowledgement of an unknown tag": (
+        [Frame(1, m.BasicAck(delivery_tag=99))],
+        "channel.close 406", "PRECONDITION_FAILED - unknown delivery tag 99",
+    ),
+    "more channels than channel-max": (
+        [Frame(number, m.ChannelOpen()) for number in range(2, 2049)],
+        "connection.close 530", "has reached the negotiated channel_max (2047)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "ends", "words"), BAD.values(), ids=BAD)
+def test_what_breaks_a_rule_has_its_code_and_scope_and_others_go_on(broker, dial, bad, ends, words):
+    """After all that was right. Where RabbitMQ tells the client nothing, the trace has the reason.
+
+    Codes and words are those of the capture rmq43_e1, where it has the case.
+    """
     client, other = dial(opening()), dial(opening())
-    for octets in [one if isinstance(one, bytes) else encode_item(one) for one in bad]:
-        client.sendall(octets)
-    said = answers(gone(client))
-    assert said[-1].payload.reply_code == code
-    assert broker.overview()["queue:q.ready"] == 2
+    client.sendall(b"".join(one if isinstance(one, bytes) else encode_item(one) for one in bad))
+    broker.wait(0)
+    rows = broker.rows()
+    if ends.startswith("channel"):
+        told = heard(client)[-1]
+        say(broker, client, Frame(1, m.ChannelCloseOk()), Frame(1, m.ChannelOpen()), *publish())
+        assert broker.overview()["queue:q.ready"] == 3
+    else:
+        told = answers(gone(client))[-1]
+    if ends == TCP_ENDS:
+        (why,) = [row.extra["text"] for row in rows if row.event == "error"]
+        assert kind_of(told) == "queue.declare-ok"
+        assert words in why
+    else:
+        assert f"{kind_of(told)} {told.payload.reply_code}" == ends
+        assert words in told.payload.reply_text
+        assert not [row for row in rows if row.event == "error"]
+    before = broker.overview()["queue:q.ready"]
     say(broker, other, *publish())
-    assert broker.overview()["queue:q.ready"] == 3
+    assert broker.overview()["queue:q.ready"] == before + 1
+
+
+@pytest.mark.parametrize("much", [1, 7, 12])
+def test_a_frame_that_is_never_whole_is_not_answered(broker, dial, much):
+    """Nothing is known of it before its frame-end has come; it goes with the connection."""
+    client = dial(opening())
+    end = broker.listener.connections["c1"].end
+    said = end.octets_out
+    client.sendall(method((20, 20), b"\x01")[:much])
+    broker.wait(60)
+    assert end.octets_out == said
+    client.close()
+    broker.wait(1)
+    assert broker.connections() == []
 
 
 def test_the_wrong_password_is_told_where_the_client_understands_it(broker, dial):
@@ -245,6 +332,28 @@ def test_parts_of_messages_count_for_the_alarm(broker, dial):
         say(broker, client, Frame(number, b"x" * 100_000))
     broker.wait(1)
     assert broker.listener.broker.connections["c1"].held_octets == 5_000_000
+
+
+CHANNELS = 10_000
+
+
+def test_ten_thousand_channels_are_served_and_leave_nothing():
+    """A broker without channel-max: they open, each can be used, and all go with the connection."""
+    opened = [Frame(number, m.ChannelOpen()) for number in range(1, CHANNELS + 1)]
+    with StillServer("rmq3.5.5", record=False) as broker, broker.dial() as client:
+        say(broker, client, *handshake()[:2])
+        say(broker, client, Frame(0, m.ConnectionTuneOk(frame_max=131072)), handshake()[3])
+        client.sendall(b"".join(map(encode_item, opened)))
+        broker.wait(1)
+        end = broker.listener.broker.connections["c1"]
+        assert len(end.amqp.channels) == CHANNELS
+        say(broker, client, Frame(CHANNELS, m.QueueDeclare(queue="q")), *publish(channel=1))
+        assert broker.overview()["queue:q.ready"] == 1
+        assert end.held_octets == 0
+        client.close()
+        broker.wait(1)
+        assert end.amqp.channels == {}
+        assert (broker.connections(), broker.listener.failures) == ([], [])
 
 
 def test_damaged_conversations_cost_the_broker_nothing(broker, dial):

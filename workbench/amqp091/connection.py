@@ -44,6 +44,8 @@ from workbench.amqp091.methods import (
     ConnectionTune,
     ConnectionTuneOk,
     ConnectionUnblocked,
+    ConnectionUpdateSecret,
+    ConnectionUpdateSecretOk,
     Method,
     Table,
 )
@@ -505,6 +507,9 @@ class Connection:
     def _answer_open(self, event: MethodReceived) -> None:
         self._reply(ConnectionOpenOk())
 
+    def _answer_secret(self, event: MethodReceived) -> None:
+        self._reply(ConnectionUpdateSecretOk())  # a password does not run out
+
     def _answer_close(self, event: MethodReceived) -> None:
         self._reply(ConnectionCloseOk())
         if self.ended:
@@ -642,6 +647,7 @@ _ANSWERS: dict[type[Method], Callable[[Connection, MethodReceived], None]] = {
     ConnectionStartOk: Connection._answer_start_ok,
     ConnectionTune: Connection._answer_tune,
     ConnectionOpen: Connection._answer_open,
+    ConnectionUpdateSecret: Connection._answer_secret,
     ConnectionClose: Connection._answer_close,
     ChannelOpen: Connection._answer_channel,
     ChannelClose: Connection._answer_channel,

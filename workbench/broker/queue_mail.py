@@ -6,7 +6,8 @@ in the queue's mailbox.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -66,3 +67,6 @@ class HandOut:
 
 
 HAND_OUT = HandOut()
+
+Mail: TypeAlias = Publish | HandOut | Callable[[], None]
+"""What waits in a queue's mailbox; a call is answered in its turn."""

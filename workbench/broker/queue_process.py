@@ -63,7 +63,7 @@ from workbench.sim import Actor, Clock, CreditFlow, Tap
 
 from .hops import Hops
 from .message_store import QueueDisk, Stores
-from .queue_mail import HAND_OUT, Consumer, HandOut, Publish
+from .queue_mail import HAND_OUT, Consumer, HandOut, Mail, Publish
 from .queue_timer import QueueTimer
 from .unconfirmed import CONFIRMED, QueueAnswer, Refused
 
@@ -192,6 +192,9 @@ class QueueProcess(Protocol):
     def request(self, credit: Credit) -> None:
         """Obey credit; the consumer hears of it when all that it brings has been handed out."""
 
+    def reached(self, task: Callable[[], None]) -> None:
+        """Do something when the process has come to all that is in its mailbox now."""
+
     def left(self, via: Actor[Any]) -> None:
         """A process that counted credit with the queue is gone."""
 
@@ -266,7 +269,7 @@ class LocalQueueProcess:
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
         self._owed: dict[str, None] = {}  # consumers whose request has not been answered
-        self._actor: Actor[Publish | HandOut] = Actor(
+        self._actor: Actor[Mail] = Actor(
             clock,
             vantage,
             service_us=self._service_us,
@@ -369,7 +372,8 @@ class LocalQueueProcess:
     ) -> None:
         """Detach a consumer, cancelled or not; its messages go back into the queue at once."""
         self._consumers.pop(name, None)
-        self._command(DetachConsumer(consumer=name, delivery_failed=failed))
+        if self.queue.knows(name):  # else it was cancelled, and has settled all
+            self._command(DetachConsumer(consumer=name, delivery_failed=failed))
         if done is not None:
             done()
 
@@ -401,6 +405,13 @@ class LocalQueueProcess:
             return
         self._owed[credit.consumer] = None
         self._command(credit)
+
+    def reached(self, task: Callable[[], None]) -> None:
+        """Do something in its turn: at once, if nothing waits."""
+        if self._actor.depth:
+            self._actor.post(task)
+        else:
+            task()
 
     def left(self, via: Actor[Any]) -> None:
         """A process is gone: it has told so itself, and its messages are taken in all the same."""
@@ -473,16 +484,20 @@ class LocalQueueProcess:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _service_us(self, message: Publish | HandOut) -> int:
-        return self.deliver_us if isinstance(message, HandOut) else self.enqueue_us
+    def _service_us(self, message: Mail) -> int:
+        if isinstance(message, HandOut):
+            return self.deliver_us
+        return self.enqueue_us if isinstance(message, Publish) else 0
 
-    def _handle(self, message: Publish | HandOut) -> None:
+    def _handle(self, message: Mail) -> None:
         if isinstance(message, Publish):
             unable = _NOBODY
             if self._looks_first or message.message.ttl_ms == 0:
                 self._refuses()
                 unable = self._unable()
             self._command(message.command(unable))
+        elif not isinstance(message, HandOut):
+            message()
         else:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left

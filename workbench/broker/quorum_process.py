@@ -309,6 +309,10 @@ class QuorumProcess:
         """Send credit; the consumer hears when all that it brings was handed out."""
         self._links[credit.consumer].client.send(credit)
 
+    def reached(self, task: Callable[[], None]) -> None:
+        """Do something at once: what is asked of a quorum queue is a command in its log, too."""
+        task()
+
     def touch(self) -> None:
         """Somebody has declared the queue again, or has left it: from now on it is unused."""
         expires_ms = self.arguments.expires_ms

@@ -32,6 +32,7 @@ class Greeting(Client, asyncio.Protocol):
     Attributes:
         socket: its socket.
         connected_us: when it connected.
+        octets: what it has said.
     """
 
     server: Listener
@@ -44,7 +45,7 @@ class Greeting(Client, asyncio.Protocol):
         self.connected_us = listener.clock.now_us
         self._protocols = protocols
         self._otherwise = otherwise
-        self._octets = b""
+        self.octets = b""
         self._patience: LoopTimer | None = None
 
     @property
@@ -70,8 +71,8 @@ class Greeting(Client, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Octets of the client: enough to know its protocol, or to wait for more."""
-        self._octets += data
-        first = self._octets[:HEADER_OCTETS]
+        self.octets += data
+        first = self.octets[:HEADER_OCTETS]
         if len(first) < HEADER_OCTETS and any(
             header.startswith(first) for header in self._protocols
         ):
@@ -82,7 +83,7 @@ class Greeting(Client, asyncio.Protocol):
         serving = self._protocols.get(first, self._otherwise)(self)
         transport.set_protocol(serving)
         self.server.welcome(serving)
-        serving.receive(self._octets)
+        serving.receive(self.octets)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client has gone without a word."""

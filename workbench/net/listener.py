@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from workbench import presets
 from workbench.broker import Broker
 from workbench.broker.memory import MemoryMonitor
 from workbench.presets import RABBITMQ, Preset
@@ -33,7 +34,9 @@ PROTOCOLS = {
     )
     for header in protocol.headers
 }
-"""Who serves a client, by the first eight octets that it sends; AMQP 1.0 answers any others."""
+"""Who serves a client, by the first eight octets that it sends."""
+
+OF_0_9 = AMQP_0_9_1.headers[0][:6]
 
 
 class Listener(SocketServer):
@@ -84,7 +87,28 @@ class Listener(SocketServer):
 
     def make(self) -> asyncio.BaseProtocol:
         """What a client that connects meets first: it tells the protocols apart."""
-        return Greeting(self, PROTOCOLS, LiveConnection)
+        served = PROTOCOLS
+        if not self._speaks_1_0:
+            served = {header: serve for header, serve in served.items() if serve != LiveConnection}
+        return Greeting(self, served, self._refuse)
+
+    @property
+    def _speaks_1_0(self) -> bool:
+        """RabbitMQ 3 had a plugin for it."""
+        preset = self.broker.preset
+        return preset.conduct != RABBITMQ or presets.AMQP_1_0 in preset.protocols
+
+    def _refuse(self, greeting: Greeting) -> LiveConnection:
+        """Whoever begins otherwise is told which header would do: that of AMQP 1.0 with SASL.
+
+        RabbitMQ 3 tells that of 0-9-1, and RabbitMQ 4 does so to a client that wants a later
+        version of it [rabbit_reader.erl: version_negotiation, refuse_connection].
+        """
+        rabbit = self.broker.preset.conduct == RABBITMQ
+        later = greeting.octets[:6] == OF_0_9 and greeting.octets[6:7] >= b"\x09"
+        if not self._speaks_1_0 or (rabbit and later):
+            return LiveConnection091(greeting)
+        return LiveConnection(greeting)
 
     def forget(self, client: Client) -> None:
         """A connection is over."""

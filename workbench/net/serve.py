@@ -89,6 +89,7 @@ _SECRETS: dict[type, str] = {
     SaslResponse: "response",
     methods.ConnectionStartOk: "response",
     methods.ConnectionSecureOk: "response",
+    methods.ConnectionUpdateSecret: "new_secret",
     controls.ConnectionStartOk: "response",
     controls.ConnectionSecureOk: "response",
 }

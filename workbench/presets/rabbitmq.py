@@ -107,6 +107,9 @@ class RabbitMq43(Preset):
     frame_min_091: int = other(
         "frame_min_091", 8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192"
     )
+    unknown_exchange_type: int = other(
+        "unknown_exchange_type", 406, "rabbit_exchange.erl: check_type, since 4.0"
+    )
     shared_prefetch: bool = other(
         "shared_prefetch",
         False,
@@ -206,6 +209,9 @@ class RabbitMq384(RabbitMq40):
         "memory_high_watermark", 0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0"
     )
     max_message_size: int = other("max_message_size", 134_217_728, "RabbitMQ max_message_size, 3.8")
+    unknown_exchange_type: int = other(
+        "unknown_exchange_type", 503, "rabbit_exchange.erl: check_type, 3.x"
+    )
     flow_shown_us: int = other("flow_shown_us", 5_000_000, "rabbit_reader.erl: 5 s")
     queue_sync_us: int = other(
         "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"

@@ -189,6 +189,12 @@ class Preset:
         source="AMQP 0-9-1, 4.2.3: frame-min-size",
         doc="the smallest frame-max that an AMQP 0-9-1 client may ask for",
     )
+    unknown_exchange_type: int = _number(
+        503,
+        unit="reply code",
+        source="AMQP 0-9-1, exchange.declare, rule support; rabbit_exchange.erl: check_type, 3.x",
+        doc="what the declaration of an exchange of a type that nobody has is answered with",
+    )
     unsent_limit: int = _number(
         200,
         unit="messages",

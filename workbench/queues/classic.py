@@ -147,6 +147,10 @@ class ClassicQueue:
         """Counters of one consumer."""
         return self._credited(self._consumers.known(name))
 
+    def knows(self, consumer: str) -> bool:
+        """Whether it is attached, or holds messages although it was cancelled."""
+        return consumer in self._consumers
+
     def unsettled_ids(self, consumer: str) -> tuple[int, ...]:
         """Message ids that the consumer holds, in order of delivery."""
         return tuple(self._consumers.known(consumer).unsettled)

@@ -115,6 +115,9 @@ class Consumers:
     def __len__(self) -> int:
         return len(self._all)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._all or name in self._cancelled
+
     def __iter__(self) -> Iterator[Consumer]:
         return iter(self._all.values())
 

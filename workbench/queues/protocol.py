@@ -67,6 +67,9 @@ class Queue(QueueState, Protocol):
     def octets(self) -> int:
         """Sizes of the messages that it holds, ready or unsettled, added up."""
 
+    def knows(self, consumer: str) -> bool:
+        """Whether it is attached, or holds messages although it was cancelled."""
+
     def apply(self, command: Command, meta: Meta) -> tuple[Reply, list[Effect]]:
         """Obey a command; returns the reply and what should happen outside."""
 

@@ -129,6 +129,10 @@ class StreamQueue:
         """The offset that the consumer gets next, if it is still there."""
         return max(self._place[consumer], self._truncated)
 
+    def knows(self, consumer: str) -> bool:
+        """Whether it is attached, or holds messages although it was cancelled."""
+        return consumer in self._consumers
+
     def unsettled_ids(self, consumer: str) -> tuple[int, ...]:
         """Offsets that the consumer has not settled, in order of delivery."""
         return tuple(self._consumers.known(consumer).unsettled)

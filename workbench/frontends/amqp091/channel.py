@@ -68,7 +68,7 @@ from workbench.sim import Actor
 from .consumers import Getter, QueueConsumer
 from .content import Amqp091Message, ContentError, as_amqp091, published
 from .declarations import Declarations
-from .faults import RefusedError, no_exchange
+from .faults import RefusedError, no_exchange, no_queue
 
 Task = Callable[[], None]
 NO_LIMIT = 2**31 - 1
@@ -160,10 +160,14 @@ class ChannelProcess:
             ledger=lambda: {"mailbox": self.process.depth},
             **columns,
         )
-        self._declarations = Declarations(broker.vhost, owner.name)
+        self._declarations = Declarations(
+            broker.vhost, owner.name, ReplyCode(preset.unknown_exchange_type)
+        )
         self._prefetch = 0
         self._shared = 0
         self._consumers: dict[str, QueueConsumer] = {}
+        self._leaving: dict[str, QueueConsumer] = {}  # cancelled, and not answered yet; by name
+        self._called: tuple[QueueProcess, Task] | None = None  # whose answer it waits for
         self._unacked: dict[int, Entry] = {}
         self._counted = 0  # of them, against the shared prefetch
         self._unconfirmed: dict[int, None] = {}
@@ -357,6 +361,29 @@ class ChannelProcess:
 
     def _method(self, event: MethodReceived) -> None:
         method = event.method
+        queue = self._declarations.called(method)
+        if queue is None:
+            self._do(event)
+        else:
+            self._call(queue, lambda: self._obey(method, lambda: self._do(event)))
+            queue.reached(self._go_on)
+
+    def _call(self, queue: QueueProcess, then: Task) -> None:
+        """The channel does nothing else until a queue has answered (`gen_server2:call`)."""
+        self._called = queue, then
+        self.process.stall()
+
+    def _go_on(self) -> None:
+        """It has."""
+        if self._called is None or self._over:
+            return
+        (_, then), self._called = self._called, None
+        self._owner.work(then)
+        if self._called is None and not self._over:
+            self.process.resume()
+
+    def _do(self, event: MethodReceived) -> None:
+        method = event.method
         if self._declarations.obey(method, self._send):
             return
         match method:
@@ -456,18 +483,19 @@ class ChannelProcess:
     def _cancel(self, method: BasicCancel) -> None:
         """Nothing more comes; what was delivered stays the channel's."""
         tag = method.consumer_tag
-        consumer = self._consumers.get(tag)
+        consumer = self._consumers.pop(tag, None)
 
         def done() -> None:
-            self._consumers.pop(tag, None)
             if not method.nowait:
                 self._send(BasicCancelOk(consumer_tag=tag))
             if consumer is not None:
+                del self._leaving[consumer.name]
                 self._broker.vhost.consumer_left(consumer.queue, consumer.name)
 
         if consumer is None:
             done()
         else:
+            self._leaving[consumer.name] = consumer
             consumer.queue.cancel(consumer.name, lambda: self.post(done))
 
     def takes(self, consumer: QueueConsumer) -> bool:
@@ -481,7 +509,8 @@ class ChannelProcess:
                 return False
         if not self._shared or consumer.no_ack:
             return True
-        coming = sum(one.coming for one in self._consumers.values() if not one.no_ack)
+        every = (*self._consumers.values(), *self._leaving.values())
+        coming = sum(one.coming for one in every if not one.no_ack)
         return self._counted + coming < self._shared
 
     def take(self, consumer: QueueConsumer, effect: Deliver) -> None:
@@ -528,6 +557,7 @@ class ChannelProcess:
         name = f"{self.name}/get/{self._gets}"
         getter = Getter(self, name, "", queue, no_ack=method.no_ack)
         self._reached[queue] = None
+        self._call(queue, partial(self._got, method, getter))
         queue.attach(name, getter, mode=Credited(), settled=method.no_ack, via=self.process)
         queue.request(Credit(consumer=name, delivery_count=0, link_credit=1, drain=True))
 
@@ -538,11 +568,14 @@ class ChannelProcess:
             self._broker.soon(partial(queue.detach, getter.name))
         else:
             queue.cancel(getter.name, _nothing)
-        self.post(partial(self._got, getter))
+        self._go_on()
 
-    def _got(self, getter: Getter) -> None:
+    def _got(self, method: BasicGet, getter: Getter) -> None:
         got, queue = getter.got, getter.queue
-        if self._over or not self._channel.opened:
+        if not self._channel.opened:
+            return
+        if not self._is_there(queue):
+            self._refuse(no_queue(queue.name), method)
             return
         if got is None:
             self._send(BasicGetEmpty())
@@ -665,6 +698,8 @@ class ChannelProcess:
                 if self._owner.tells_cancels:
                     self._send(BasicCancel(consumer_tag=tag, nowait=True))
         self._reached.pop(queue, None)
+        if self._called is not None and self._called[0] is queue:
+            self._broker.soon(self._go_on)
 
     def end(self) -> None:
         """The channel is over: what it has not acknowledged goes back, and nobody waits for it."""
@@ -672,7 +707,8 @@ class ChannelProcess:
             return
         self._over = True
         held = [*self._unacked.values(), *(self._tx.settled.values() if self._tx else ())]
-        live = {consumer.name: consumer.queue for consumer in self._consumers.values()}
+        every = (*self._consumers.values(), *self._leaving.values())
+        live = {consumer.name: consumer.queue for consumer in every}
         owners = live | {entry.consumer: entry.queue for entry in held}
         for name, queue in owners.items():
             if not self._is_there(queue):

@@ -83,6 +83,7 @@ class BrokerConnection091:
         self.work: Callable[..., None] = _at_once
         self._broker = broker
         self._channels: dict[Channel, ChannelProcess] = {}
+        self._numbers: dict[int, Channel] = {}  # the latest of each number
         self._events: list[Event] = []
         self._parked: deque[tuple[Flight, tuple[Channel, str] | None]] = deque()
         self._unsent: dict[tuple[Channel, str], int] = {}
@@ -207,7 +208,14 @@ class BrokerConnection091:
                     self._refuse_vhost(event, vhost)
                 case MethodReceived(method=ConnectionClose()):
                     self._close(event)
-                case ProtocolViolation() | PeerSilent() | HeaderRefused():
+                case ProtocolViolation() | PeerSilent():
+                    self.amqp.answer(event)
+                    if self.amqp.ended:
+                        self._ended_silently(
+                            event.text if isinstance(event, PeerSilent) else event.reply_text
+                        )
+                    self._end()
+                case HeaderRefused():
                     self.amqp.answer(event)
                     self._end()
                 case _:
@@ -218,16 +226,18 @@ class BrokerConnection091:
     def _channel(self, channel: Channel) -> ChannelProcess:
         process = self._channels.get(channel)
         if process is None:
-            for old in tuple(self._channels):
-                if old.number == channel.number:
-                    self._forget(old)
+            old = self._numbers.get(channel.number)
+            if old is not None:
+                self._forget(old)
             process = self._channels[channel] = ChannelProcess(self, self._broker, channel)
+            self._numbers[channel.number] = channel
         return process
 
     def _forget(self, channel: Channel) -> None:
         """A channel is closed at both ends."""
         process = self._channels.pop(channel, None)
         if process is not None:
+            del self._numbers[channel.number]
             process.end()
 
     def _login(self, event: MethodReceived, method: ConnectionStartOk) -> None:
@@ -237,14 +247,19 @@ class BrokerConnection091:
             self.user = "guest" if anonymous else user
             self.amqp.answer(event)
             return
+        why = (
+            "ACCESS_REFUSED - Login was refused using authentication mechanism"
+            f" {method.mechanism}. For details see the broker logfile."
+        )
         if "authentication_failure_close" in self.amqp.peer_capabilities:
-            self.amqp.close(
-                ReplyCode.ACCESS_REFUSED,
-                "ACCESS_REFUSED - Login was refused using authentication mechanism"
-                f" {method.mechanism}. For details see the broker logfile.",
-            )
+            self.amqp.close(ReplyCode.ACCESS_REFUSED, why)
         else:
             self.amqp.abandon()
+            self._ended_silently(why)
+
+    def _ended_silently(self, why: str) -> None:
+        """The transport ends, and the client is not told why; whoever reads the trace is."""
+        self._notes.note("error", extra={"text": why})
 
     def _refuse_vhost(self, event: MethodReceived, vhost: str) -> None:
         violation = self.amqp.violated(
@@ -276,6 +291,7 @@ class BrokerConnection091:
         for process in self._channels.values():
             process.end()
         self._channels.clear()
+        self._numbers.clear()
         self.reader.end()
         self._broker.vhost.connection_over(self.name)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.methods import (
+    BasicGet,
     ExchangeBind,
     ExchangeBindOk,
     ExchangeDeclare,
@@ -53,10 +54,12 @@ class Declarations:
     Args:
         vhost: where.
         connection: the client's, to which exclusive queues belong.
+        unknown_type: answers an exchange's type that nobody has.
     """
 
-    def __init__(self, vhost: VirtualHost, connection: str) -> None:
+    def __init__(self, vhost: VirtualHost, connection: str, unknown_type: ReplyCode) -> None:
         self._vhost = vhost
+        self._unknown_type = unknown_type
         self._connection = connection
         self._last = ""  # the queue declared last
 
@@ -83,6 +86,12 @@ class Declarations:
         except RoutingError as error:
             raise RefusedError(_CODES[error.reason], str(error)) from None
         return True
+
+    def called(self, method: Method) -> QueueProcess | None:
+        """The queue whose process a method calls, waiting for its answer; None: it calls none."""
+        if not isinstance(method, QueueDeclare | QueuePurge | QueueDelete | BasicGet):
+            return None
+        return self._vhost.queues.get(method.queue or self._last)
 
     def queue(self, name: str) -> QueueProcess:
         """The queue that a method names; the one declared last if it names none.
@@ -188,8 +197,9 @@ class Declarations:
                     arguments=method.arguments,
                 )
             except RoutingError as error:
-                if "no exchange type" in str(error):  # of this a connection dies
-                    raise RefusedError(ReplyCode.COMMAND_INVALID, str(error)) from None
+                if "no exchange type" in str(error):
+                    text = f"unknown exchange type '{method.type}'"
+                    raise RefusedError(self._unknown_type, text) from None
                 raise
         reply(ExchangeDeclareOk())
 

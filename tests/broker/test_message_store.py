@@ -154,13 +154,37 @@ def test_e7_a_store_that_hangs_blocks_the_queue_and_the_queue_the_channel() -> N
     assert told == [("block", "queue:q"), ("unblock", "queue:q")]  # the channel here has no watch
 
 
-@pytest.mark.parametrize(("size", "confirmed_us"), [(LARGE, 25 * MS), (SMALL, 200 * MS)])
-def test_e29_a_persistent_message_is_confirmed_when_it_is_synced(size, confirmed_us) -> None:
-    """The store's tick is 25 ms, that of a queue's index 200 ms, for all that came meanwhile."""
-    rig = Rig(queue_enqueue_us=0)
-    rig.publish(size, count=3)
+@pytest.mark.parametrize("size", [LARGE, SMALL])
+def test_whoever_has_nothing_else_to_do_syncs_at_once(size) -> None:
+    """A publisher that waits for each confirm waits for one fsync, not for a tick."""
+    rig = Rig(queue_enqueue_us=0, store_write_us=0, fsync_us=3 * MS)
+    for _ in range(2):
+        rig.publish(size, count=3)
+        rig.clock.run_until_rest()
+    assert rig.confirmed_us == [3 * MS] * 3 + [6 * MS] * 3
+
+
+def test_what_comes_during_a_sync_waits_for_the_next() -> None:
+    """So a sync is of a batch."""
+    rig = Rig(queue_enqueue_us=MS, fsync_us=3 * MS)
+    rig.publish(SMALL)
+    rig.clock.call_later(2 * MS, rig.publish, SMALL, 2)
     rig.clock.run_until_rest()
-    assert rig.confirmed_us == [confirmed_us] * 3
+    assert rig.confirmed_us == [4 * MS, 7 * MS, 7 * MS]
+
+
+@pytest.mark.parametrize(
+    ("size", "busy", "tick_us"),
+    [(LARGE, "store_write_us", 25 * MS), (SMALL, "queue_enqueue_us", 200 * MS)],
+)
+def test_e29_whoever_is_never_idle_syncs_at_its_tick(size, busy, tick_us) -> None:
+    """The store's is 25 ms, that of a queue's index 200 ms, for all that came meanwhile."""
+    rig = Rig(**{"queue_enqueue_us": 0, "store_write_us": 0, busy: MS}, fsync_us=5 * MS)
+    rig.publish(size, count=300)
+    rig.clock.run_until_rest()
+    first = tick_us + MS + 5 * MS
+    assert rig.confirmed_us[0] == first
+    assert rig.confirmed_us.count(first) == tick_us // MS
 
 
 def test_a_transient_message_is_confirmed_when_it_is_taken_in() -> None:

@@ -6,14 +6,18 @@ store counts it when it comes to write it, and not only when it is safe. A messa
 `queue_index_embed_msgs_below` is kept in the queue's own index and costs none
 (`rabbit_variable_queue.erl`, `rabbit_msg_store.erl`).
 
-A persistent message is confirmed when it is safe: written to the store, whose files are synced
-every 25 ms while there is something to sync, or in the index, which its queue syncs 200 ms later.
-One that was consumed and acknowledged before is confirmed at once, and is not written any more.
+A persistent message is confirmed when it is safe: written to the store, or in the index of its
+queue, and synced. Store and queue sync what waits for it as soon as their mailbox is empty, and
+while it never is, the store after 25 ms and the queue after 200 ms (`next_state` of
+`rabbit_msg_store.erl` and `rabbit_amqqueue_process.erl`: a time-out of 0 beside the timer). What
+comes while a sync takes its time waits for the next. One that was consumed and acknowledged before
+is confirmed at once, and is not written any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from workbench.presets import Preset
@@ -41,6 +45,65 @@ class Write:
         self.wanted = True
 
 
+class Syncing:
+    """When one process syncs its files: as soon as it has nothing else to do, or in time.
+
+    Args:
+        clock: of the run.
+        process: whose files they are.
+        within_us: so long after something waits for it, at the latest.
+        fsync_us: how long it takes.
+        wanted: whether anything waits for it.
+        begin: called when it begins; gives what to call when it is done.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        process: Actor[Any],
+        *,
+        within_us: int,
+        fsync_us: int,
+        wanted: Callable[[], bool],
+        begin: Callable[[], Callable[[], None]],
+    ) -> None:
+        self._clock = clock
+        self._process = process
+        self._within_us = within_us
+        self._fsync_us = fsync_us
+        self._wanted = wanted
+        self._begin = begin
+        self._timer: Timer | None = None
+        self._busy = False
+
+    def look(self) -> None:
+        """The process has handled something."""
+        if self._busy or not self._wanted():
+            return
+        if not self._process.depth:
+            self._start()
+        elif self._timer is None:
+            self._timer = self._clock.call_later(self._within_us, self._start)
+
+    def _start(self) -> None:
+        self.stop()
+        if not self._wanted():
+            return
+        self._busy = True
+        self._clock.call_later(self._fsync_us, self._done, self._begin())
+
+    def _done(self, safe: Callable[[], None]) -> None:
+        self._busy = False
+        safe()
+        self.look()
+
+    def stop(self) -> None:
+        """Nothing is to be synced at a time."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class MessageStore:
     """One message store: a process, and files that are synced now and then.
 
@@ -66,24 +129,31 @@ class MessageStore:
             flow=CreditFlow(initial=preset.store_credit, more_after=preset.store_regrant_after),
             watch=Hops(tap, clock, vantage),
         )
-        self._clock = clock
-        self._flush_us = preset.store_flush_us
         self._note = tap.bind(
             clock, vantage=vantage, ledger=lambda: {"mailbox": self.process.depth}
         ).note
         self._unsynced: list[Write] = []
+        self._syncing = Syncing(
+            clock,
+            self.process,
+            within_us=preset.store_flush_us,
+            fsync_us=preset.fsync_us,
+            wanted=lambda: bool(self._unsynced),
+            begin=self._begin_sync,
+        )
 
     def _write(self, write: Write) -> None:
-        if not write.wanted:
-            return
-        self.written += 1
-        if not self._unsynced:
-            self._clock.call_later(self._flush_us, self._sync)
-        self._unsynced.append(write)
-        self._note("append")
+        if write.wanted:
+            self.written += 1
+            self._unsynced.append(write)
+            self._note("append")
+        self._syncing.look()
 
-    def _sync(self) -> None:
+    def _begin_sync(self) -> Callable[[], None]:
         synced, self._unsynced = self._unsynced, []
+        return partial(self._synced, synced)
+
+    def _synced(self, synced: list[Write]) -> None:
         self._note("fsync", extra={"entries": len(synced)})
         for write in synced:
             write.safe()
@@ -109,7 +179,9 @@ class Stores:
         persistent: of messages that survive a restart.
         transient: of others that were paged out.
         embeds_below: octets; a smaller message goes to neither.
-        sync_us: how long a message in an index waits to be synced; 0: nothing waits for a disk.
+        sync_us: how long a message in an index waits to be synced, at most; 0: nothing waits for a
+            disk.
+        fsync_us: how long a sync takes.
     """
 
     def __init__(self, clock: Clock, preset: Preset, tap: Tap) -> None:
@@ -117,6 +189,7 @@ class Stores:
         self.transient = MessageStore(clock, TRANSIENT, preset, tap)
         self.embeds_below = preset.index_embeds_below
         self.sync_us = preset.queue_sync_us
+        self.fsync_us = preset.fsync_us
 
 
 class QueueDisk:
@@ -136,14 +209,21 @@ class QueueDisk:
         process: Actor[Any],
         safe: Callable[[Publish], None],
     ) -> None:
-        self._clock = clock
         self._stores = stores
         self._process = process
         self._safe = safe
         self._writes: dict[int, Write] = {}
         self._paged: set[int] = set()  # transient ones that were paged out
         self._unsafe: dict[int, Publish] = {}  # whose publishers wait
-        self._timer: Timer | None = None
+        self._embedded: dict[int, None] = {}  # of them, those that are in the index alone
+        self._syncing = Syncing(
+            clock,
+            process,
+            within_us=stores.sync_us,
+            fsync_us=stores.fsync_us,
+            wanted=lambda: bool(self._embedded),
+            begin=self._begin_sync,
+        )
 
     def takes(self, number: int, publish: Publish) -> bool:
         """A message was taken in: write it, if it is persistent; whether it is confirmed now.
@@ -158,9 +238,13 @@ class QueueDisk:
         if not self._stores.sync_us:
             return True
         self._unsafe[number] = publish
-        if number not in self._writes and self._timer is None:
-            self._timer = self._clock.call_later(self._stores.sync_us, self._sync_index)
+        if number not in self._writes:
+            self._embedded[number] = None
         return False
+
+    def look(self) -> None:
+        """The queue has handled something in its mailbox."""
+        self._syncing.look()
 
     def pages(self, number: int, message: Message) -> bool:
         """A message is to leave the memory: write it, unless that was done; whether it was now."""
@@ -187,8 +271,8 @@ class QueueDisk:
             write.wanted = False
         self._writes.clear()
         self._unsafe.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._embedded.clear()
+        self._syncing.stop()
 
     def _write(self, number: int, message: Message, store: MessageStore) -> None:
         if message.size >= self._stores.embeds_below:
@@ -199,12 +283,16 @@ class QueueDisk:
         if self._writes.pop(number, None) is not None:
             self._confirm(number)
 
-    def _sync_index(self) -> None:
-        self._timer = None
-        for number in [number for number in self._unsafe if number not in self._writes]:
+    def _begin_sync(self) -> Callable[[], None]:
+        synced, self._embedded = tuple(self._embedded), {}
+        return partial(self._synced, synced)
+
+    def _synced(self, synced: tuple[int, ...]) -> None:
+        for number in synced:
             self._confirm(number)
 
     def _confirm(self, number: int) -> None:
+        self._embedded.pop(number, None)
         publish = self._unsafe.pop(number, None)
         if publish is not None:
             self._safe(publish)

@@ -502,6 +502,8 @@ class LocalQueueProcess:
             self._handing_out = False
             if not self._refuses():  # if so, somebody else is looked for when that one has left
                 self._command(Dispatch(unable=self._unable()))
+        if self._disk is not None:
+            self._disk.look()
 
     def _command(self, command: Command) -> Reply:
         reply, effects = self.queue.apply(command, self._meta())

@@ -287,14 +287,15 @@ class Preset:
         25_000,
         unit="us",
         source="rabbit_msg_store.erl: SYNC_INTERVAL",
-        doc="how long a message that was written may wait until the store's files are synced",
+        doc="how long a message that was written waits for a sync at most: a store that is idle"
+        " syncs at once",
     )
     queue_sync_us: int = _number(
         0,
         unit="us",
         source="ours; 0: a classic queue confirms as soon as it has taken a message in",
-        doc="how long a durable message in a classic queue's index waits for its sync; with 0 the"
-        " message store is not waited for either",
+        doc="how long a durable message in a classic queue's index waits for a sync at most: a"
+        " queue that is idle syncs at once; with 0 the message store is not waited for either",
     )
     # -- filters ----------------------------------------------------------------------------
     property_filters: bool = _number(

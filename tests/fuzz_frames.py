@@ -1,7 +1,8 @@
-"""Throws damaged frames at the codec: `python -m tests.fuzz_frames --seconds 60 --seed 1`.
+"""Throws damaged frames at a codec: `python -m tests.fuzz_frames --seconds 60 --seed 1`.
 
-Whatever the octets, decoding them gives a value or a `DecodeError`, soon and in little memory.
-A failure prints the seed, the number of the case and its octets.
+With `--protocol 0-9-1` at that of AMQP 0-9-1. Whatever the octets, decoding them gives a value or a
+`DecodeError`, soon and in little memory. A failure prints the seed, the number of the case and its
+octets.
 """
 
 import argparse
@@ -9,8 +10,13 @@ import random
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from tests.amqp091.corpus import corpus as corpus_091
+from workbench.amqp091 import errors as errors_091
+from workbench.amqp091 import frame as frame_091
+from workbench.amqp091.spans import field_spans as field_spans_091
 from workbench.amqp10 import messaging as m
 from workbench.amqp10 import performatives as p
 from workbench.amqp10.constructor import FORMAT_CODES
@@ -105,27 +111,49 @@ CORPUS: tuple[Frame, ...] = (
     Frame(0),
 )
 
-_INTERESTING = (*FORMAT_CODES, 0x00, 0x01, 0x7F, 0x80, 0xFF, 0x99)
+_EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF, 0x99)
 _SIZES = (0, 1, 2, 3, 7, 8, 255, 256, 2**16, 2**31 - 1, 2**31, 2**32 - 1)
 
 
-def damaged(chooser: random.Random) -> bytes:
+@dataclass(frozen=True, kw_only=True)
+class Fuzzed:
+    """A protocol whose codec is fuzzed.
+
+    Attributes:
+        corpus: octets of sound frames.
+        interesting: octets that mean something in them.
+        mend: puts a frame's size right.
+        check: decodes octets, whole and in pieces, and writes again what they were; tells whether
+            they were a frame. An `AssertionError`: two ways disagree, or what was read is not what
+            is written again. Any other error but the codec's `DecodeError` means that it is wrong.
+        decode: decodes them, and nothing more; a `DecodeError` is swallowed.
+    """
+
+    corpus: tuple[bytes, ...]
+    interesting: tuple[int, ...]
+    mend: Callable[[bytearray], None]
+    check: Callable[[bytes, random.Random], bool]
+    decode: Callable[[bytes], object]
+
+
+def damaged(chooser: random.Random, protocol: Fuzzed | None = None) -> bytes:
     """A frame of the corpus after one to four mutations; half the time its SIZE is put right."""
-    raw = bytearray(encode_item(chooser.choice(CORPUS)))
+    protocol = protocol or AMQP_1_0
+    raw = bytearray(chooser.choice(protocol.corpus))
     for _ in range(chooser.randint(1, 4)):
-        _mutate(raw, chooser)
+        _mutate(raw, chooser, protocol)
     if chooser.random() < 0.5 and len(raw) >= 8:
-        raw[:4] = len(raw).to_bytes(4, "big")
+        protocol.mend(raw)
     return bytes(raw)
 
 
-def _mutate(raw: bytearray, chooser: random.Random) -> None:
+def _mutate(raw: bytearray, chooser: random.Random, protocol: Fuzzed) -> None:
     at = chooser.randrange(len(raw)) if raw else 0
     kind = chooser.randrange(8)
     if kind == 0 and raw:
         raw[at] ^= 1 << chooser.randrange(8)
     elif kind <= 2 and raw:
-        raw[at] = chooser.choice(_INTERESTING)
+        raw[at] = chooser.choice(protocol.interesting)
     elif kind == 3:
         raw[at : at + 4] = chooser.choice(_SIZES).to_bytes(4, "big")
     elif kind == 4:
@@ -136,33 +164,69 @@ def _mutate(raw: bytearray, chooser: random.Random) -> None:
         piece = raw[at : at + chooser.randint(1, 40)]
         raw[at:at] = piece * chooser.choice((1, 2, 50))
     else:
-        other = encode_item(chooser.choice(CORPUS))
+        other = chooser.choice(protocol.corpus)
         raw[at:] = other[chooser.randrange(len(other)) :]
 
 
 def check(raw: bytes, chooser: random.Random) -> bool:
-    """Decodes octets, whole and in pieces, and writes again what they were.
-
-    Returns:
-        Whether they were a frame.
-
-    Raises:
-        AssertionError: two ways disagree, or what was read is not what is written again.
-        Exception: anything but `DecodeError` means that the codec is wrong.
-    """
+    """Of AMQP 1.0; see `Fuzzed`."""
     frame = _outcome(decode_frame, raw)
     if isinstance(frame, Frame):
         _again(frame)
         if frame.payload:
             _outcome(m.decode_message, frame.payload)
     _in_pieces(raw, chooser)
-    at = 0
-    for span in field_spans(raw):
-        if span.leaf:
-            assert span.start == at, "the leaves do not tile the frame"
-            at = span.end
-    assert at == len(raw), "the leaves do not cover the frame"
+    _tiled(raw, [(span.start, span.end) for span in field_spans(raw) if span.leaf])
     return isinstance(frame, Frame)
+
+
+def check_091(raw: bytes, chooser: random.Random) -> bool:
+    """Of AMQP 0-9-1; see `Fuzzed`."""
+    items, fault = _read_091([raw])
+    cuts = sorted(chooser.randrange(len(raw) + 1) for _ in range(4))
+    pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
+    assert _read_091(pieces) == (items, fault), "in pieces it reads differently"
+    for one in items:
+        try:
+            octets = frame_091.encode_item(one.item)
+        except errors_091.LocalProtocolError:
+            continue  # such as a short string of a method that is longer as it is written here
+        (again,), none = _read_091([octets])
+        assert (repr(again.item), none) == (repr(one.item), None), "what is written reads otherwise"
+        spans = [(span.start, span.end) for span in field_spans_091(one.raw)]
+        _tiled(one.raw, spans)
+    return bool(items)
+
+
+def _read_091(pieces: list[bytes]) -> tuple[list[frame_091.RawItem], str | None]:
+    """Items of a stream, and the fault that ended it, if one did."""
+    reader = frame_091.FrameReader(4096, mid_stream=True)
+    items: list[frame_091.RawItem] = []
+    try:
+        for piece in pieces:
+            items += reader.feed(piece)
+            assert len(reader.pending) <= reader.frame_max + frame_091.FUDGE
+    except errors_091.DecodeError as error:
+        return items + list(error.completed), error.message
+    return items, None
+
+
+def _tiled(raw: bytes, spans: list[tuple[int, int]]) -> None:
+    """Whether they lie one behind the other, from the first octet to the last."""
+    at = 0
+    for start, end in spans:
+        assert start == at, "the leaves do not tile the frame"
+        at = end
+    assert at == len(raw), "the leaves do not cover the frame"
+
+
+def _mend(raw: bytearray) -> None:
+    raw[:4] = len(raw).to_bytes(4, "big")
+
+
+def _mend_091(raw: bytearray) -> None:
+    raw[3:7] = (len(raw) - frame_091.EMPTY_FRAME_SIZE).to_bytes(4, "big")
+    raw[-1] = frame_091.FRAME_END
 
 
 def _outcome(decode, raw):
@@ -205,16 +269,39 @@ def _in_pieces(raw: bytes, chooser: random.Random) -> None:
         assert reader.pending == b""
 
 
-def cases(seed: int) -> Iterator[tuple[int, bytes, random.Random]]:
+AMQP_1_0 = Fuzzed(
+    corpus=tuple(encode_item(frame) for frame in CORPUS),
+    interesting=(*FORMAT_CODES, *_EDGES),
+    mend=_mend,
+    check=check,
+    decode=lambda raw: _outcome(decode_frame, raw),
+)
+AMQP_0_9_1 = Fuzzed(
+    corpus=tuple(frame_091.encode_item(frame) for frame in corpus_091()),
+    interesting=(*b"tbBsuIilLfdDSxTVAF", frame_091.FRAME_END, *_EDGES),
+    mend=_mend_091,
+    check=check_091,
+    decode=lambda raw: _read_091([raw]),
+)
+PROTOCOLS = {"1.0": AMQP_1_0, "0-9-1": AMQP_0_9_1}
+
+
+def cases(seed: int, protocol: Fuzzed = AMQP_1_0) -> Iterator[tuple[int, bytes, random.Random]]:
     """Damaged frames without end; the same for the same seed."""
     chooser = random.Random(seed)
     number = 0
     while True:
-        yield number, damaged(chooser), chooser
+        yield number, damaged(chooser, protocol), chooser
         number += 1
 
 
-def fuzz(seed: int, *, count: int | None = None, seconds: float | None = None) -> tuple[int, int]:
+def fuzz(
+    seed: int,
+    *,
+    count: int | None = None,
+    seconds: float | None = None,
+    protocol: Fuzzed = AMQP_1_0,
+) -> tuple[int, int]:
     """Checks damaged frames until `count` of them, or `seconds`, are done.
 
     Every hundredth is decoded once more with its memory measured.
@@ -227,15 +314,15 @@ def fuzz(seed: int, *, count: int | None = None, seconds: float | None = None) -
     """
     begin = time.process_time()
     good = 0
-    for number, raw, chooser in cases(seed):
+    for number, raw, chooser in cases(seed, protocol):
         started = time.process_time()
         if number == count or (seconds is not None and started - begin > seconds):
             return number, good
         try:
-            good += check(raw, chooser)
+            good += protocol.check(raw, chooser)
             assert time.process_time() - started < SECONDS_PER_CASE, "it took too long"
             if number % 100 == 0:
-                check_memory(raw)
+                check_memory(raw, protocol)
         except Exception as error:
             raise AssertionError(
                 f"seed {seed}, case {number}: {type(error).__name__}: {error}\n{raw.hex()}"
@@ -243,7 +330,7 @@ def fuzz(seed: int, *, count: int | None = None, seconds: float | None = None) -
     raise AssertionError("the cases ended")
 
 
-def check_memory(raw: bytes) -> None:
+def check_memory(raw: bytes, protocol: Fuzzed = AMQP_1_0) -> None:
     """Decodes octets with their memory measured.
 
     Raises:
@@ -251,7 +338,7 @@ def check_memory(raw: bytes) -> None:
     """
     tracemalloc.start()
     try:
-        _outcome(decode_frame, raw)
+        protocol.decode(raw)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -265,10 +352,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long; default 60")
     parser.add_argument("--count", type=int, default=None, help="or how many frames")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="1.0", help="default 1.0")
     chosen = parser.parse_args(arguments)
     seconds = None if chosen.count is not None else chosen.seconds
     try:
-        count, good = fuzz(chosen.seed, count=chosen.count, seconds=seconds)
+        count, good = fuzz(
+            chosen.seed, count=chosen.count, seconds=seconds, protocol=PROTOCOLS[chosen.protocol]
+        )
     except AssertionError as failure:
         sys.stdout.write(f"{failure}\n")
         return 1

@@ -5,7 +5,7 @@ the payload's size (4 octets), the payload, and the octet CE. frame-max counts a
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias, final
 
 from msgspec import Struct
@@ -215,8 +215,7 @@ def read_frame(data: bytes, at: int, end: int) -> Frame:
             if frame_type == HEADER:
                 return Frame(channel, _read_content_header(data, begin, stop))
         except DecodeError as error:
-            inside = Undecodable(frame_type, data[begin:stop], error.code, error.reason)
-            return Frame(channel, inside)
+            return Frame(channel, _undecodable(frame_type, data[begin:stop], error))
         if frame_type == HEARTBEAT and begin == stop:
             return Frame(channel)
         fault = "unknown_frame"
@@ -284,7 +283,7 @@ class FrameReader(StreamCutter[RawItem]):
                 )
             self._first = False
             return 0
-        self._needed = 8
+        self._needed = 4 if len(data) < 4 else 8
         if len(data) < 8:
             return 0
         self._first = False
@@ -309,6 +308,17 @@ def _read_content_header(data: bytes, begin: int, stop: int) -> ContentHeader:
     return ContentHeader(
         body_size=body_size, properties=properties, class_id=class_id, weight=weight
     )
+
+
+def _undecodable(frame_type: int, octets: bytes, fault: DecodeError) -> Undecodable:
+    """What cannot be read, with the words for these octets alone, whatever stands behind them."""
+    read: Callable[[bytes, int, int], object]
+    read = read_method if frame_type == METHOD else _read_content_header
+    try:
+        read(octets, 0, len(octets))
+    except DecodeError as alone:
+        fault = alone
+    return Undecodable(frame_type, octets, fault.code, fault.reason)
 
 
 def _snippet(octets: bytes) -> str:

@@ -4,10 +4,11 @@
 
 The broker is a process of its own. Measured, each with a limit: memory of 1,000 idle connections,
 of 10,000 links over 100 connections, of a 16 MiB message handed out in frames of 512 octets, of a
-client that grants 4294967295 and one that never reads; and how much of its 1,000
-messages a second a victim keeps (unsettled, consumed) beside attackers of 2,000 frames a second. A
-machine that is busy with
-other things shows in the last number. The exit code is 1 if a limit is exceeded.
+client that grants 4294967295 and one that never reads; of AMQP 0-9-1 10,000 channels over 10
+connections, a consumer without acknowledgements that never reads, and a publisher that ignores
+connection.blocked; and how much of its 1,000 messages a second a victim keeps (unsettled, consumed)
+beside attackers of 2,000 frames a second, in either protocol. A machine that is busy with other
+things shows in the last numbers. The exit code is 1 if a limit is exceeded.
 """
 
 import argparse
@@ -26,6 +27,9 @@ from live_broker import Broker  # noqa: E402
 
 from tests.net.conftest import RawClient  # noqa: E402
 from tests.net.test_hostile_load import BEGUN, OPENED, frames_of  # noqa: E402
+from tests.net.test_live_091 import handshake, publish  # noqa: E402
+from workbench.amqp091 import frame as f091  # noqa: E402
+from workbench.amqp091 import methods as m091  # noqa: E402
 from workbench.amqp10.events import DeliveryReceived  # noqa: E402
 from workbench.amqp10.messaging import Accepted  # noqa: E402
 from workbench.amqp10.performatives import Flow  # noqa: E402
@@ -33,6 +37,7 @@ from workbench.amqp10.performatives import Flow  # noqa: E402
 KIB, MIB = 1024, 1_048_576
 UINT_MAX = 4294967295
 RATE, ATTACK_RATE, KEPT = 1_000, 2_000, 0.8
+LOW_MEMORY = ("--config", "vm_memory_high_watermark=20MB")
 failed = []
 
 
@@ -110,11 +115,99 @@ def greedy(broker, stack):
     )
 
 
-def victim(broker, stack, seconds):
+def octets_091(*items):
+    """Of these frames."""
+    return b"".join(map(f091.encode_item, items))
+
+
+OPENED_091 = octets_091(*handshake(), f091.Frame(1, m091.ChannelOpen()))
+
+
+def dial_091(broker, stack, *items):
+    """A socket with an open connection and channel, over which these frames were sent."""
+    sock = stack.enter_context(socket.create_connection((broker.host, broker.port), timeout=60))
+    sock.sendall(OPENED_091)
+    hear_091(sock, "channel.open-ok")
+    sock.sendall(octets_091(*items))
+    return sock
+
+
+def hear_091(sock, kind):
+    """Read until a method of this name has come."""
+    reader, said = f091.FrameReader(131072, mid_stream=True), []
+    while kind not in map(f091.kind_of, said):
+        octets = sock.recv(65536)
+        assert octets, f"the broker has ended the connection: {said[-1:]}"
+        said = [raw.item for raw in reader.feed(octets)]
+
+
+def channels_091(broker, stack):
+    """A thousand on each of ten connections."""
+    socks = [dial_091(broker, stack) for _ in range(10)]
+    before = broker.memory()
+    opens = [f091.Frame(number, m091.ChannelOpen()) for number in range(2, 1_001)]
+    for sock in socks:
+        sock.sendall(octets_091(*opens, f091.Frame(1_000, m091.QueueDeclare(exclusive=True))))
+        hear_091(sock, "queue.declare-ok")
+    tell(
+        "a channel of 10,000 over 10 connections",
+        (broker.memory() - before) / 10_000 / KIB,
+        16,
+        "KiB",
+    )
+
+
+def deaf_091(broker, stack):
+    """One consumes without acknowledgements and never reads, and 20 MB come for it."""
+    declare = f091.Frame(1, m091.QueueDeclare(queue="deaf", durable=True))
+    consume = f091.Frame(1, m091.BasicConsume(queue="deaf", no_ack=True))
+    deaf = dial_091(broker, stack, declare, consume)
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    before = broker.memory()
+    name = m091.BasicPublish(routing_key="deaf")
+    message = octets_091(f091.Frame(1, name), *publish(bytes(20_000))[1:])
+    writer = dial_091(broker, stack)
+    for _ in range(1_000):
+        writer.sendall(message)
+    writer.sendall(octets_091(f091.Frame(1, m091.QueueDeclare(queue="deaf", passive=True))))
+    hear_091(writer, "queue.declare-ok")
+    tell(
+        "20 MB for a consumer that never reads, 0-9-1", (broker.memory() - before) / MIB, 40, "MiB"
+    )
+
+
+def blocked_091(broker, stack):
+    """Many publish without confirms until TCP holds them, long after they were told blocked."""
+    before = broker.memory()
+    message = octets_091(*publish(bytes(100_000)))
+    declare = f091.Frame(1, m091.QueueDeclare(queue="q", durable=True))
+    for _ in range(10):
+        sock = dial_091(broker, stack, declare)
+        sock.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            while broker.memory() - before < 200 * MIB:
+                sock.sendall(message)
+    tell("ten publishers that ignore blocked, 0-9-1", (broker.memory() - before) / MIB, 100, "MiB")
+
+
+def victim_091(broker, stack, seconds):
+    """The same beside attackers that speak AMQP 0-9-1."""
+    qos = f091.Frame(1, m091.BasicQos(prefetch_count=1))
+    header, start_ok, _, opens = handshake()
+    tune_ok = f091.Frame(0, m091.ConnectionTuneOk(channel_max=63, frame_max=8192))
+    channel = f091.Frame(1, m091.ChannelOpen())
+    burst = octets_091(header, start_ok, tune_ok, opens, channel, *[qos] * 15)
+    burst += b"\xff" * 8  # and a frame that is none
+    victim(broker, stack, seconds, burst, "beside 0-9-1: share of 1,000 a second")
+
+
+FLOW = Flow(incoming_window=9, next_outgoing_id=0, outgoing_window=9, next_incoming_id=0)
+BURST = OPENED + BEGUN + frames_of(*[FLOW] * 16) + bytes(8)  # and a frame that is none
+
+
+def victim(broker, stack, seconds, burst=BURST, what="a victim's share of 1,000 a second"):
     """Its messages that were accepted and consumed in time, as a share of those that were due."""
     stop = threading.Event()
-    flow = Flow(incoming_window=9, next_outgoing_id=0, outgoing_window=9, next_incoming_id=0)
-    burst = OPENED + BEGUN + frames_of(*[flow] * 16) + bytes(8)  # and a frame that is none
 
     def attack():
         due = time.monotonic()
@@ -150,7 +243,7 @@ def victim(broker, stack, seconds):
     stop.set()
     for attacker in attackers:
         attacker.join()
-    tell("a victim's share of 1,000 a second", taken / (seconds * RATE), KEPT, "", at_least=True)
+    tell(what, taken / (seconds * RATE), KEPT, "", at_least=True)
 
 
 def main():
@@ -162,9 +255,21 @@ def main():
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    for part in (connections, links, large, greedy, victim):
-        with Broker("ours", "spec") as broker, contextlib.ExitStack() as stack:
-            part(broker, stack, *([options.seconds] if part is victim else []))
+    parts = (
+        (connections, "spec"),
+        (links, "spec"),
+        (large, "spec"),
+        (greedy, "spec"),
+        (victim, "spec"),
+        (channels_091, "rmq4.3"),
+        (deaf_091, "rmq4.3"),
+        (blocked_091, "rmq4.3"),
+        (victim_091, "spec"),
+    )
+    for part, preset in parts:
+        more = LOW_MEMORY if part is blocked_091 else ()
+        with Broker("ours", preset, more) as broker, contextlib.ExitStack() as stack:
+            part(broker, stack, *([options.seconds] if part in (victim, victim_091) else []))
     return 1 if failed else 0
 
 

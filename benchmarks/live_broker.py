@@ -118,9 +118,10 @@ class Broker:
     Args:
         name: `example`, `ours` or `ours, recording`.
         preset: of ours.
+        more: arguments of ours.
     """
 
-    def __init__(self, name, preset):
+    def __init__(self, name, preset, more=()):
         self.name = name
         self._folder = tempfile.TemporaryDirectory()
         env = {**os.environ, "PYTHONPATH": str(REPO)}
@@ -131,7 +132,7 @@ class Broker:
             command = [sys.executable, str(EXAMPLE), "-a", f"127.0.0.1:{port}"]
         else:
             command = [sys.executable, "-m", "workbench", "serve", "--port", "0"]
-            command += ["--preset", preset, "--queue", "bench"]
+            command += ["--preset", preset, "--queue", "bench", *more]
             if "recording" in name:
                 command += ["--trace", self._folder.name]
         self.process = subprocess.Popen(

@@ -71,7 +71,12 @@ MUTANTS = (
     ),
     Mutant(
         "a stopped queue keeps the completion of what has left", "queues/flow_limit.py",
-        "elif message_id in self.pending:", "elif False:", FLOW_LIMIT,
+        "if self.stopped and message_id in self.pending:", "if False:", FLOW_LIMIT,
+    ),
+    Mutant(
+        "a window counts what was sent", "peers/client010.py",
+        "self.capacity <= len(self.outgoing)", "self.capacity <= self.sent",
+        ("tests/scenarios/test_qpid.py",),
     ),
     Mutant(
         "a sync is complete at once", "amqp010/session.py",

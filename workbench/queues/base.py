@@ -324,6 +324,20 @@ class Touch(Struct, frozen=True, gc=False, kw_only=True):
     """Somebody has declared the queue again: it is not unused."""
 
 
+class SetWatermarks(Struct, frozen=True, gc=False, kw_only=True):
+    """A queue of Qpid's has other watermarks from now on; 0 is none.
+
+    Attributes:
+        stop_count, stop_size: above either it is stopped.
+        resume_count, resume_size: below both it goes on.
+    """
+
+    stop_count: int = 0
+    resume_count: int = 0
+    stop_size: int = 0
+    resume_size: int = 0
+
+
 Command = (
     Enqueue
     | Checkout
@@ -338,6 +352,7 @@ Command = (
     | Purge
     | Expire
     | Touch
+    | SetWatermarks
 )
 
 

@@ -39,12 +39,14 @@ from .base import (
     Meta,
     Modify,
     Purge,
+    QueueError,
     Reject,
     Rejected,
     Release,
     Reply,
     Requeued,
     Settle,
+    SetWatermarks,
     Stored,
     Touch,
 )
@@ -248,6 +250,8 @@ class ClassicQueue:
             case Touch():
                 self._unused_since = None if len(self._consumers) else now_us
                 return None, []
+            case SetWatermarks():
+                raise QueueError(f"queue {self.name} has no watermarks; legal: a queue of Qpid's")
 
     def _enqueue(self, command: Enqueue, now_us: int) -> list[Effect]:
         expires_us = self._limits.expires_us(now_us, command.message.ttl_ms)

@@ -18,7 +18,7 @@ each queue's confirm takes one off.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .arguments import DROP_HEAD, QueueArgumentError, QueueArguments
@@ -36,6 +36,7 @@ from .base import (
     Rejected,
     Reply,
     Settle,
+    SetWatermarks,
 )
 from .classic import NO_META, ClassicQueue
 
@@ -183,7 +184,7 @@ class QueueFlowLimit:
     """The watermarks of one queue.
 
     Attributes:
-        thresholds: the watermarks; Qpid C++ never changes them.
+        thresholds: the watermarks; Qpid C++ never changes them, though that was wanted of it.
         count, size: what the queue holds: messages, and their octets.
         stopped: confirms are held (`flowStopped`).
         stopped_count: how often it was stopped (`flowStoppedCount`).
@@ -199,17 +200,9 @@ class QueueFlowLimit:
 
     def enqueued(self, message_id: int, size: int, publish: Any) -> list[Effect]:
         """A message is taken in: it is confirmed, or its confirm is held."""
-        limits = self.thresholds
         self.count += 1
         self.size += size
-        effects: list[Effect] = []
-        over = bool(limits.stop_count and self.count > limits.stop_count) or bool(
-            limits.stop_size and self.size > limits.stop_size
-        )
-        if over and not self.stopped:
-            self.stopped = True
-            self.stopped_count += 1
-            effects.append(FlowChanged(stopped=True))
+        effects = self._stop() if self._over and not self.stopped else []
         if self.stopped:  # while anything is held it is stopped: the one ends with the other
             self.pending[message_id] = publish
             return [Held(publish=publish), *effects]
@@ -219,20 +212,42 @@ class QueueFlowLimit:
         """A message has left: it is confirmed, and perhaps all others that are held."""
         self.count -= 1
         self.size -= size
+        effects = self._go_on()
+        if self.stopped and message_id in self.pending:
+            effects.append(Confirm(publish=self.pending.pop(message_id), held=True))
+        return effects
+
+    def change(self, thresholds: FlowThresholds) -> list[Effect]:
+        """Other watermarks hold at once: the queue may stop, or go on."""
+        self.thresholds = thresholds
+        if self.stopped or not self._over:
+            return self._go_on()
+        return self._stop()
+
+    @property
+    def _over(self) -> bool:
         limits = self.thresholds
-        effects: list[Effect] = []
+        return bool(limits.stop_count and self.count > limits.stop_count) or bool(
+            limits.stop_size and self.size > limits.stop_size
+        )
+
+    def _stop(self) -> list[Effect]:
+        self.stopped = True
+        self.stopped_count += 1
+        return [FlowChanged(stopped=True)]
+
+    def _go_on(self) -> list[Effect]:
+        """Confirm all that is held, if the queue is below its low marks."""
+        limits = self.thresholds
         under = (not limits.resume_size or self.size < limits.resume_size) and (
             not limits.resume_count or self.count < limits.resume_count
         )
-        if self.stopped and under:
-            self.stopped = False
-            effects.append(FlowChanged(stopped=False))
-        if not self.stopped:
-            released, self.pending = self.pending, {}
-            effects += [Confirm(publish=publish, held=True) for publish in released.values()]
-        elif message_id in self.pending:
-            effects.append(Confirm(publish=self.pending.pop(message_id), held=True))
-        return effects
+        if not (self.stopped and under):
+            return []
+        self.stopped = False
+        released, self.pending = self.pending, {}
+        confirms = [Confirm(publish=publish, held=True) for publish in released.values()]
+        return [FlowChanged(stopped=False), *confirms]
 
 
 class QpidQueue(ClassicQueue):
@@ -255,6 +270,16 @@ class QpidQueue(ClassicQueue):
     def apply(self, command: Command, meta: Meta = NO_META) -> tuple[Reply, list[Effect]]:
         """Obey one command; see `ClassicQueue.apply`."""
         flow = self.flow
+        if isinstance(command, SetWatermarks):
+            return None, flow.change(
+                replace(
+                    flow.thresholds,
+                    stop_count=command.stop_count,
+                    resume_count=command.resume_count or command.stop_count,
+                    stop_size=command.stop_size,
+                    resume_size=command.resume_size or command.stop_size,
+                )
+            )
         if isinstance(command, Enqueue):
             size = command.message.size
             limits = flow.thresholds

@@ -47,6 +47,7 @@ from .base import (
     Reply,
     Selection,
     Settle,
+    SetWatermarks,
     Start,
     Stored,
     Touch,
@@ -210,6 +211,8 @@ class StreamQueue:
                     f"{self.name} is a stream and cannot be purged; legal: let x-max-age or"
                     " x-max-length-bytes cut it, or delete it"
                 )
+            case SetWatermarks():
+                raise QueueError(f"stream {self.name} has no watermarks; legal: a queue of Qpid's")
             case Expire() | Touch():
                 return None, []
 

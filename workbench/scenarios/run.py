@@ -24,6 +24,7 @@ from .declare import ActionSpec, ParameterError, Scenario
 from .world import World
 
 MAX_ROWS = 100_000
+SPEC = "spec"
 # A run that makes no rows must end too: no step of ours takes this many events per row.
 EVENTS_PER_ROW = 50
 
@@ -346,7 +347,7 @@ def _shape(row: Row) -> tuple[object, ...]:
 
 def run(
     scenario: Scenario | str,
-    preset: Preset | str = "spec",
+    preset: Preset | str | None = None,
     parameters: Mapping[str, Any] | None = None,
     actions: Iterable[Action] = (),
     seed: int = 0,
@@ -357,7 +358,8 @@ def run(
 
     Args:
         scenario: a scenario or its name.
-        preset: a preset or its name.
+        preset: a preset or its name; None: `spec`, or the scenario's where that does not speak its
+            protocol.
         parameters: values that differ from the scenario's defaults.
         actions: acts in the order of their `after_seq`.
         seed: for scenarios with chance in them.
@@ -373,6 +375,8 @@ def run(
 
     if isinstance(scenario, str):
         scenario = scenario_named(scenario)
+    if preset is None:
+        preset = SPEC if scenario.protocol in presets.get(SPEC).protocols else scenario.preset
     if isinstance(preset, str):
         preset = presets.get(preset)
     if seed < 0:

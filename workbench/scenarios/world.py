@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from workbench.amqp010.frame import item_size as item_size_010
 from workbench.amqp091.frame import item_size as item_size_091
 from workbench.amqp10.frame import item_size
 from workbench.amqp10.messaging import Data, encode_message
@@ -19,7 +20,9 @@ from workbench.frontends import (
     accept_091,
     message_of,
 )
-from workbench.peers import Client091
+from workbench.frontends.amqp010 import QpidConnection
+from workbench.frontends.amqp010 import accept as accept_010
+from workbench.peers import Client010, Client091
 from workbench.presets import Preset
 from workbench.queues import Message
 from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
@@ -123,12 +126,14 @@ class World:
             latency_us: microseconds from client to broker and back.
             capacity: octets in flight that the wire takes in one direction; None is no limit.
         """
-        speaks_091 = isinstance(client, Client091)
-        end: BrokerConnection | BrokerConnection091 = (
-            accept_091(self.broker, name)
-            if speaks_091
-            else accept(self.broker, name, self.credit_rule)
-        )
+        end: BrokerConnection | BrokerConnection091 | QpidConnection
+        size: Callable[[Any], int]
+        if isinstance(client, Client091):
+            end, size = accept_091(self.broker, name), item_size_091
+        elif isinstance(client, Client010):
+            end, size = accept_010(self.broker, name), item_size_010
+        else:
+            end, size = accept(self.broker, name, self.credit_rule), item_size
         wire = Wire(
             self.clock,
             client,
@@ -138,7 +143,7 @@ class World:
             tap=self.tap,
             next_frame_id=self._frame_ids.__next__,
             capacity=capacity,
-            size=item_size_091 if speaks_091 else item_size,
+            size=size,
         )
         self.wires[name] = wire
         end.connect(wire)

@@ -124,6 +124,12 @@ def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
     return brakes(prefetch=0 < limit <= held)
 
 
+def window_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
+    """What holds a producer of AMQP 0-10, by its window and what it has to send."""
+    window, incomplete = ledger.get("transfer_window", 0), ledger.get("incomplete_transfers", 0)
+    return brakes(available=ledger.get("waiting_transfers"), qpid_window=0 < window <= incomplete)
+
+
 def brake(**facts: object) -> str:
     """The first of `brakes(...)`, or `none`; takes the same arguments."""
     return first(brakes(**facts))  # type: ignore[arg-type]

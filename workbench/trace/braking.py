@@ -172,7 +172,8 @@ class PublishingBraking:
     """Takes rows one after the other and knows what holds whoever publishes on a connection.
 
     This is for AMQP 0-9-1, where a connection is held as a whole: by its reader, which credit or an
-    alarm has stopped, and by the client's socket when that is full.
+    alarm has stopped, and by the client's socket when that is full; and for AMQP 0-10, where a
+    producer holds itself by its window.
 
     Args:
         connection: which one.
@@ -195,11 +196,11 @@ class PublishingBraking:
         """Take in one row; returns the binding brake."""
         if row.event in ("block", "unblock") and row.connection == self._connection:
             reader = row.vantage == f"reader:{self._connection}"
-            if row.kind is not None and (
-                reader or (row.kind == brakes.TCP and peer_of(row.vantage) == CLIENT)
-            ):
+            own = row.kind in (brakes.TCP, brakes.QPID_WINDOW) and peer_of(row.vantage) == CLIENT
+            if row.kind is not None and (reader or own):
                 (self._on.add if row.event == "block" else self._on.discard)(row.kind)
                 self.brakes = brakes.brakes(
+                    qpid_window=brakes.QPID_WINDOW in self._on,
                     credit_flow=brakes.CREDIT_FLOW in self._on,
                     blocked=brakes.ALARM in self._on,
                     tcp=brakes.TCP in self._on,

@@ -298,6 +298,13 @@ DESTINATION_FIELDS: tuple[Field, ...] = (
 )
 COMMAND_FIELDS: tuple[Field, ...] = (
     _f("incomplete_commands", "int64", "0-10: commands sent that are not complete at the peer"),
+    _f("waiting_transfers", "int64", "0-10: messages that a producer has to send", "messages"),
+    _f("transfer_window", "int64", "0-10: incomplete transfers that a producer allows itself"),
+    _f(
+        "incomplete_transfers",
+        "int64",
+        "0-10: transfers that a producer's window counts; it looks when it asks what is complete",
+    ),
 )
 HOP_FIELDS: tuple[Field, ...] = (
     _f("hop_credit", "int64", "credit_flow: messages this actor may still send on", "messages"),

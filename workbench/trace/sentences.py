@@ -298,6 +298,12 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
     ("note", "buffer"): "{who} keeps messages that it cannot send yet",
     ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
     ("note", "resumed"): "{queue} goes on",
+    ("enqueue", "held"): "{queue} takes {messages}, and holds the completion back",
+    ("block", "queue-flow"): "{queue} is above its high watermark: it completes nothing more",
+    ("unblock", "queue-flow"): "{queue} is below its low watermark: all that it held completes",
+    ("block", "qpid-window"): "{who} has a full window: it sends nothing until all is complete",
+    ("unblock", "qpid-window"): "{who} hears that all is complete, and may send again",
+    ("note", "watermarks"): "{queue} has its limits",
 }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import brakes
-from .brakes import prefetch_brakes
+from .brakes import prefetch_brakes, window_brakes
 from .braking import peer_of
 from .clauses import clause_010, clause_091, clause_for
 from .flatten import details_of
@@ -201,6 +201,9 @@ def _concern_010(row: Row, scope: Any, own_peer: str, ledger_source: str) -> Non
     if scope.ledger:
         row.ledger = dict(scope.ledger)
         row.ledger_source = ledger_source
+        if "waiting_transfers" in row.ledger:
+            row.brakes = window_brakes(row.ledger)
+            row.brake = brakes.first(row.brakes)
 
 
 def _link_key(row: Row) -> LinkKey:

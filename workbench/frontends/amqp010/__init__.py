@@ -3,6 +3,7 @@
 from workbench.broker import Broker
 
 from .connection import QpidConnection
+from .session import declare_queue, set_watermarks, thresholds_of
 
 
 def accept(broker: Broker, name: str) -> QpidConnection:
@@ -12,4 +13,4 @@ def accept(broker: Broker, name: str) -> QpidConnection:
     return connection
 
 
-__all__ = ["QpidConnection", "accept"]
+__all__ = ["QpidConnection", "accept", "declare_queue", "set_watermarks", "thresholds_of"]

@@ -22,6 +22,7 @@ from workbench.amqp010.structs import (
     QueueQueryResult,
 )
 from workbench.amqp010.values import SequenceSet
+from workbench.broker import Broker
 from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
 from workbench.broker.routing import ALTERNATE, Binding, RoutingError
 from workbench.broker.unconfirmed import Outcome, Refused
@@ -36,6 +37,7 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
+    SetWatermarks,
 )
 
 from .messages import message_of, routing_key
@@ -73,6 +75,42 @@ def thresholds_of(preset: Any, arguments: dict[str, Any]) -> FlowThresholds:
         default_max_size=numbers.default_queue_limit,
         stop_percent=numbers.flow_stop_percent,
         resume_percent=numbers.flow_resume_percent,
+    )
+
+
+def declare_queue(
+    broker: Broker, name: str, thresholds: FlowThresholds, terms: Terms | None = None
+) -> QueueProcess:
+    """Make a queue with these limits; a row tells its watermarks, if it has any."""
+    made = broker.vhost.declare(name, QpidQueueArguments.of(thresholds), terms)
+    _tell_watermarks(broker, name, thresholds)
+    return made
+
+
+def set_watermarks(broker: Broker, name: str, thresholds: FlowThresholds) -> None:
+    """Change a queue's watermarks while it is at work.
+
+    What the proposal of producer flow control wanted; Qpid C++ fixes them at declaration.
+    """
+    _tell_watermarks(broker, name, thresholds)
+    broker.queues[name].command(
+        SetWatermarks(
+            stop_count=thresholds.stop_count,
+            resume_count=thresholds.resume_count,
+            stop_size=thresholds.stop_size,
+            resume_size=thresholds.resume_size,
+        )
+    )
+
+
+def _tell_watermarks(broker: Broker, name: str, thresholds: FlowThresholds) -> None:
+    broker.tap.internal(
+        t_us=broker.clock.now_us,
+        event="note",
+        vantage=f"queue:{name}",
+        kind="watermarks",
+        queue=name,
+        extra=QpidQueueArguments.of(thresholds).to_x() or None,
     )
 
 
@@ -315,7 +353,7 @@ class QpidSession:
             arguments=arguments,
         )
         thresholds = thresholds_of(self._owner.broker.preset, arguments)
-        self._vhost.declare(name, QpidQueueArguments.of(thresholds), terms)
+        declare_queue(self._owner.broker, name, thresholds, terms)
 
     def _delete_queue(self, command: c.QueueDelete) -> None:
         queue = self._queue(command.queue)

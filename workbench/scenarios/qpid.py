@@ -1,0 +1,270 @@
+"""AMQP 0-10: producers with windows of completion, and queues with watermarks.
+
+One or two producers send to two queues, or to both by one message; a receiver takes from each, and
+a message counts until it is accepted. Acts: publish, accept, set_watermarks, delete, hold,
+release, set_latency. In `qpid_credit` a hand gives credit to a subscriber. Acts: flow,
+set_flow_mode, flush, stop, complete, hold, release, set_latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+
+from workbench.amqp010.commands import CreditUnit, FlowMode
+from workbench.broker.routing import Binding
+from workbench.frontends.amqp010 import declare_queue, thresholds_of
+from workbench.frontends.amqp010 import set_watermarks as change_watermarks
+from workbench.peers import Client010, Receiver010, Sender010, Task010
+from workbench.presets import AMQP_0_10, UINT_MAX
+from workbench.queues import FlowThresholds, QueueArgumentError
+from workbench.trace import brakes
+
+from .action import ActionError
+from .acts import WIRE_ACTS
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
+from .world import World
+
+QUEUES = ("q1", "q2")
+BOTH = "both"
+PRODUCERS = ("p1", "p2")
+RECEIVER = "receiver"
+SUBSCRIBER = "subscriber"
+CONNECTIONS = {"p1": "c1", "p2": "c2", RECEIVER: "c3", SUBSCRIBER: "c1"}
+EXCHANGE = "amq.direct"  # each queue is bound by its name, and both by `both`
+UNITS = {"messages": CreditUnit.MESSAGE, "octets": CreditUnit.BYTE}
+MODES = {"credit": FlowMode.CREDIT, "window": FlowMode.WINDOW}
+
+QueueName = Annotated[str, OneOf(*QUEUES), "which queue"]
+Mark = Annotated[int, Whole(0, MAX_MESSAGES, "messages")]
+Stop = Annotated[Mark, "high watermark: above so many a queue holds completions; 0: none"]
+Resume = Annotated[Mark, "low watermark: below so many all completes; 0: as the high one"]
+Window = Annotated[
+    int, Whole(0, MAX_MESSAGES, "transfers"), "incomplete transfers that it allows itself; 0: any"
+]
+
+
+def _receiver(world: World, queue: str) -> Receiver010:
+    task = world.peers[RECEIVER].tasks[queue]
+    assert isinstance(task, Receiver010)
+    return task
+
+
+def _thresholds(world: World, stop: int, resume: int, most: int = 0) -> FlowThresholds:
+    """The limits of a queue, as if it were declared with these arguments.
+
+    Raises:
+        QueueArgumentError: Qpid C++ would refuse the declaration.
+    """
+    arguments = {"qpid.flow_stop_count": stop, "qpid.flow_resume_count": resume}
+    if most:
+        arguments["qpid.max_count"] = most
+    return thresholds_of(world.preset, arguments)
+
+
+@act()
+def publish(
+    world: World,
+    queue: Annotated[
+        str, OneOf(*QUEUES, BOTH), "to which; both: one message goes to the two queues"
+    ] = QUEUES[0],
+    count: Count = 1,
+    producer: Annotated[str, OneOf(*PRODUCERS), "who"] = PRODUCERS[0],
+) -> None:
+    """Let a producer send messages."""
+    if producer not in world.peers:
+        raise ActionError(f"there is no {producer} in this run; legal: {PRODUCERS[0]}")
+    task = world.peers[producer].tasks[producer]
+    assert isinstance(task, Sender010)
+    task.send([queue] * count)
+
+
+@act()
+def accept(
+    world: World,
+    queue: QueueName = QUEUES[0],
+    count: Count = 1,
+    processing_us: Annotated[Microseconds, "how long the receiver works on each"] = 0,
+) -> None:
+    """Let the receiver accept so many messages, the oldest first: they leave the queue."""
+    _receiver(world, queue).work(count, processing_us)
+
+
+@act()
+def set_watermarks(
+    world: World, queue: QueueName = QUEUES[0], *, stop: Stop, resume: Resume
+) -> None:
+    """Change a queue's watermarks: what the proposal wanted, and Qpid C++ never offered."""
+    if queue not in world.broker.queues:
+        raise ActionError(f"queue {queue} is deleted; legal: the other one")
+    try:
+        thresholds = _thresholds(world, stop, resume, world.number("most"))
+    except QueueArgumentError as error:
+        raise ActionError(str(error)) from None
+    change_watermarks(world.broker, queue, thresholds)
+
+
+@act()
+def delete(world: World, queue: QueueName = QUEUES[0]) -> None:
+    """Delete a queue: what it held is complete."""
+    if queue not in world.broker.queues:
+        raise ActionError(f"queue {queue} is deleted; legal: the other one")
+    world.broker.delete(queue)
+
+
+@scenario(
+    "AMQP 0-10: watermarks of queues, and windows of producers",
+    acts=(publish, accept, set_watermarks, delete, *WIRE_ACTS),
+    preset="qpid-cpp",
+    protocol=AMQP_0_10,
+)
+def qpid(
+    world: World,
+    stop: Stop = 7,
+    resume: Resume = 5,
+    most: Annotated[Mark, "what a queue may hold; 0: as many as its octets allow"] = 0,
+    window: Annotated[Window, "of p1"] = 4,
+    second_window: Annotated[Window, "of p2; left out, there is no p2"] | None = None,
+    pause_us: Annotated[Microseconds, "between two messages of a producer"] = 100,
+    message_bytes: SmallMessageBytes = 12,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """Producers send to queues that hold completions back above a watermark.
+
+    A producer with a window stops by itself when so many transfers are not complete; one without
+    goes on until the queue takes no more, and loses its session.
+    """
+    try:
+        thresholds = _thresholds(world, stop, resume, most)
+    except QueueArgumentError as error:
+        raise ParameterError(str(error)) from None
+    for name in QUEUES:
+        declare_queue(world.broker, name, thresholds)
+        for key in (name, BOTH):
+            world.broker.vhost.routing.bind(Binding(EXCHANGE, name, key=key))
+
+    def blocked(sender: Sender010, on: bool) -> None:
+        session = sender.open
+        world.tap.internal(
+            t_us=world.clock.now_us,
+            event="block" if on else "unblock",
+            vantage=sender.client.vantage,
+            kind=brakes.QPID_WINDOW,
+            connection=CONNECTIONS[sender.name],
+            session=session.ordinal,
+            ledger=session.ledger() | sender.ledger(),
+        )
+
+    windows = {PRODUCERS[0]: window} | (
+        {} if second_window is None else {PRODUCERS[1]: second_window}
+    )
+    tasks: dict[str, list[Task010]] = {
+        name: [
+            Sender010(
+                name,
+                exchange=EXCHANGE,
+                capacity=size or None,
+                body=bytes(message_bytes),
+                pause_us=pause_us,
+                on_blocked=blocked,
+            )
+        ]
+        for name, size in windows.items()
+    }
+    tasks[RECEIVER] = [Receiver010(name, name, capacity=1, processing_us=None) for name in QUEUES]
+    _connect(world, tasks, latency_us)
+
+
+def _connect(world: World, tasks: Mapping[str, Sequence[Task010]], latency_us: int) -> None:
+    """A client for each list of tasks; the set-up ends when all are attached."""
+    opening = set(tasks)
+
+    def opened(name: str) -> None:
+        opening.discard(name)
+        if not opening:
+            world.mark_start()
+
+    for name, own in tasks.items():
+        client = Client010(world.clock, own, name=name, on_open=partial(opened, name))
+        world.peers[name] = client
+        world.connect(client, CONNECTIONS[name], (latency_us, latency_us))
+
+
+# -- credit of a subscriber -----------------------------------------------------------------------
+
+
+def _subscriber(world: World) -> Receiver010:
+    task = world.peers[SUBSCRIBER].tasks[SUBSCRIBER]
+    assert isinstance(task, Receiver010)
+    return task
+
+
+def _not_subscribed(world: World) -> str | None:
+    if _subscriber(world).attached:
+        return None
+    return "nothing is subscribed yet; legal now: hold, release, set_latency"
+
+
+@act(_not_subscribed)
+def flow(
+    world: World,
+    value: Annotated[int, Whole(0, UINT_MAX), "how much more; 4294967295: no limit"],
+    unit: Annotated[str, OneOf(*UNITS), "what it counts"] = "messages",
+) -> None:
+    """Let the subscriber add credit."""
+    _subscriber(world).flow(UNITS[unit], value)
+
+
+@act(_not_subscribed)
+def set_flow_mode(
+    world: World,
+    mode: Annotated[str, OneOf(*MODES), "used up, or given back on completion; each has its sums"],
+) -> None:
+    """Let the subscriber choose how its credit is used."""
+    _subscriber(world).set_mode(MODES[mode])
+
+
+@act(_not_subscribed)
+def flush(world: World) -> None:
+    """Let the subscriber ask for what is there; then its credit is 0."""
+    _subscriber(world).flush()
+
+
+@act(_not_subscribed)
+def stop(world: World) -> None:
+    """Let the subscriber take all its credit back."""
+    _subscriber(world).stop()
+
+
+@act(_not_subscribed)
+def complete(world: World, count: Count = 1) -> None:
+    """Let the subscriber accept and complete messages, the oldest first."""
+    _subscriber(world).work(count)
+
+
+@scenario(
+    "AMQP 0-10: credit of a subscriber",
+    acts=(flow, set_flow_mode, flush, stop, complete, *WIRE_ACTS),
+    preset="qpid-cpp",
+    protocol=AMQP_0_10,
+)
+def qpid_credit(
+    world: World,
+    messages: Ready = 10,
+    message_bytes: SmallMessageBytes = 12,
+    latency_us: Latency = PRESET.wire_latency_us,
+) -> None:
+    """A queue with messages, and a subscriber that has no credit yet.
+
+    Credit counts messages and octets, and both must suffice. A flow adds. In credit mode what is
+    used is gone; in window mode it comes back when the subscriber completes the message.
+    """
+    declare_queue(world.broker, QUEUES[0], FlowThresholds())
+    world.broker.queues[QUEUES[0]].fill(world.messages(message_bytes, messages))
+    _connect(
+        world,
+        {SUBSCRIBER: [Receiver010(SUBSCRIBER, QUEUES[0], capacity=None, processing_us=None)]},
+        latency_us,
+    )

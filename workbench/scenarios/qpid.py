@@ -94,7 +94,7 @@ def accept(
 
 @act()
 def set_watermarks(
-    world: World, queue: QueueName = QUEUES[0], *, stop: Stop, resume: Resume
+    world: World, queue: QueueName = QUEUES[0], *, stop: Stop, resume: Resume = 0
 ) -> None:
     """Change a queue's watermarks: what the proposal wanted, and Qpid C++ never offered."""
     if queue not in world.broker.queues:

@@ -34,6 +34,7 @@ from .frames import fields_of, summary
 from .scene_acts import Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
+from .scene_gauge import GaugePicture, sends_messages
 from .scene_link import LinkPicture
 from .scene_live import AT_GATE, Live, LivePicture
 from .scene_quorum import QuorumPicture
@@ -58,7 +59,7 @@ class Layout:
     """What a scenario's scene shows.
 
     Attributes:
-        name: `link`, `valves`, `quorum` or `chain`.
+        name: `link`, `valves`, `quorum`, `chain` or `gauge`.
         idea: the one idea of the picture.
         windows: how many windows of sessions have lines.
         beliefs: misconceptions beside the rule.
@@ -91,6 +92,7 @@ LAYOUTS: Mapping[str, Layout] = {
         " counts.",
     ),
     "chain": Layout(name="chain"),
+    "qpid": Layout(name="gauge", idea=GaugePicture.idea),
     "quorum": Layout(
         name="quorum",
         idea="An entry is committed when a majority has it on disk, and the leader knows that.",
@@ -134,6 +136,8 @@ def picture_of(
         }
         stored = bool(run.parameters.get("persistent"))
         return ChainPicture(walk, lanes_of(run.world), initial, stored=stored)
+    if any(sends_messages(row) for row in walk.rows) or layout.name == "gauge":
+        return GaugePicture(walk)
     links = _chosen(walk, link)
     if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
         return ChannelPicture(walk)
@@ -282,7 +286,9 @@ class Strip:
         assert told is not None
         remark = self.picture.remark()
         sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
-        step: Doc = {"t": self.walk.times[self.walk.place], "sentence": sentence}
+        step: Doc = {"t": self.walk.times[self.walk.place]}
+        if not self.picture.is_small(row):
+            step["sentence"] = sentence
         if is_marked(told) or remark or _turns(state):
             step["mark"] = True
         step["in_words"] = self.picture.words()

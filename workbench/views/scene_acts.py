@@ -185,7 +185,7 @@ class Deeds:
         queues = {str(row.queue) for row in walk.rows if row.queue}
         nodes = set(self.picture.nodes)
         return {
-            "queue": queues | links | self.picture.things,
+            "queue": (queues | links | self.picture.things) - set(self.picture.unused),
             "link": links,
             "consumer": {name.partition(":")[2] for name in self.picture.clients},
             "node": nodes,
@@ -314,6 +314,8 @@ class Deeds:
             return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
         if spec.name in CORNER:
             return "stage"
+        if spec.name in self.picture.places:
+            return self.picture.places[spec.name]
         if given.get("node") in nodes:
             return str(given["node"])
         about = self.picture.node_about(spec.name, given)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from workbench import serial
@@ -420,6 +421,8 @@ class LinkPicture:
 
     layout = "link"
     idea: str | None = None  # where it is not the scenario's
+    places: Mapping[str, str] = MappingProxyType({})  # of acts that no link tells the party of
+    unused: Collection[str] = ()  # queues to which no act is offered
 
     def __init__(
         self,
@@ -496,6 +499,10 @@ class LinkPicture:
     def remark(self) -> str:
         """What is to be added to the sentence of the row taken last, which is then marked."""
         return ""
+
+    def is_small(self, row: Row) -> bool:
+        """Whether a row is too small a step for the buttons."""
+        return False
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies and what it does to the lines; None for one that is not shown."""

@@ -74,6 +74,10 @@ KINDS = {
     "basic.ack": "acknowledgement",
     "basic.nack": "acknowledgement",
     "basic.reject": "acknowledgement",
+    "message.transfer": "message",
+    "message.flow": "permission",
+    "message.accept": "acknowledgement",
+    "session.completed": "acknowledgement",
 }
 """What a frame means to a picture, by its kind; all others write something."""
 

@@ -1,0 +1,76 @@
+"""The stage's picture of AMQP 0-10: a window that slides, and a queue with watermarks."""
+
+import jsonschema
+
+from workbench.scenarios import run
+from workbench.views.scene import resolved, scene, schema
+
+
+def made(*acts, **parameters):
+    """The scene of a run of `qpid`, and its state at each step."""
+    played = run("qpid", parameters=parameters)
+    for name, arguments in acts:
+        played = played.then(name, **arguments)
+    doc = scene(played, octets=False)
+    jsonschema.validate(doc, schema())
+    return doc, list(resolved(doc))
+
+
+def last(states, node="client:p1"):
+    return states[-1]["nodes"][node], states[-1]["gauges"]["queue"]
+
+
+def test_a_full_window_blocks_and_what_the_queue_holds_is_marked_in_both():
+    """Of four places three are complete and not told, one is held."""
+    doc, states = made(("publish", {"count": 9}), window=4)
+    producer, queue = last(states)
+    assert producer["items"] == [["5", "full"], ["6", "full"], ["7", "full"], ["8", "held"]]
+    assert producer["blocked"] == "blocked: window is full"
+    assert producer["sub"] == "window 4, 1 to send"
+    assert (queue["stopped"], queue["text"]) == (True, "completes nothing: 1 held")
+    assert (queue["items"], queue["held"]) == ([str(n) for n in range(1, 9)], ["8"])
+    (gauge,) = doc["gauges"]
+    assert [(mark["at"], mark["kind"]) for mark in gauge["marks"]] == [(7, "high"), (5, "low")]
+    assert "holds 1 completion" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
+def test_below_the_low_mark_the_window_empties_at_once():
+    """Held until four are left; then every place is free in one step."""
+    _, states = made(("publish", {"count": 8}), ("accept", {"count": 3}), window=4)
+    assert last(states)[0]["items"][-1] == ["8", "held"]
+    _, states = made(("publish", {"count": 9}), ("accept", {"count": 4}), window=4)
+    held = [[how for _, how in state["nodes"]["client:p1"]["items"]] for state in states[-60:]
+            if "items" in state["nodes"]["client:p1"]]  # fmt: skip
+    ended = held.index(["empty"] * 4)
+    assert held[ended - 1] == ["full"] * 4
+    assert not last(states)[1]["stopped"]
+
+
+def test_a_message_is_one_frame_that_flies_and_its_other_parts_are_no_steps():
+    """The parts of a message come with its transfer, and have its number."""
+    doc, _ = made(("publish", {"count": 3}))
+    flown = [frame for frame in doc["branches"][0]["frames"] if frame["kind"] == "message"]
+    assert [frame["short"] for frame in flown] == ["transfer 1", "transfer 2", "transfer 3"]
+    told = [step for step in doc["branches"][0]["steps"] if "sentence" not in step]
+    assert len(told) == (3 + 1) * 2 * 2  # the first is delivered, too
+
+
+def test_the_end_of_a_session_is_told_and_a_large_window_is_a_number():
+    """506; fifty places are not drawn."""
+    _, states = made(("publish", {"count": 14}), stop=0, resume=0, most=10, window=0)
+    producer, queue = last(states)
+    assert producer["blocked"] == "session ended: 506"
+    assert queue["level"] == 10
+    _, states = made(("publish", {"count": 90}), window=50)
+    producer, queue = last(states)
+    assert producer["sub"] == "50 of 50 out, 33 to send"
+    assert "items" not in producer
+    assert "items" not in queue
+
+
+def test_acts_are_done_on_the_party_that_they_are_of():
+    """Publish on the producer, accept on the queue; a queue that is not used has no marks."""
+    doc, _ = made(("publish", {"count": 1}))
+    found = {act["id"]: act["on"] for act in doc["acts"]}
+    assert (found["publish:q1"], found["accept:q1"]) == ("client:p1", "broker")
+    assert not [name for name in found if name.endswith(":q2")]

@@ -1,0 +1,309 @@
+"""What a scene shows of AMQP 0-10: a producer's window, and the queue that holds completions back.
+
+The producer's window is a row of places, one for each incomplete transfer, that slides as
+transfers complete. The queue is a vessel with its two watermarks. A message whose completion is
+held is amber in both: the broker has it, and does not say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any, NamedTuple
+
+from workbench.trace import brakes
+from workbench.trace.braking import PublishingBraking
+from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.words import count, visible
+
+from .scene_link import LinkPicture
+from .scene_walk import Flight, Walk
+
+Doc = dict[str, Any]
+MOST_ITEMS = 24
+"""Of a queue that holds more its messages are a level, and no boxes."""
+MOST_PLACES = 10  # of a window; a larger one is a number
+
+_STOP, _RESUME, _MOST = "qpid.flow_stop_count", "qpid.flow_resume_count", "qpid.max_count"
+_COUNTERS = ("incomplete_commands", "incomplete_transfers", "transfer_window", "waiting_transfers")
+# Parts of a message that fly with the transfer that begins it.
+_PARTS = ("header", "body")
+
+
+class Sent(NamedTuple):
+    """A message by its producer: which connection, and which of its messages, from 1."""
+
+    connection: str | None
+    number: int
+
+
+def sends_messages(row: Row) -> bool:
+    """Whether a client sends a message of AMQP 0-10 with this frame."""
+    return (row.protocol, row.kind, row.from_peer) == (AMQP_0_10, "message.transfer", CLIENT)
+
+
+class GaugePicture(LinkPicture):
+    """A producer, its wire, and the queue that it fills; of several the busiest.
+
+    Args:
+        walk: the run.
+    """
+
+    layout = "gauge"
+    idea = (
+        "Above the high watermark a queue completes nothing more. What stops the producer is its"
+        " own window of incomplete transfers."
+    )
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk, [])
+        busy = Counter(row.connection for row in walk.rows if sends_messages(row))
+        self.connection = busy.most_common(1)[0][0] if busy else next(iter(walk.ends))[0]
+        filled = self._filled = Counter(row.queue for row in walk.rows if row.event == "enqueue")
+        told = [row.queue for row in walk.rows if row.kind == "watermarks"]
+        self.queue = next((name for name, _ in filled.most_common(1)), (told or [""])[0]) or ""
+        self.marks: dict[str, int] = {}
+        self.top = 8
+        for row in walk.rows:
+            if row.queue == self.queue and row.kind == "watermarks":
+                self.marks = {name: int(value) for name, value in row.extra.items()
+                              if isinstance(value, int)}  # fmt: skip
+            self.top = max(self.top, _level(row) if row.queue == self.queue else 0)
+        self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
+        self.braking = PublishingBraking(self.connection or "")
+        self.level = self.waiting = self.window = self.incomplete = 0
+        self.stopped = False
+        self.ended: str | None = None
+        self.items: deque[Sent] = deque()
+        self._sent: Counter[str | None] = Counter()  # by connection, as its client counts
+        self._arrived: Counter[str | None] = Counter()  # and as the broker does
+        self._under_way: dict[str, deque[Sent]] = {}  # by queue, what it has not taken in yet
+        self._held: dict[str, deque[Sent]] = {}  # by queue, whose completion it holds
+        self._coming: dict[str | None, Sent] = {}
+        self._told: dict[str, dict[str, int]] = {}
+        self._known = list(dict.fromkeys(row.queue for row in walk.rows if row.queue))
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        self.braking.apply(row)
+        if row.protocol == AMQP_0_10 and row.from_peer == CLIENT:
+            self._take_frame(row)
+        if row.queue is not None:
+            self._take_queue(row)
+        if row.connection != self.connection:
+            return
+        if row.ledger and row.vantage:
+            self._told[row.vantage] = self._told.get(row.vantage, {}) | row.ledger
+            if row.vantage == self.producer:
+                self.waiting = row.ledger.get("waiting_transfers", self.waiting)
+                self.window = row.ledger.get("transfer_window", self.window)
+                self.incomplete = row.ledger.get("incomplete_transfers", self.incomplete)
+        if row.kind == "execution.exception" and row.event != SENT:
+            self.ended = f"session ended: {row.fields.get('error_code', '?')}"
+
+    def _take_frame(self, row: Row) -> None:
+        if row.kind == "message.transfer":
+            if row.event in (SENT, OBSERVED):
+                self._sent[row.connection] += 1
+            if row.event in (RECEIVED, OBSERVED):
+                self._arrived[row.connection] += 1
+                number = self._arrived[row.connection]
+                self._coming[row.connection] = Sent(row.connection, number)
+        elif row.kind == "header" and row.event in (RECEIVED, OBSERVED):
+            sent = self._coming.pop(row.connection, None)
+            if sent is not None:
+                for queue in self._queues_of(row):
+                    self._under_way.setdefault(queue, deque()).append(sent)
+
+    def _queues_of(self, row: Row) -> list[str]:
+        """Where a message goes: to the queue of its key's name, else to every one there is."""
+        structs = row.extra.get("structs")
+        for one in structs if isinstance(structs, list) else ():
+            if isinstance(one, dict) and one.get("routing_key") in self._known:
+                return [str(one["routing_key"])]
+        return self._known
+
+    def _take_queue(self, row: Row) -> None:
+        queue = row.queue or ""
+        held = self._held.setdefault(queue, deque())
+        if row.event == "enqueue":
+            waiting = self._under_way.get(queue) or deque([Sent(None, 0)])
+            sent = waiting.popleft()
+            if row.kind == "held":
+                held.append(sent)
+            if queue == self.queue:
+                self.items.append(sent)
+        elif row.kind == "queue-flow" and row.event == "unblock":
+            held.clear()
+        elif row.event == "confirm" and held:
+            held.popleft()
+        elif row.event == "note" and row.kind == "deleted":
+            held.clear()
+        if queue == self.queue:
+            if row.kind == "queue-flow":
+                self.stopped = row.event == "block"
+            self.level = _level(row) if row.ledger else self.level
+            while len(self.items) > self.level:
+                self.items.popleft()
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies; None for one that is not shown, as the rest of a message."""
+        row = flight.row
+        if self.is_small(row):
+            return None
+        found = super().of_frame(flight)
+        if found is not None and sends_messages(row):
+            number = self._sent[row.connection]
+            found |= {"text": str(number)[-3:], "short": f"transfer {number}"}
+        elif found is not None and row.kind == "session.completed":
+            found |= {"short": "completed", "label": "completed"}
+        return found
+
+    def is_small(self, row: Row) -> bool:
+        """A message's properties and octets come with the frame that begins it."""
+        return row.kind in _PARTS and row.protocol == AMQP_0_10
+
+    # -- what does not change ---------------------------------------------------------------
+
+    @property
+    def unused(self) -> set[str]:
+        """The other queues, if nothing has come to them."""
+        return {name for name in self._known if name not in self._filled} - {self.queue}
+
+    @property
+    def producer(self) -> str:
+        """The vantage of the producer that is shown."""
+        return self.walk.ends.get((self.connection, CLIENT), "")
+
+    @property
+    def nodes(self) -> list[str]:
+        """The producer, then the broker."""
+        return [name for name in (self.producer, BROKER) if name]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """On which party each act is done."""
+        return {"publish": self.producer, "accept": BROKER, "delete": BROKER}
+
+    def role(self, node: str) -> str:
+        """Who sends messages, and who gets them."""
+        return "receiver" if node == BROKER else "sender"
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        marks = [
+            {"at": self.marks[name], "text": f"{words} {self.marks[name]}", "kind": kind}
+            for name, words, kind in (
+                (_MOST, "limit:", "high"),
+                (_STOP, "stop: above", "high"),
+                (_RESUME, "resume: below", "low"),
+            )
+            if self.marks.get(name)
+        ]
+        head = super().head()
+        for link in head["links"]:
+            link["names"] = ["transfers", "completions"]
+        rows = [
+            {"id": f"session {name}", "name": name.replace("_", " "), "group": "commands sent"}
+            for name in _COUNTERS
+        ]
+        return head | {
+            "lines": [],
+            "gauges": [
+                {"id": "queue", "on": BROKER, "name": "queue", "top": self.top, "marks": marks}
+            ],
+            "counters": {"columns": ["producer", "broker"], "rows": rows},
+        }
+
+    def node(self, name: str) -> Doc:
+        """The producer, or the queue."""
+        node = super().node(name)
+        if name == BROKER:
+            return node | {"name": f"Queue {visible(self.queue)}".rstrip(), "sub": ""}
+        return node | {"name": f"Producer {visible(name.partition(':')[2])}", "sub": ""}
+
+    # -- what is so now ---------------------------------------------------------------------
+
+    def held_of(self, connection: str | None) -> set[int]:
+        """Numbers of a producer's messages whose completion some queue holds."""
+        return {
+            sent.number
+            for held in self._held.values()
+            for sent in held
+            if sent.connection == connection
+        }
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        held = self._held.get(self.queue, ())
+        words = f"completes nothing: {len(held)} held" if self.stopped else None
+        gauge: Doc = {"stopped": self.stopped, "text": words, "level": self.level}
+        if self.top <= MOST_ITEMS:
+            gauge |= {
+                "items": [self._label(one) for one in self.items],
+                "held": [self._label(one) for one in held],
+            }
+        return super().state() | {"lines": {}, "gauges": {"queue": gauge}}
+
+    def _label(self, sent: Sent) -> str:
+        if sent.connection in (self.connection, None):
+            return str(sent.number)
+        name = self.walk.ends.get((sent.connection, CLIENT), "").partition(":")[2]
+        return f"{visible(name)} {sent.number}"
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        if name == BROKER:
+            return {"facts": [f"{self.level} in the queue"]}
+        waits, drawn = f"{self.waiting} to send", 0 < self.window <= MOST_PLACES
+        state: Doc = {"sub": f"window {self.window}, {waits}" if self.window else waits}
+        if self.window and not drawn:
+            state["sub"] = f"{self.incomplete} of {self.window} out, {waits}"
+        brake = self.braking.brake
+        blocked = brakes.is_blocked(brake) and brake != brakes.NONE
+        state["blocked"] = f"blocked: {brakes.SHORT[brake]}" if blocked else self.ended
+        state["going"] = None
+        if state["blocked"] is None:
+            state["going"] = "may send" if self.waiting else "nothing to send"
+        if drawn:
+            state["items"] = self._window()
+        return state
+
+    def _window(self) -> list[list[str]]:
+        """A place of the window each: what is in it, and where that is."""
+        last = self._sent[self.connection]
+        held = self.held_of(self.connection)
+        arrived = self._arrived[self.connection]
+        found = []
+        for number in range(last - self.incomplete + 1, last + 1):
+            how = "held" if number in held else "full" if number <= arrived else "hollow"
+            found.append([str(number), how])
+        return [*found, *[["", "empty"]] * (self.window - len(found))]
+
+    def _counters(self) -> Doc:
+        ends = [self._told.get(name, {}) for name in (self.producer, BROKER)]
+        return {f"session {name}": [end.get(name) for end in ends] for name in _COUNTERS}
+
+    def words(self) -> str:
+        """The whole state in words."""
+        held = len(self._held.get(self.queue, ()))
+        parts = [f"Queue {visible(self.queue)}: {count(self.level, 'message')}."]
+        if self.stopped:
+            parts.append(f"It is above its high watermark and holds {count(held, 'completion')}.")
+        if self.window:
+            parts.append(f"The producer counts {self.incomplete} of {self.window} incomplete.")
+        if brakes.is_blocked(self.braking.brake):
+            parts.append(f"What blocks it: {brakes.WORDS[self.braking.brake]}.")
+        if self.ended:
+            parts.append(f"Its {self.ended}.")
+        flying = len(self.walk.folding.in_flight)
+        parts.append(f"On the wire: {count(flying, 'frame')}.")
+        return " ".join(parts)
+
+
+def _level(row: Row) -> int:
+    """What a queue holds after a row: ready, and taken but not accepted."""
+    ledger = row.ledger or {}
+    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))

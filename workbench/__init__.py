@@ -18,6 +18,7 @@ _HOME = {
     "bar_chart": "workbench.views.charts:bar_chart",
     "brake_chart": "workbench.views.trace_charts:brake_chart",
     "capture_desk": "workbench.exercises.capture_desk:capture_desk",
+    "classroom": "workbench.exercises.classroom:classroom",
     "credit_chart": "workbench.views.trace_charts:credit_chart",
     "curve_chart": "workbench.views.charts:curve_chart",
     "export": "workbench.views.stage_page:export",

@@ -15,6 +15,7 @@ from workbench.trace.schema import Row
 from workbench.views.looked import looked
 from workbench.views.stills import Still
 
+from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .question import AnswerError, Prediction, Question, Stage, Verdict
 
@@ -22,6 +23,10 @@ STEP_NOW = "You say {answer}. Now step through the run below and see; then press
 COMPARE_NOW = "You say {answer}. Press Compare, and a small run will tell."
 _FROM_BEFORE = "You said {answer} before. {mark} Compare tells why."
 _SURE_AND_WRONG = "You were sure here. That makes it worth a second look."
+_CODE = (
+    '<div style="line-height:1.4">In a class, your code: <strong style="font:700 26px'
+    ' ui-monospace,monospace;letter-spacing:2px">{code}</strong> (your answer, not you)</div>'
+)
 _ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 
 
@@ -73,13 +78,14 @@ class PredictionView(Still, widgets.VBox):
         self.hint = widgets.Button(tooltip="say a little more")
         self.hints = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.code = widgets.HTML()
         buttons = [
             self.commit,
             self.compare,
             self.give_up,
             *([self.hint] if question.hints else []),
         ]
-        asked = (
+        fields = (
             # Choices are sentences; beside them everything else would wander about.
             [self.field, self.confidence]
             if question.choices
@@ -92,19 +98,23 @@ class PredictionView(Still, widgets.VBox):
         super().__init__(
             children=[
                 self.heading,
-                *asked,
+                *fields,
                 widgets.Box(buttons, layout=_ROW),
                 self.hints,
                 self.line,
+                self.code,
             ],
             layout={"border": "1px solid #8a94a0", "padding": "6px 14px", "max_width": "62em"},
         )
+        if recalled_in is None:
+            asked[question.name] = (question, None)
         self._label_hint()
         self._label_give_up()
         self.commit.on_click(lambda _button: self._commit())
         self.compare.on_click(lambda _button: self._compare())
         self.give_up.on_click(lambda _button: self._compared(self.prediction.give_up()))
         self.hint.on_click(lambda _button: self._hint())
+        self.confidence.observe(lambda _change: self._show_code(), names="value")
         if not question.choices:
             self.field.on_msg(self._entered)
         self._put_back()
@@ -145,6 +155,15 @@ class PredictionView(Still, widgets.VBox):
         self.compare.disabled = False
         self.commit.description = "Change"
         self._say((STEP_NOW if self._recalled_in is None else COMPARE_NOW).format(answer=answer))
+        self._show_code()
+
+    def _show_code(self) -> None:
+        """The answer as a code that a trainer can type, where a class asks for it."""
+        answer = self.prediction.answer
+        if answer is None or self._recalled_in is not None:
+            return
+        code = code_of(self.prediction.question, answer, self.confidence.value)
+        self.code.value = "" if code is None else _CODE.format(code=code)
 
     def _compare(self) -> None:
         # What is asked again in a later lesson stands alone: there is nothing to step through.

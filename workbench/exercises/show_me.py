@@ -18,8 +18,9 @@ from workbench.views.scene import parts_at
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
+from .codes import asked
 from .predict import PredictionView
-from .question import Prediction
+from .question import Prediction, Solution
 
 
 def side_by_side(name: str, run: Run) -> StageWidget | None:
@@ -29,6 +30,41 @@ def side_by_side(name: str, run: Run) -> StageWidget | None:
         return None
     title = f"The rule beside the misconception “{name}”"
     return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name)
+
+
+def searchable(name: str | None, known_as: Mapping[str, str] | None = None) -> str | None:
+    """The misconception by the name under which it can be shown; None if none can be.
+
+    Args:
+        name: as a question has it.
+        known_as: other names of a question's misconceptions.
+    """
+    name = (known_as or {}).get(str(name), name)
+    return name if name in beliefs.SHOWN else None
+
+
+def contradiction(
+    name: str, solution: Solution | None, whose: str = "Your rule"
+) -> tuple[str, StageWidget | None]:
+    """What contradicts a misconception: words, and its rule beside the right one on the stage.
+
+    Args:
+        name: of the misconception; one that is `searchable`.
+        solution: of the question; its run is taken if the two rules part in it.
+        whose: rule it is, as a sentence begins with it.
+    """
+    says = beliefs.belief_named(name).says
+    if solution is not None and solution.shown is not None:
+        shown = side_by_side(name, solution.shown)
+        if shown is not None:
+            return f"{whose}: {says}. Play: it stops where the two rules part.", shown
+    found = beliefs.counterexample(name)
+    if found is None:
+        return "No schedule contradicts it here.", None
+    return (
+        f"The shortest schedule against “{says}”: {', '.join(found.moves)}"
+        f" ({found.states} states looked at). {found.text}"
+    ), side_by_side(name, found.run())
 
 
 class ShowMe(Still, widgets.VBox):
@@ -43,7 +79,9 @@ class ShowMe(Still, widgets.VBox):
 
     def __init__(self, view: PredictionView, known_as: Mapping[str, str] | None = None) -> None:
         self.view = view
-        self._known_as = known_as or {}
+        self.known_as = known_as or {}
+        question = view.prediction.question
+        asked[question.name] = (question, self.known_as)
         self.button = widgets.Button(
             description="Show me",
             tooltip="your rule beside the rule, in a run in which the two differ",
@@ -67,9 +105,7 @@ class ShowMe(Still, widgets.VBox):
     def belief(self) -> str | None:
         """The belief behind the answer, if it was recognised and a schedule can contradict it."""
         verdict = self.prediction.verdict
-        name = verdict.belief if verdict is not None else None
-        name = self._known_as.get(str(name), name)
-        return name if name in beliefs.SHOWN else None
+        return searchable(verdict.belief if verdict is not None else None, self.known_as)
 
     def _compared(self) -> None:
         self._hide()
@@ -89,24 +125,11 @@ class ShowMe(Still, widgets.VBox):
         if self.belief is None:
             return
         self.button.disabled = True
-        says = beliefs.belief_named(self.belief).says
-        solution = self.prediction.solution
-        if solution is not None and solution.shown is not None:
-            self.shown = side_by_side(self.belief, solution.shown)
-        if self.shown is not None:
-            self._say(f"Your rule: {says}. Play: it stops where your rule and the rule part.")
-        else:
-            self._say("Searching every schedule, the shortest first…")
-            found = beliefs.counterexample(self.belief)
-            if found is None:
-                self._say("No schedule contradicts it here.")
-                return
-            self._say(
-                f"The shortest schedule against “{says}”: {', '.join(found.moves)}"
-                f" ({found.states} states looked at). {found.text}"
-            )
-            self.shown = side_by_side(self.belief, found.run())
-            assert self.shown is not None
+        self._say("Searching every schedule, the shortest first…")
+        text, self.shown = contradiction(self.belief, self.prediction.solution)
+        self._say(text)
+        if self.shown is None:
+            return
         self.place.children = (self.button, self.told, self.shown)
 
     def _say(self, text: str) -> None:
@@ -118,4 +141,4 @@ class ShowMe(Still, widgets.VBox):
         return repr(self.view)
 
 
-__all__ = ["ShowMe", "side_by_side"]
+__all__ = ["ShowMe", "contradiction", "searchable", "side_by_side"]

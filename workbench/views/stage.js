@@ -1993,6 +1993,7 @@ function render({ model, el }) {
     }
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
     note();
+    if (model.get("plays")) stage.play(true);
   };
   const note = () => {
     const told2 = String(model.get("told") ?? "");

@@ -45,6 +45,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         cursor: place of the step shown, from 0. Follows the browser, and moves it.
         branch: the branch shown.
         told: what a note over the picture says.
+        plays: it plays as soon as it is shown.
     """
 
     _esm = asset("stage.js")
@@ -54,6 +55,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True)
     branch = traitlets.Int(0, help="branch shown").tag(sync=True)
     told = traitlets.Unicode("", help="what a note says").tag(sync=True)
+    plays = traitlets.Bool(False, help="it plays as soon as it is shown").tag(sync=True)
 
     def __init__(
         self,

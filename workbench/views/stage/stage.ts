@@ -189,7 +189,7 @@ export class Stage {
     this.set(i);
   }
 
-  private play(on = !this.playing): void {
+  play(on = !this.playing): void {
     if (on && this.t >= Math.min(this.run.ends, this.curtain) - 1e-6) {
       if (this.asking) { this.urged = true; this.draw(); return; }
       this.set(this.first);
@@ -622,6 +622,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     if (stage) { stage.load(scene, Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0)); note(); return; }
     stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
     note();
+    if (model.get("plays")) stage.play(true);
   };
   const note = () => { const told = String(model.get("told") ?? ""); if (told) stage?.say(told); };
   const move = () => {

@@ -1,0 +1,383 @@
+"""A room's answers without a server: learners' codes in, a histogram by misconception out.
+
+Codes come from wherever a class writes: a chat, a shared page, slips of paper that were typed, the
+CSV file of a poll. Each line may hold a name or a time, which is neither kept nor shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.trace.words import count
+from workbench.views.picked_bars import picked_bars
+from workbench.views.stage_widget import StageWidget
+from workbench.views.stills import Still
+
+from .codes import CodeError, Told, asked, codes_in, mark_of, read_code
+from .progress import SURE
+from .question import AnswerError, NotYetError, Question, Solution
+from .sections import walked
+from .show_me import contradiction, searchable
+from .table import Table
+
+MOST_LINES = 2_000
+MOST_TOLD = 5
+"""Of the lines that could not be read, so many are shown."""
+OTHER = "another answer"
+_HEARD = ("answer", "response")
+"""Columns of a poll that hold answers in plain words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One way in which the room has answered.
+
+    Attributes:
+        name: `right`, a misconception, or `OTHER`.
+        answer: what is answered so; None for `OTHER`.
+        belief: the misconception; None if it is none.
+        number: how many answered so.
+        sure: how many of them were sure.
+    """
+
+    name: str
+    answer: str | None
+    belief: str | None
+    number: int
+    sure: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What came of pasted lines.
+
+    Attributes:
+        told: the answers, in the order of the lines.
+        unread: the lines in which no answer was found, each with the reason.
+        repeated: how many lines were there before, word for word, and were not counted again.
+    """
+
+    told: list[Told] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    repeated: int = 0
+
+    @property
+    def report(self) -> str:
+        """In words, what was read and what was not."""
+        said = [f"{count(len(self.told), 'answer')} read."]
+        if self.repeated:
+            said.append(
+                f"{count(self.repeated, 'line')} stood there before, word for word, and counted"
+                " once."
+            )
+        if self.unread:
+            shown = "; ".join(f"“{line[:60]}” {why}" for line, why in self.unread[:MOST_TOLD])
+            more = len(self.unread) - MOST_TOLD
+            said.append(
+                f"{count(len(self.unread), 'line')} could not be read: {shown}"
+                + (f"; and {more} more." if more > 0 else ".")
+            )
+        return " ".join(said)
+
+
+def heard(question: Question, lines: Iterable[str]) -> Heard:
+    """Read the codes in lines.
+
+    A line that is more than its code and stands there twice, word for word, counts once: it was
+    pasted twice. Two lines with nothing but the same code are two learners with the same answer.
+    """
+    told: list[Told] = []
+    unread: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    repeated = 0
+    for line in lines:
+        text = " ".join(line.split())
+        if not text:
+            continue
+        found, why = _first(question, text)
+        if found is None:
+            unread.append((text, why))
+        elif _bare(text) or text not in seen:
+            told.append(found)
+        else:
+            repeated += 1
+        seen.add(text)
+    return Heard(told=told, unread=unread, repeated=repeated)
+
+
+def _first(question: Question, text: str) -> tuple[Told | None, str]:
+    """The first code that can be read in a line, or why there is none."""
+    why = ""
+    for code in codes_in(text):
+        try:
+            return read_code(code, question), ""
+        except CodeError as error:
+            why = why or str(error)
+    return None, why or "holds no code"
+
+
+def _bare(text: str) -> bool:
+    """Whether a line holds a code and nothing else."""
+    return len(text.replace("-", "").replace(" ", "")) <= 8
+
+
+def heard_in_poll(question: Question, text: str) -> Heard:
+    """Read the CSV file of a poll: a code in any column, or else a column `answer` in plain words.
+
+    A column `sure` may say how sure they were, in the words of the lesson. Every row counts.
+    """
+    rows = list(csv.reader(text.splitlines()))
+    head = [name.strip().lower() for name in rows[0]] if rows else []
+    place = next((head.index(name) for name in _HEARD if name in head), None)
+    sure = head.index("sure") if "sure" in head else None
+    found = Heard()
+    for number, row in enumerate(rows):
+        line = ", ".join(cell.strip() for cell in row)
+        if not line.strip(", "):
+            continue
+        told, why = _first(question, line)
+        if told is None and place is not None and number and place < len(row):
+            told, why = _in_words(question, row[place], row[sure] if sure is not None else "")
+        if told is not None:
+            found.told.append(told)
+        elif number or place is None:
+            found.unread.append((line, why))
+    return found
+
+
+def _in_words(question: Question, answer: str, sure: str) -> tuple[Told | None, str]:
+    try:
+        read = question.read(answer.strip())
+    except AnswerError as error:
+        return None, str(error)
+    confidence = SURE if sure.strip().lower() == SURE else None
+    return Told(answer=read, mark=mark_of(question, read), confidence=confidence), ""
+
+
+def bars_of(question: Question, solution: Solution | None, told: Sequence[Told]) -> list[Bar]:
+    """The histogram: the right answer first, then each misconception, then the rest.
+
+    Where the run has not answered yet there is a bar for each answer.
+    """
+    number: Counter[int] = Counter(one.mark for one in told)
+    sure: Counter[int] = Counter(one.mark for one in told if one.confidence == SURE)
+    if solution is None:
+        answers = {one.mark: one.answer for one in told}
+        return [
+            Bar(name=str(answers[mark]), answer=None, belief=None, number=n, sure=sure[mark])
+            for mark, n in number.most_common()
+        ]
+    found: dict[int, Bar] = {}
+    known = [("right", solution.answer, None)]
+    known += [(belief.name, belief.answer, belief.name) for belief in solution.beliefs]
+    for name, answer, belief in known:
+        mark = mark_of(question, answer)
+        if mark not in found:  # a misconception that leads to the right answer here is none
+            found[mark] = Bar(
+                name=name, answer=str(answer), belief=belief, number=number[mark], sure=sure[mark]
+            )
+    rest = sum(n for mark, n in number.items() if mark not in found)
+    rest_sure = sum(n for mark, n in sure.items() if mark not in found)
+    if rest:
+        found[-1] = Bar(name=OTHER, answer=None, belief=None, number=rest, sure=rest_sure)
+    return list(found.values())
+
+
+class Classroom(Still, widgets.VBox):
+    """A field for codes, the histogram of the room, and what each bar stands for.
+
+    Args:
+        question: what was asked.
+        known_as: other names of its misconceptions; None if none of them can be shown.
+
+    Attributes:
+        heard: what was read so far.
+        bars: of the histogram.
+        shown: the stage that a bar has brought; None before.
+    """
+
+    still_is_prose = True
+
+    def __init__(self, question: Question, known_as: Any = None) -> None:
+        self.question = question
+        self.heard = Heard()
+        self.bars: list[Bar] = []
+        self.shown: StageWidget | None = None
+        self._known_as = known_as
+        self._solution: Solution | None = None
+        self.field = widgets.Textarea(
+            placeholder="paste the room's codes here, a learner a line",
+            layout={"width": "100%", "height": "90px"},
+        )
+        self.draw = widgets.Button(
+            description="Draw", button_style="primary", tooltip="count the codes that are there now"
+        )
+        self.poll = widgets.FileUpload(
+            accept=".csv,.txt", description="Poll", tooltip="the CSV file of a poll"
+        )
+        self.clear = widgets.Button(description="Clear", tooltip="for the next vote, or group")
+        self.line = widgets.HTML()
+        self.chart = widgets.VBox()
+        self.buttons = widgets.Box(layout={"flex_flow": "row wrap", "grid_gap": "4px 8px"})
+        self.told = widgets.HTML()
+        self.place = widgets.VBox()
+        text = html.escape(f"{question.name}: {question.text}")
+        super().__init__(
+            children=[
+                widgets.HTML(f'<div style="font-size:19px;line-height:1.5">{text}</div>'),
+                self.field,
+                widgets.HBox([self.draw, self.poll, self.clear]),
+                self.line, self.chart, self.buttons, self.told, self.place,
+            ]
+        )  # fmt: skip
+        self.draw.on_click(lambda _button: self.read(self.field.value.splitlines()))
+        self.clear.on_click(lambda _button: self._clear())
+        self.poll.observe(self._uploaded, names="value")
+
+    def read(self, lines: Iterable[str]) -> None:
+        """Count the codes in lines, and draw."""
+        self._draw(heard(self.question, list(lines)[:MOST_LINES]))
+
+    def read_poll(self, text: str) -> None:
+        """Count the answers of a poll's CSV file, and draw."""
+        self._draw(heard_in_poll(self.question, text))
+
+    def pick(self, place: int) -> None:
+        """Show what a bar stands for: its rule beside the rule, on the stage, playing."""
+        bar = self.bars[place]
+        self._close()
+        told = f"{bar.name}: {count(bar.number, 'answer')}, {bar.sure} of them sure. "
+        name = None
+        if bar.belief is not None and self._known_as is not None:
+            name = searchable(bar.belief, self._known_as)
+        solution = self._solution
+        if name is not None:
+            words, self.shown = contradiction(name, solution, "Their rule")
+            told += words
+        elif solution is not None:
+            because = {one.name: one.because for one in solution.beliefs}.get(str(bar.belief), "")
+            told += f"{because} {solution.reason}" if because else solution.reason
+            if solution.shown is not None:
+                self.shown = StageWidget(solution.shown, acts=[])
+        self.told.value = _say(told)
+        if self.shown is not None:
+            self.shown.plays = True
+            self.place.children = (self.shown,)
+
+    def _draw(self, found: Heard) -> None:
+        self._close()
+        self.heard = found
+        try:
+            self._solution = self.question.solve()
+        except NotYetError:
+            self._solution = None
+        self.bars = bars_of(self.question, self._solution, found.told)
+        self.line.value = _say(found.report)
+        for old in (*self.chart.children, *self.buttons.children):
+            old.close()
+        if not found.told:
+            self.chart.children = self.buttons.children = ()
+            return
+        heights = {_label(bar): bar.number for bar in self.bars}
+        drawn = picked_bars(heights, self.pick, unit="learners", title="What the room says")
+        self.chart.children = (drawn, widgets.HTML(self.table._repr_html_()))
+        self.buttons.children = tuple(self._key(place) for place in range(len(self.bars)))
+
+    def _key(self, place: int) -> widgets.Button:
+        button = widgets.Button(
+            description=f"Show “{self.bars[place].name}”",
+            tooltip="this rule beside the rule, playing",
+            layout={"width": "auto"},
+        )
+        button.on_click(lambda _button: self.pick(place))
+        return button
+
+    @property
+    def table(self) -> Table:
+        """The histogram in words."""
+        return Table(
+            name="What the room says",
+            head=("answer", "says", "learners", "of them sure"),
+            lines=[
+                (bar.name, bar.answer or "–", str(bar.number), str(bar.sure)) for bar in self.bars
+            ],
+        )
+
+    def _clear(self) -> None:
+        self.field.value = ""
+        self.read(())
+        self.line.value = ""
+
+    def _close(self) -> None:
+        self.told.value = ""
+        self.place.children = ()
+        if self.shown is not None:
+            self.shown.close()
+            self.shown = None
+
+    def _uploaded(self, change: Any) -> None:
+        for file in change["new"]:
+            self.read_poll(bytes(file["content"]).decode("utf-8-sig", "replace"))
+
+    def __repr__(self) -> str:
+        if not self.heard.told:
+            return f"{self.question.name}: {self.question.text}\n{self.heard.report}"
+        return f"{self.question.name}: {self.question.text}\n{self.heard.report}\n{self.table}"
+
+
+def _label(bar: Bar) -> str:
+    """A bar's name below it: short, for several stand side by side."""
+    text = f"✔ {bar.answer}" if bar.name == "right" else bar.name
+    return text if len(text) <= 26 else f"{text[:25]}…"
+
+
+def _say(text: str) -> str:
+    return (
+        f'<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
+        f"{html.escape(text)}</div>"
+    )
+
+
+def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path = "") -> Classroom:
+    """What a room says to a question, from the codes that its learners got when they committed.
+
+    Args:
+        question: such as "01/after-grant". If this kernel has not asked it, the lesson's cells are
+            run up to it, so that its numbers are those of the lesson.
+        lines: codes, in any order, with names or rubbish around them; more can be pasted later.
+        csv: the file of a poll: codes in any column, or answers in one that is called `answer`.
+
+    Raises:
+        ValueError: if there is no such lesson or question; the text lists what there is.
+        OSError: if the file cannot be read.
+    """
+    view = Classroom(*_asked(question))
+    if csv:
+        view.read_poll(Path(csv).read_text("utf-8-sig"))
+    elif lines:
+        view.read(lines.splitlines() if isinstance(lines, str) else lines)
+    return view
+
+
+def _asked(name: str) -> tuple[Question, Any]:
+    """A question as this kernel has asked it, or else as its lesson does."""
+    lesson = name.partition("/")[0]
+    if name not in asked:
+        for _ in walked(lesson):
+            if name in asked:
+                break
+    if name not in asked:
+        there = ", ".join(one for one in sorted(asked) if one.startswith(f"{lesson}/"))
+        raise ValueError(f"lesson {lesson} asks no question {name!r}; it asks: {there}")
+    return asked[name]
+
+
+__all__ = ["Bar", "Classroom", "Heard", "bars_of", "classroom", "heard", "heard_in_poll"]

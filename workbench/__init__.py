@@ -34,6 +34,7 @@ _HOME = {
     "open_code": "workbench.exercises.desk:open_code",
     "open_row": "workbench.views.opening:open_row",
     "order_lines": "workbench.exercises.order_lines:order_lines",
+    "present": "workbench.exercises.present:present",
     "progress_log": "workbench.exercises.progress_view:progress_log",
     "read_trace": "workbench.trace.files:read",
     "recall": "workbench.exercises.recall_view:recall",

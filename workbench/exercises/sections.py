@@ -75,7 +75,14 @@ def walked(lesson: str) -> Iterator[Section]:
 
     The cells run one after the other in names of their own, where the lesson's files lie; what they
     print is dropped.
+
+    Raises:
+        ValueError: if there is no such lesson, or what it shows happens on a live wire or in Spark.
     """
+    if lesson_numbered(lesson).java or any(
+        "serve(" in source for section in sections_of(lesson) for source in section.cells
+    ):
+        raise ValueError(f"lesson {lesson} happens live: show its notebook")
     names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
     for section in sections_of(lesson):
         for source in section.cells:

@@ -1285,7 +1285,7 @@ var Stage = class {
     parent.replaceChildren(this.el);
     this.listen();
     this.shown = this.el.clientWidth || 826;
-    this.W = Math.max(LEAST, this.shown);
+    this.W = options.drawn ?? Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
     this.measure();
   }
@@ -1370,6 +1370,14 @@ var Stage = class {
   }
   get plays() {
     return this.playing;
+  }
+  /** whether the step shown is an interesting one */
+  get marked() {
+    return Boolean(this.run.steps[this.i]?.mark);
+  }
+  /** whether nothing more can be seen: the end, or the curtain */
+  get ended() {
+    return this.t >= Math.min(this.run.ends, this.curtain) - 1e-6 || this.i >= this.lastSeen;
   }
   get from() {
     return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0;
@@ -1636,7 +1644,7 @@ var Stage = class {
     const width = this.el.clientWidth;
     if (width && Math.abs(width - this.shown) > 0.5) {
       this.shown = width;
-      this.W = Math.max(LEAST, width);
+      this.W = this.options.drawn ?? Math.max(LEAST, width);
       this.draw();
     }
     const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;

@@ -15,6 +15,8 @@ export interface Options {
   step?: number;
   branch?: number;
   theme?: "light" | "dark";
+  /** how wide the picture is drawn, whatever its size on the screen: a narrow one gives large type in a room */
+  drawn?: number;
   /** sends to Python; replies come through `Stage.reply`. Without it nothing can be done in the picture */
   send?: (message: Message) => void;
   /** the step or branch shown has changed */
@@ -88,7 +90,7 @@ export class Stage {
     parent.replaceChildren(this.el);
     this.listen();
     this.shown = this.el.clientWidth || 826;
-    this.W = Math.max(LEAST, this.shown);
+    this.W = options.drawn ?? Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
     this.measure();
   }
@@ -125,10 +127,14 @@ export class Stage {
   get step(): number { return this.i; }
   get branch(): number { return this.run.branch.id; }
   get plays(): boolean { return this.playing; }
+  /** whether the step shown is an interesting one */
+  get marked(): boolean { return Boolean(this.run.steps[this.i]?.mark); }
+  /** whether nothing more can be seen: the end, or the curtain */
+  get ended(): boolean { return this.t >= Math.min(this.run.ends, this.curtain) - 1e-6 || this.i >= this.lastSeen; }
 
   private get from(): number { return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0; }
   private get first(): number { return this.folded ? Math.min(this.scene.begin ?? 0, this.run.steps.length - 1) : 0; }
-  private get asking(): boolean { return Boolean(this.scene.question) && this.answer === null && !this.skipped && this.branch === 0; }
+  get asking(): boolean { return Boolean(this.scene.question) && this.answer === null && !this.skipped && this.branch === 0; }
   private get most(): number { return Math.max(...[...this.runs.values()].map((run) => run.ends)); }
 
   /** Nothing from here on may be seen before the answer. */
@@ -171,7 +177,7 @@ export class Stage {
     if (!quiet) this.options.onStep?.(this.i, this.branch);
   }
 
-  private next(by: 1 | -1): void {
+  next(by: 1 | -1): void {
     this.playing = false;
     this.note = null;
     const steps = this.run.steps;
@@ -181,7 +187,7 @@ export class Stage {
     this.set(Math.max(i, this.first));
   }
 
-  private nextMark(): void {
+  nextMark(): void {
     this.playing = false;
     let i = this.i + 1;
     while (i < this.run.steps.length && !this.run.steps[i].mark) i++;
@@ -255,7 +261,7 @@ export class Stage {
     this.rule = verdict?.rule && this.scene.rules?.some((rule) => rule.id === verdict.rule) ? verdict.rule : null;
   }
 
-  private commit(skip = false): void {
+  commit(skip = false): void {
     const question = this.scene.question;
     if (!question || (!skip && (this.picked === null || this.picked === ""))) return;
     this.urged = false;
@@ -367,7 +373,7 @@ export class Stage {
 
   private measure(): void {
     const width = this.el.clientWidth;
-    if (width && Math.abs(width - this.shown) > 0.5) { this.shown = width; this.W = Math.max(LEAST, width); this.draw(); }
+    if (width && Math.abs(width - this.shown) > 0.5) { this.shown = width; this.W = this.options.drawn ?? Math.max(LEAST, width); this.draw(); }
     const line = this.el.querySelector(".wst-line")?.clientWidth ?? 0;
     if (line && Math.abs(line - this.line) > 0.5) { this.line = line; this.draw(); }
   }

@@ -218,8 +218,8 @@ def test_all_cells_run_and_a_breakpoint_stops_a_client(lab_page, pictures):
     root.get_by_role("status").filter(has_text="is over").wait_for()
 
     # The proxy's trace: one row for a frame, observed on the wire.
-    commit(lesson, "rows-per-frame", "rows", "2")
-    assert "both ends report" in compare(lesson, "rows-per-frame")
+    commit(lesson, "proxy", "rows", "2")
+    assert "both ends report" in compare(lesson, "proxy")
     root = picture(lesson, "proxy-trace")
     lesson.page.keyboard.press("End")
     # The client takes ten and closes; how many more the broker has sent by then, on the credit of

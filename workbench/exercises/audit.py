@@ -6,7 +6,7 @@ observer wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,12 +142,15 @@ def _said(row: Row, fields: dict[str, Any]) -> str:
     return f"{by} {row.kind}" + (f"({', '.join(words)})" if words else "")
 
 
-def audit(trace: Any, link: str | None = None) -> Audit:
+def audit(
+    trace: Any, link: str | None = None, kinds: Sequence[Callable[[], Reader]] = FAULTY
+) -> Audit:
     """Let every reader read the frames of one link, as its sender or the capture point saw them.
 
     Args:
         trace: a run, an imported capture, or rows in order.
         link: name of the link; the first one with a transfer if None.
+        kinds: make the readers.
 
     Raises:
         ValueError: if no message moved over that link.
@@ -165,7 +168,7 @@ def audit(trace: Any, link: str | None = None) -> Audit:
     frames = [row for row in frames if row.link == link]
     if not any(row.kind == "transfer" for row in frames):
         raise ValueError("no message moved over that link: there is nothing to audit")
-    readers: list[Reader] = [make() for make in FAULTY]
+    readers: list[Reader] = [make() for make in kinds]
     lines: list[Line] = []
     before = 0
     for row in frames:

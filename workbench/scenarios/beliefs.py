@@ -175,7 +175,19 @@ BELIEFS: Mapping[str, Belief] = {
 }
 
 
-ALL: Mapping[str, Belief | WindowBelief] = {**BELIEFS, **WINDOW_BELIEFS}
+NEVER_USED_UP = Belief(
+    name="credit is never used up",
+    says="credit that was granted once is there for every message",
+    because="each message takes one off the credit",
+    on_send=_same,
+)
+"""No misconception of people, but the mistake of a client that forgot to subtract."""
+
+ALL: Mapping[str, Belief | WindowBelief] = {
+    **BELIEFS,
+    **WINDOW_BELIEFS,
+    NEVER_USED_UP.name: NEVER_USED_UP,
+}
 """For which a schedule can be searched."""
 
 SHOWN: Mapping[str, Belief | WindowBelief | CommitBelief] = {**ALL, **COMMIT_BELIEFS}

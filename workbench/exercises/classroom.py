@@ -17,7 +17,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.trace.words import count
-from workbench.views.picked_bars import picked_bars
+from workbench.views.charts import bar_chart
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
@@ -287,7 +287,9 @@ class Classroom(Still, widgets.VBox):
             self.chart.children = self.buttons.children = ()
             return
         heights = {_label(bar): bar.number for bar in self.bars}
-        drawn = picked_bars(heights, self.pick, unit="learners", title="What the room says")
+        drawn = bar_chart(
+            heights, unit="learners", title="What the room says", width=860, use=self.pick
+        )
         self.chart.children = (drawn, widgets.HTML(self.table._repr_html_()))
         self.buttons.children = tuple(self._key(place) for place in range(len(self.bars)))
 

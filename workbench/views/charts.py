@@ -10,7 +10,7 @@ dash, a hatch or a shape as well. Call `notebook_output()` once, before a notebo
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from bokeh.models import (
     Label,
     NumeralTickFormatter,
     Span,
+    TapTool,
 )
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
@@ -546,6 +547,7 @@ def bar_chart(
     title: str = "",
     width: int = 720,
     height: int = 280,
+    use: Callable[[int], object] | None = None,
 ) -> Chart:
     """A bar for each way of doing something, its value printed on it.
 
@@ -555,6 +557,7 @@ def bar_chart(
         title: above the bars.
         width: in pixels, at most.
         height: in pixels.
+        use: called with the place of a bar that is clicked, from 0.
     """
     names, looks = list(values), [LOOKS[place % len(LOOKS)] for place in range(len(values))]
     source = ColumnDataSource(
@@ -567,7 +570,7 @@ def bar_chart(
         }
     )
     chart = paper(title, up=unit, width=width, height=height, tools=NO_TOOLS, x_range=names)
-    chart.vbar(
+    bars = chart.vbar(
         x="name",
         top="value",
         width=0.62,
@@ -594,6 +597,12 @@ def bar_chart(
     )
     chart.y_range.start = 0
     chart.y_range.end = max(values.values(), default=1) * 1.15 or 1
+    if use is not None:
+        told = use
+        chart.add_tools(TapTool(renderers=[bars]))
+        source.selected.on_change(
+            "indices", lambda _name, _old, chosen: told(chosen[0]) if chosen else None
+        )
     rows = [(name, number(value)) for name, value in values.items()]
     return Chart(chart, _aligned(title, [("", unit), *rows]))
 

@@ -21,6 +21,7 @@ from workbench.scenarios.office import BILLS, MAIL, ORDERS, STOCK, office
 from workbench.scenarios.run import Run, run
 from workbench.trace import files
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
+from workbench.views.charts import Chart, time_chart
 
 from .measure import milliseconds
 from .progress import Progress, progress
@@ -119,6 +120,16 @@ class Mystery(Tabled):
         return [row for row in self.run.rows if row.connection == name]
 
     # -- what one can ask
+
+    def chart(self) -> Chart:
+        """The messages that each application has moved so far, over time."""
+        moved: dict[str, list[tuple[int, int]]] = {name: [] for name in APPLICATIONS}
+        for name, steps in moved.items():
+            for row in self.of(name):
+                if row.kind in CARRIERS and row.event == RECEIVED:
+                    steps.append((row.t_us, len(steps) + 1))
+        end_us = self.run.rows[-1].t_us
+        return time_chart(moved, end_us=end_us, unit="messages", title="What each one has moved")
 
     @cached_property
     def trace(self) -> LessonTrace:

@@ -6,6 +6,7 @@ Nobody acts in it. What holds one of them is a number that somebody has set.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from workbench.amqp10.credit import TopUpAtHalf
@@ -21,10 +22,12 @@ from .world import World
 
 ORDERS, STOCK, BILLS, MAIL = "orders", "stock", "bills", "mail"
 """The applications; each one's connection and queue have its name."""
+APPLICATIONS = (ORDERS, STOCK, BILLS, MAIL)
 
 
 Rate = Annotated[int, Whole(1, 100_000, "messages per second")]
 US_PER_S = 1_000_000
+SETTLED_TRIPS = 4
 
 
 def _slow(world: World, queue: str, service_us: int) -> None:
@@ -74,28 +77,40 @@ def office(
     """
     _slow(world, ORDERS, orders_queue_us)
     _slow(world, BILLS, bills_queue_us)
-    _feed(world, STOCK, messages, stock_rate)
-    _feed(world, MAIL, messages, mail_rate)
+    for queue in (STOCK, MAIL):
+        world.broker.declare(queue)
     publisher = Publisher(ORDERS, f"/queues/{ORDERS}")
     consumer = Consumer(
         STOCK, f"/queues/{STOCK}", policy=TopUpAtHalf(stock_credit), auto_settle=True
     )
     bills = Publisher091(BILLS, BILLS, body=bytes(message_bytes), pause_us=US_PER_S // bills_rate)
-    bills.left = messages
     mail = Consumer091(MAIL, MAIL, prefetch=mail_prefetch)
+
+    joining = set(APPLICATIONS)
 
     def begin() -> None:
         payloads = [world.message(message_bytes) for _ in range(messages)]
         publisher.publish(payloads, US_PER_S // orders_rate)
+        bills.publish(messages)
+        _feed(world, STOCK, messages, stock_rate)
+        _feed(world, MAIL, messages, mail_rate)
+
+    def joined(name: str) -> None:
+        joining.discard(name)
+        if not joining:
+            # Not before the consumers' first words have come: nothing waits for those.
+            world.clock.call_later(SETTLED_TRIPS * latency_us, begin)
 
     window = replace(
         session_settings(world.preset), incoming_window=stock_window, regrant_at=stock_window // 2
     )
     clients: dict[str, Client | Client091] = {
-        ORDERS: client_of(world, publisher, on_attached=begin),
-        STOCK: client_of(world, consumer, session_settings=window),
-        BILLS: Client091(world.clock, [bills], name=BILLS),
-        MAIL: Client091(world.clock, [mail], name=MAIL),
+        ORDERS: client_of(world, publisher, on_attached=partial(joined, ORDERS)),
+        STOCK: client_of(
+            world, consumer, session_settings=window, on_attached=partial(joined, STOCK)
+        ),
+        BILLS: Client091(world.clock, [bills], name=BILLS, on_open=partial(joined, BILLS)),
+        MAIL: Client091(world.clock, [mail], name=MAIL, on_open=partial(joined, MAIL)),
     }
     for name, client in clients.items():
         world.peers[name] = client

@@ -411,6 +411,18 @@ def test_an_act_grows_a_branch_and_what_was_there_stays(opened):
     assert page.evaluate("stage.branch") == 0
 
 
+def test_another_branch_is_shown_at_the_same_time_also_where_it_has_ended(opened):
+    """A click on its line changes the branch alone; its last step stands there."""
+    scene = scene_of("link")
+    scene["branches"].append(branch_of(scene, 5))
+    page = opened(scene, reduced_motion="reduce")
+    seek(page, 40)
+    page.locator("[data-branch='1']").click()
+    assert page.evaluate("[stage.branch, stage.step, stage.t]") == [1, 5, 40]
+    page.locator("[data-branch='0'] path").first.click(force=True)
+    assert page.evaluate("[stage.branch, stage.t]") == [0, 40]
+
+
 def test_without_a_kernel_time_goes_and_an_act_says_what_is_missing(opened):
     page = opened("link", options="{}")
     page.get_by_role("button", name="publish").click()

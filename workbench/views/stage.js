@@ -1062,14 +1062,16 @@ var COLOURS = { message: "snd", permission: "flow", acknowledgement: "alt", writ
 function sequence(view) {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
-  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), X = (time) => left + (width - left - 12) * (time - from) / span, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
-  const labels = new Labels(width, high), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
+  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), per = (width - left - 12) / span, origin = Math.floor(from / span) * span, shift = per * (origin - from), X = (time) => left + per * (time - origin), now = X(t) + shift, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
+  const labels = new Labels(width - shift, high), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
   for (const frame of run.frames) {
-    const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1], link2 = scene.links?.find((one) => one.id === frame.link);
+    const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1];
     if (begins > t) break;
-    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || ends < from && part >= 1 || n > 160) continue;
+    if (ends < from && part >= 1) continue;
+    const link2 = scene.links?.find((one) => one.id === frame.link);
+    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || n > 160) continue;
     n++;
     const [a, b] = frame.way === "there" ? [Y(link2.from), Y(link2.to)] : [Y(link2.to), Y(link2.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
     const points = frame.path.filter(([time]) => time <= t).map(([time, p]) => [X(time), a + (b - a) * p]);
@@ -1081,7 +1083,7 @@ function sequence(view) {
       frame.lost && done && P(`M${points[points.length - 1][0] - 5} ${points[points.length - 1][1] - 5}l10 10m0 -10l-10 10`, "k-stop w3")
     ));
     const text = fit(frame.short ?? frame.label ?? frame.text ?? "", 130, 11), down = b > a;
-    if (!text || X(begins) < left) continue;
+    if (!text || begins < from) continue;
     const spot = labels.place(text, 11, 500, [{ x: X(begins) + 5, y: a + (down ? 14 : -6), anchor: "start" }, { x: X(begins) - 5, y: a + (down ? 14 : -6), anchor: "end" }, { x: X(begins), y: a + (down ? -6 : 14), anchor: "middle" }]);
     if (spot) texts.push(T(spot.x, spot.y, text, `s11 halo ${spot.anchor === "middle" ? "mid" : spot.anchor}`, { key: frame.id }));
   }
@@ -1090,9 +1092,9 @@ function sequence(view) {
     { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "sequence diagram, time to the right, to scale" },
     h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))),
     lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
-    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, drawn, texts),
-    L(X(t), 16, X(t), high - 20, "k-ink w2"),
-    T(clamp(X(t), left, width - 30), 11, ms(t), "mid s11 b"),
+    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)),
+    L(now, 16, now, high - 20, "k-ink w2"),
+    T(clamp(now, left, width - 30), 11, ms(t), "mid s11 b"),
     G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, `to scale: ${step} ms`, "end s11 m"))
   );
 }
@@ -1327,8 +1329,6 @@ var Stage = class {
   awaited = 0;
   code = null;
   told = "";
-  /** the time that was shown before branches were gone through, some of which end earlier */
-  wanted = null;
   uid = `wst${++made}-`;
   ends = [];
   calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -1414,15 +1414,15 @@ var Stage = class {
     this.set(step, true);
   }
   /** Shows a time: the last step that is not after it, and what is on the way. */
-  seek(t) {
-    const end = Math.min(this.run.ends, this.curtain);
+  seek(t, ends = this.run.ends) {
+    const end = Math.min(ends, this.curtain);
     this.urged = t > end + 1e-6 && this.asking;
     this.t = clamp(t, this.from, end);
     this.i = clamp(stepAt(this.run.steps, this.t), 0, Math.max(0, this.lastSeen));
     this.moved();
   }
   moved(quiet = false) {
-    this.code = this.wanted = null;
+    this.code = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -1504,12 +1504,10 @@ var Stage = class {
     for (let i = stepAt(this.run.steps, this.t - 1.2) + 1; i < this.run.steps.length && this.run.steps[i].t < this.t + 1.2; i++) if (this.run.steps[i].mark) return true;
     return false;
   }
-  /** Shows the same time in another branch, or its end where it ends before. */
+  /** Shows the same time in another branch; of one that has ended before, its last step. */
   show(branch) {
-    const t = this.wanted ?? this.t;
     this.run = this.runs.get(branch) ?? this.run;
-    this.seek(t);
-    this.wanted = t;
+    this.seek(this.t, this.most);
   }
   // -- question and acts ----------------------------------------------------------------------
   settle(answer, verdict) {
@@ -1895,7 +1893,7 @@ var Stage = class {
     return void 0;
   }
   draw() {
-    const { scene, playing } = this, view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    const { scene, playing } = this, follows = this.follow(), view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree = [
@@ -1925,7 +1923,7 @@ var Stage = class {
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
     patch(this.el, tree);
-    this.follow();
+    this.scroll(follows);
   }
   sheet(view) {
     const { tab, scene, run } = this;
@@ -1940,25 +1938,26 @@ var Stage = class {
   }
   /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */
   follow() {
-    const sheet = this.tab === 2 ? this.el.querySelector(".wst-sheet") : null, key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
-    if (!sheet) {
-      this.scrolled = 0;
-      return;
-    }
+    const key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
+    if (this.tab !== 2) this.scrolled = 0;
+    if (this.tab !== 2 || key === this.told) return false;
+    this.told = key;
+    const top = rowOf(logLines(this.run.steps, this.curtain, this.who), this.i);
+    if (top >= this.scrolled && top <= this.scrolled + 170) return false;
+    this.scrolled = Math.max(0, top - 90);
+    return true;
+  }
+  /** What is in the page is what the log shows; where it stands is asked of the page only after it was moved. */
+  scroll(to) {
+    const sheet = this.tab === 2 ? this.el.querySelector(".wst-sheet") : null;
+    if (!sheet) return;
     sheet.onscroll ??= () => {
       if (Math.abs(sheet.scrollTop - this.scrolled) > 40) {
         this.scrolled = sheet.scrollTop;
         this.draw();
       }
     };
-    if (key === this.told) return;
-    this.told = key;
-    const top = rowOf(logLines(this.run.steps, this.curtain, this.who), this.i);
-    if (top < sheet.scrollTop || top > sheet.scrollTop + 170) {
-      sheet.scrollTop = top - 90;
-      this.scrolled = sheet.scrollTop;
-      this.draw();
-    }
+    if (to) sheet.scrollTop = this.scrolled;
   }
 };
 var typed = (input) => input.type === "number" ? Number(input.value) : input.value;

@@ -70,8 +70,6 @@ export class Stage {
   private awaited = 0;
   private code: Code | null = null;
   private told = "";
-  /** the time that was shown before branches were gone through, some of which end earlier */
-  private wanted: number | null = null;
   private uid = `wst${++made}-`;
   private ends: (() => void)[] = [];
   private calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -161,8 +159,8 @@ export class Stage {
   }
 
   /** Shows a time: the last step that is not after it, and what is on the way. */
-  seek(t: number): void {
-    const end = Math.min(this.run.ends, this.curtain);
+  seek(t: number, ends = this.run.ends): void {
+    const end = Math.min(ends, this.curtain);
     this.urged = t > end + 1e-6 && this.asking;
     this.t = clamp(t, this.from, end);
     this.i = clamp(stepAt(this.run.steps, this.t), 0, Math.max(0, this.lastSeen));
@@ -170,7 +168,7 @@ export class Stage {
   }
 
   private moved(quiet = false): void {
-    this.code = this.wanted = null;
+    this.code = null;
     const question = this.scene.question;
     if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
     this.draw();
@@ -244,12 +242,10 @@ export class Stage {
     return false;
   }
 
-  /** Shows the same time in another branch, or its end where it ends before. */
+  /** Shows the same time in another branch; of one that has ended before, its last step. */
   private show(branch: number): void {
-    const t = this.wanted ?? this.t;
     this.run = this.runs.get(branch) ?? this.run;
-    this.seek(t);
-    this.wanted = t;
+    this.seek(this.t, this.most);
   }
 
   // -- question and acts ----------------------------------------------------------------------
@@ -531,7 +527,7 @@ export class Stage {
   }
 
   private draw(): void {
-    const { scene, playing } = this, view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    const { scene, playing } = this, follows = this.follow(), view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree: VNode[] = [
@@ -551,7 +547,7 @@ export class Stage {
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
     patch(this.el, tree);
-    this.follow();
+    this.scroll(follows);
   }
 
   private sheet(view: View) {
@@ -567,14 +563,23 @@ export class Stage {
   }
 
   /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */
-  private follow(): void {
-    const sheet = this.tab === 2 ? this.el.querySelector<HTMLElement>(".wst-sheet") : null, key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
-    if (!sheet) { this.scrolled = 0; return; }
-    sheet.onscroll ??= () => { if (Math.abs(sheet.scrollTop - this.scrolled) > 40) { this.scrolled = sheet.scrollTop; this.draw(); } };
-    if (key === this.told) return;
+  private follow(): boolean {
+    const key = `${this.tab} ${this.branch} ${this.i} ${this.who}`;
+    if (this.tab !== 2) this.scrolled = 0;
+    if (this.tab !== 2 || key === this.told) return false;
     this.told = key;
     const top = rowOf(logLines(this.run.steps, this.curtain, this.who), this.i);
-    if (top < sheet.scrollTop || top > sheet.scrollTop + 170) { sheet.scrollTop = top - 90; this.scrolled = sheet.scrollTop; this.draw(); }
+    if (top >= this.scrolled && top <= this.scrolled + 170) return false;
+    this.scrolled = Math.max(0, top - 90);
+    return true;
+  }
+
+  /** What is in the page is what the log shows; where it stands is asked of the page only after it was moved. */
+  private scroll(to: boolean): void {
+    const sheet = this.tab === 2 ? this.el.querySelector<HTMLElement>(".wst-sheet") : null;
+    if (!sheet) return;
+    sheet.onscroll ??= () => { if (Math.abs(sheet.scrollTop - this.scrolled) > 40) { this.scrolled = sheet.scrollTop; this.draw(); } };
+    if (to) sheet.scrollTop = this.scrolled;
   }
 }
 

@@ -12,14 +12,17 @@ const COLOURS: Record<Kind, string> = { message: "snd", permission: "flow", ackn
 export function sequence(view: View): VNode {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== undefined);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
-  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), X = (time: number) => left + (width - left - 12) * (time - from) / span, Y = (id: string) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
-  const labels = new Labels(width, high), shown = new Set(lanes.map((node) => node.id)), drawn: Kid[] = [], texts: Kid[] = [], step = round((span / (width - left)) * 90);
+  // What is drawn stands still on its paper, and the paper moves: a step changes what is new and one transform.
+  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), per = (width - left - 12) / span, origin = Math.floor(from / span) * span, shift = per * (origin - from), X = (time: number) => left + per * (time - origin), now = X(t) + shift, Y = (id: string) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
+  const labels = new Labels(width - shift, high), shown = new Set(lanes.map((node) => node.id)), drawn: Kid[] = [], texts: Kid[] = [], step = round((span / (width - left)) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
   for (const frame of run.frames) {
-    const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1], link = scene.links?.find((one) => one.id === frame.link);
+    const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1];
     if (begins > t) break;
-    if (!link || !shown.has(link.from) || !shown.has(link.to) || (ends < from && part >= 1) || n > 160) continue;
+    if (ends < from && part >= 1) continue;
+    const link = scene.links?.find((one) => one.id === frame.link);
+    if (!link || !shown.has(link.from) || !shown.has(link.to) || n > 160) continue;
     n++;
     const [a, b] = frame.way === "there" ? [Y(link.from), Y(link.to)] : [Y(link.to), Y(link.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
     const points = frame.path.filter(([time]) => time <= t).map(([time, p]): [number, number] => [X(time), a + (b - a) * p]);
@@ -27,13 +30,13 @@ export function sequence(view: View): VNode {
     drawn.push(G({ key: frame.id, "data-frame": frame.id }, h("title", {}, frame.name), P(`M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, `f-none w2 k-${c} ${frame.kind === "permission" ? "dashed" : ""}`, { "marker-end": done && !frame.lost ? `url(#${view.uid}arrow)` : null }),
       frame.lost && done && P(`M${points[points.length - 1][0] - 5} ${points[points.length - 1][1] - 5}l10 10m0 -10l-10 10`, "k-stop w3")));
     const text = fit(frame.short ?? frame.label ?? frame.text ?? "", 130, 11), down = b > a;
-    if (!text || X(begins) < left) continue;
+    if (!text || begins < from) continue;
     const spot = labels.place(text, 11, 500, [{ x: X(begins) + 5, y: a + (down ? 14 : -6), anchor: "start" }, { x: X(begins) - 5, y: a + (down ? 14 : -6), anchor: "end" }, { x: X(begins), y: a + (down ? -6 : 14), anchor: "middle" }]);
     if (spot) texts.push(T(spot.x, spot.y, text, `s11 halo ${spot.anchor === "middle" ? "mid" : spot.anchor}`, { key: frame.id }));
   }
   return h("svg", { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "sequence diagram, time to the right, to scale" },
     h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))), lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
-    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, drawn, texts), L(X(t), 16, X(t), high - 20, "k-ink w2"), T(clamp(X(t), left, width - 30), 11, ms(t), "mid s11 b"),
+    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)), L(now, 16, now, high - 20, "k-ink w2"), T(clamp(now, left, width - 30), 11, ms(t), "mid s11 b"),
     G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, `to scale: ${step} ms`, "end s11 m")));
 }
 

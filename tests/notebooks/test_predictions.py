@@ -1,6 +1,8 @@
 """What a lesson asks before a step, it answers after that step and not before."""
 
 import ast
+import gzip
+import json
 from pathlib import Path
 
 import nbformat
@@ -8,6 +10,7 @@ import pytest
 
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
+from workbench.scenarios.run import step_of
 from workbench.views.looked import Looked
 from workbench.views.stage_widget import StageWidget
 
@@ -47,6 +50,11 @@ def run_cells(name: str) -> None:
             exec(compile(ast.parse(cell.source), cell.id, "exec"), names)
 
 
+def shown(stage: StageWidget) -> dict:
+    """The scene that a stage was sent."""
+    return json.loads(gzip.decompress(stage.scene))
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypatch):
     """Nothing is compared before the run was stepped; at the step that is named, everything is.
@@ -65,7 +73,7 @@ def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypa
             continue
         asked.commit(question.choices[0] if question.choices else question.minimum)
         told = asked.compare(lambda row: seen.at(row.run, row.seq))
-        assert (told.right, f"step {where.seq + 1} " in told.text) == (None, True), question.name
+        assert (told.right, f"step {step_of(where)} " in told.text) == (None, True), question.name
         waiting.append((asked, where))
     assert waiting
     for asked, where in waiting:
@@ -74,6 +82,7 @@ def test_compare_waits_for_the_step_and_the_lesson_shows_it(name, made, monkeypa
             step = where.seq - first.seq
             # A learner can only step on to what lies ahead of where the stage opens, or act there.
             if first.run == where.run and stage.cursor <= step < len(stage.run.rows):
+                assert shown(stage)["first"] + step == step_of(where)  # one number for both
                 stage.cursor = step - 1
                 stage.cursor = step
         told = asked.compare(lambda row: seen.at(row.run, row.seq))

@@ -206,12 +206,13 @@ def paper(
     return chart
 
 
-def _legend(chart: Any, place: str) -> None:
-    """Put the legend, if there is one, beside or below the chart."""
+def legend(chart: Any, place: str) -> None:
+    """Put the legend, if there is one, beside, below or above the chart."""
     if not chart.legend:
         return
     chart.add_layout(chart.legend[0], place)
-    chart.legend.orientation = "vertical" if place == "right" else "horizontal"
+    if place != "right":  # in a narrow page a row of more would be cut
+        chart.legend.orientation, chart.legend.ncols = "horizontal", 2
     chart.legend.label_text_font_size = "12px"
     chart.legend.border_line_alpha = 0
     chart.legend[0].stylesheets = [InlineStyleSheet(css=LEGEND_SHEET)]
@@ -330,7 +331,7 @@ def time_chart(
     chart.y_range.start = 0
     if lanes:
         chart.x_range.start, chart.x_range.end = 0, end_us / scale
-    _legend(chart, "right")
+    legend(chart, "right")
     return Chart(chart, _time_words(title, drawn, shaded, end_us, scale, short))
 
 
@@ -528,7 +529,7 @@ def curve_chart(
         chart.y_range.start = chart.x_range.start = 0
     if top is not None:
         chart.y_range.end = top
-    _legend(chart, "right")
+    legend(chart, "right")
     by_x = {name: dict(some) for name, some in everything.items()}
     rows = [
         (number(x), *(number(some[x]) if x in some else "" for some in by_x.values()))
@@ -683,7 +684,7 @@ def outcome_map(
         legend_label="your choice",
         name="now",
     )
-    _legend(chart, "below")
+    legend(chart, "below")
     chart.ygrid.visible = False
     columns = sorted({x for x, _ in outcomes})
     rows = [

@@ -15,7 +15,7 @@ from workbench.sim.explorer import Exploration
 from workbench.trace.words import count
 
 from . import theme
-from .charts import paper
+from .charts import legend, paper
 from .lattice_layout import Places, graph_of, places
 from .lattice_words import BAD, GOOD, bad_levels, state_parts
 
@@ -251,13 +251,9 @@ class LatticePicture:
         )
         if path:
             chart.line(**_OWN, legend_label="your path", **nowhere)
-        chart.legend.orientation = "horizontal"
         chart.legend.location = "left"
-        chart.legend.padding = chart.legend.margin = 2
-        chart.legend.spacing = 16
-        chart.legend.border_line_alpha = 0
-        chart.legend.label_text_font_size = "12px"
-        chart.add_layout(chart.legend[0], "above")
+        chart.legend.padding = chart.legend.margin = chart.legend.spacing = 2
+        legend(chart, "above")
 
 
 def lattice_figure(

@@ -1,6 +1,7 @@
 """The state graph to work with: a rule to choose, a state to choose, its schedule on the stage.
 
-However a state is chosen, a shortest schedule to it is played on the real broker and opens below.
+However a state is chosen, a shortest schedule to it is played on the real broker and opens beside
+the graph, or below it where the page is narrow: who chooses sees what comes of it.
 While that is stepped through, the ring in the graph moves along.
 """
 
@@ -28,6 +29,8 @@ from .stills import Still
 # About two seconds of searching; time itself is a bound where a clock is given.
 BOUNDS = Bounds(states=200_000, seconds=5.0, octets=200_000_000)
 LONGEST = 200  # moves that are played
+_GRAPH = {"flex": "1 1 330px", "min_width": "0"}
+_STAGE = {"flex": "1.5 1 470px", "min_width": "0"}
 CHOOSE = "Choose a state: click in the picture, or use the lists and buttons below it."
 
 
@@ -104,7 +107,11 @@ class LatticeDesk(Still, widgets.VBox):
         )
         choice = [self.rule] if len(self.rule.options) > 1 else []
         self.schedule.value = status(CHOOSE)
-        self.children = (*choice, self.view, self.schedule, self.place)
+        graph = widgets.VBox([self.view, self.schedule], layout=_GRAPH)
+        sides = widgets.Box(
+            [graph, self.place], layout={"flex_flow": "row wrap", "grid_gap": "8px"}
+        )
+        self.children = (*choice, sides)
         if old is not None:
             old.close()
 
@@ -132,7 +139,7 @@ class LatticeDesk(Still, widgets.VBox):
         if self.stage is None:
             self.stage = StageWidget(played, at=played.last, title=title, acts=[])
             self.stage.observe(lambda change: self._follow(change.new), names="cursor")
-            self.place.children = (self.stage,)
+            self.place.children, self.place.layout = (self.stage,), _STAGE
         else:
             self.stage.show_run(played, at=played.last, title=title)
 
@@ -146,7 +153,7 @@ class LatticeDesk(Still, widgets.VBox):
 
     def _close_stage(self) -> None:
         if self.stage is not None:
-            self.place.children = ()
+            self.place.children, self.place.layout = (), {}
             self.stage.close()
             self.stage = None
 

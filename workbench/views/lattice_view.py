@@ -65,7 +65,9 @@ class LatticeView(Still, widgets.VBox):
         self.picture = LatticePicture(found, path=path_of(found, path) if path else (), title=title)
         self.line = widgets.HTML(status(f"{summary(found)} {BAD_MEANS}"))
         self.depth = widgets.Dropdown(
-            options=self._depth_options(), description="after", layout={"width": "300px"}
+            options=self._depth_options(),
+            description="after",
+            layout={"width": "300px", "max_width": "100%"},
         )
         self.states = widgets.Dropdown(
             description="state", layout={"width": "640px", "max_width": "100%"}

@@ -176,6 +176,31 @@ def test_emptying_a_queue_under_an_alarm_is_judged_step_by_step():
     assert not judged(check.under_alarm, over).right
 
 
+def test_overtaking_needs_a_full_session_and_another_that_sends():
+    """The first must stand still at its window when the second's message leaves."""
+    begun = run("windows", "rmq4.3", {"messages": 40, "client_window": 6})
+    assert judged(check.overtakes, begun).right is None
+    assert "never used up" in judged(check.overtakes, at_start(begun, "grant", link_credit=5)).text
+    full = at_start(begun, "grant", link_credit=40)
+    assert "nothing came on another session" in judged(check.overtakes, full).text
+    assert judged(check.overtakes, full.then("begin_session")).right
+    opened = full.then("open_window", frames=2).then("begin_session")
+    assert "went on before" in judged(check.overtakes, opened).text
+
+
+def test_the_smallest_window_is_searched_by_running():
+    """One number passes; one less is too small, one more is not the smallest."""
+    given, latency_us = {"latency_us": 500, "messages": 60}, 500
+    # A round trip and the time for one message, twice, for the window opens at half.
+    about = 2 * (2 * latency_us // presets.get("rmq4.3").queue_deliver_us)
+    tried = range(about - 5, about + 6)
+    (best,) = [n for n in tried if judged(check.smallest_window, n, **given).right]
+    assert "finds it closed" in judged(check.smallest_window, best - 1, **given).text
+    assert "there is a smaller one" in judged(check.smallest_window, best + 1, **given).text
+    assert judged(check.smallest_window, ..., **given).right is None
+    assert judged(check.smallest_window, -1, **given).right is None
+
+
 def test_a_check_wants_a_run_of_its_own_scenario():
     """Another desk is told so, and nothing is recorded."""
     log = Progress()

@@ -8,6 +8,7 @@ import pytest
 from tests.lessons.asking import judged, solved, told
 from workbench import presets
 from workbench.capture.importer import import_capture
+from workbench.exercises import measure
 from workbench.exercises.progress import Progress
 from workbench.frontends.incoming_link import IncomingLink
 from workbench.lessons.lesson_05 import (
@@ -140,6 +141,31 @@ def test_the_table_of_stalls_shows_where_one_message_makes_the_difference():
 
 
 # -- checks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("credit", "right"), [(65, False), (66, True), (67, False)])
+def test_the_largest_credit_is_found_by_trying(credit, right):
+    """Both neighbours are told what is wrong with them."""
+    assert judged(check.largest_credit, credit, limit=100, publish=300).right is right
+
+
+@pytest.mark.parametrize("answer", [..., 0, -3, 2.5, "66", True, None])
+def test_what_is_no_credit_is_not_judged(answer):
+    """It is told what would be one, and nothing is recorded."""
+    log = Progress()
+    verdict = check.largest_credit(answer, limit=100, publish=300, log=log)
+    assert verdict.right is None
+    assert log.entries == {}
+
+
+def test_what_blocked_longest_is_measured():
+    """Right, wrong, no name of a brake at all, no answer yet."""
+    played = publishers(latency_us=20000, rate=0).then("publish", count=900)
+    longest = next(iter(measure.stalls_us(played, "q1")))
+    assert judged(check.longest_brake, longest, played).right
+    assert judged(check.longest_brake, "alarm", played).right is False
+    for answer in (..., "credit", 3):
+        assert judged(check.longest_brake, answer, played).right is None
 
 
 def all_brakes():

@@ -8,8 +8,11 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
 from workbench.exercises.measure import number_in
+from workbench.presets import Preset
+from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.windows import EXPRESS, QUEUE, RECEIVERS, TARGET
+from workbench.trace.brakes import SESSION_WINDOW
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
@@ -417,3 +420,64 @@ def under_alarm(desk: Any) -> Case:
     if not any(row.event == "action" and row.kind == "publish" for row in later):
         return case("unpublished")
     return case("right", came=came, sent=len(transfers(later, CLIENT)))
+
+
+@lesson.checks(scenarios=("windows",))
+def overtakes(desk: Any) -> Case:
+    """Has an express message come while the first session stood still at its window?
+
+    Args:
+        desk: a stage, or a run.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    first = transfers(played.rows, link=FIRST)
+    full = next((row for row in first if not _ledger(row, "remote_incoming_window")), None)
+    if full is None:
+        return case("open")
+    later = transfers(played.rows, link=EXPRESS, after=full.seq)
+    again = transfers(played.rows, link=FIRST, after=full.seq)
+    if not later:
+        return case("nothing", full=measure.step(full))
+    if again and again[0].seq < later[0].seq:
+        return case("opened")
+    return case("right", full=measure.step(full), later=measure.step(later[0]))
+
+
+@lesson.checks()
+def smallest_window(
+    answer: Any, *, latency_us: int, messages: int, preset: Preset | str = PRESET
+) -> Case:
+    """Is that the smallest window, opened at half, with which the sender never finds it closed?
+
+    Args:
+        answer: transfer frames, 1 or more; `...` if there is none yet.
+        latency_us: how long a frame is under way in each direction.
+        messages: ready in the queue, of one frame each, with credit for all.
+        preset: every other number.
+    """
+    if answer is ...:
+        return case("unanswered")
+
+    def closed(window: int) -> int:
+        given = {
+            "client_window": window,
+            "reopens": True,
+            "latency_us": latency_us,
+            "messages": messages,
+            "link_credit": 2 * messages,
+        }
+        return len(measure.starvations(run("windows", preset, given).rows, SESSION_WINDOW))
+
+    try:
+        times = closed(answer)
+    except ParameterError as error:
+        return case("illegal", why=str(error).replace("client_window", "your window"))
+    if times:
+        return case("closed", times=times)
+    if answer == 1:
+        return case("one")
+    less = answer - 1
+    times = closed(less)
+    return case("smallest", less=less, times=times) if times else case("larger", less=less)

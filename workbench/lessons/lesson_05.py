@@ -290,6 +290,48 @@ def collected(desk: Any) -> Case:
     return case("right", bound=bound)
 
 
+@lesson.checks()
+def largest_credit(answer: Any, *, limit: int, publish: int, preset: Preset | str = PRESET) -> Case:
+    """Is that the largest max_link_credit with which a stalled queue takes no more than a limit?
+
+    Args:
+        answer: a credit; `...` if there is none yet.
+        limit: messages to a queue that stalls and has confirmed nothing.
+        publish: how many the application wants to send.
+        preset: whose rules.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+        return case("no-credit")
+    took, more = (
+        sent(stalled(run("publishers", preset, {"max_link_credit": credit}), publish).rows)
+        for credit in (answer, answer + 1)
+    )
+    if took > limit:
+        return case("too-many", took=took)
+    return case("larger" if more <= limit else "right", took=took, next=answer + 1, more=more)
+
+
+@lesson.checks()
+def longest_brake(answer: Any, played: Run) -> Case:
+    """Is that what blocked this run's first link the longest, while it had a message?
+
+    Args:
+        answer: a brake's name; `...` if there is none yet.
+        played: the run.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if answer not in BRAKES:
+        return case("no-brake", given=repr(answer), brakes=", ".join(BRAKES))
+    total = measure.stalls_us(played, FIRST)
+    times = ", ".join(
+        f"{brake} {measure.milliseconds(time):,.1f} ms" for brake, time in total.items()
+    )
+    return case("right" if answer == next(iter(total), None) else "wrong", times=times or "Nothing")
+
+
 # -- tables
 
 

@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from tests.clients.conftest import MESSAGES, PRESETS
-from tests.patience import TIMEOUT_S
+from tests.patience import TIMEOUT_S, until
+from workbench.net.serve import serve as serve_live
 
 pika = pytest.importorskip("pika", reason="needs pika")
 
@@ -266,3 +267,31 @@ def test_a_message_crosses_from_pika_to_proton_and_back(serve, connect, kind):
     channel.basic_ack(method.delivery_tag)
     assert (body, found.headers["m"]) == (b"back", "x")
     there.close()
+
+
+def test_pika_goes_through_a_proxy_that_reads_and_holds_its_frames(serve, connect):
+    """Each frame is observed once; a publish waits at the gate until it is let go."""
+    behind = serve()
+    with serve_live(forward=f"127.0.0.1:{behind.port}") as proxy:
+        channel = connect(proxy).channel()
+        channel.queue_declare("q", durable=True)
+        wire = proxy.wire()
+        wire.hold()
+        channel.basic_publish("", "q", b"held")
+        assert [frame.kind for frame in wire.wait_held(3)] == [
+            "basic.publish", "content-header", "content-body",
+        ]  # fmt: skip
+        assert behind.count("q") == 0
+        wire.free_run()
+        channel.confirm_delivery()
+        assert consume(channel, "q", 1) == [b"held"]
+        channel.connection.close()
+        until(lambda: not proxy.connections())
+        frames = [row for row in proxy.rows() if row.frame_id is not None]
+    assert len({row.frame_id for row in frames}) == len(frames)
+    assert [row.kind for row in frames if row.kind.startswith("basic.")] == [
+        "basic.publish", "basic.consume", "basic.consume-ok", "basic.deliver", "basic.ack",
+        "basic.cancel", "basic.cancel-ok",
+    ]  # fmt: skip
+    (words,) = [line for line in proxy.news() if "joined" in line]
+    assert words.startswith("c1 is joined to amqp://127.0.0.1")

@@ -83,8 +83,12 @@ class ConnectionObserver:
             return ItemScope(channel.ordinal, consumer, None, PREFETCH)
         return ItemScope(channel.ordinal, consumer, channel.counters.ledger(consumer))
 
-    def lost(self) -> None:
-        """Octets are missing here: what they may have changed is unknown."""
+    def lost(self, from_client: bool) -> None:
+        """Octets of either direction are missing here: what they may have changed is unknown.
+
+        Args:
+            from_client: whose they were; a channel's book needs both.
+        """
         self._partial = True
         for channel in self._channels.values():
             channel.known = False

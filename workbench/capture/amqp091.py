@@ -79,7 +79,7 @@ class Amqp091Decoder(BothDirections[FrameSplitter091]):
         if not self._begun[side]:
             self._begun[side] = True
             if from_client and not isinstance(item, ProtocolHeader):
-                self._observer.lost()
+                self._observer.lost(from_client)
         if raw is None:
             self._without_body[side] += 1
         if self._redact:
@@ -100,7 +100,7 @@ class Amqp091Decoder(BothDirections[FrameSplitter091]):
 
     def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame."""
-        self._observer.lost()
+        self._observer.lost(from_client)
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""

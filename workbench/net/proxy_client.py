@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from workbench.amqp10.frame import Frame, WireItem
-from workbench.amqp10.observer import ConnectionObserver, ObservedScope
+from workbench.amqp091 import frame as frame091
+from workbench.amqp091.methods import ConnectionOpenOk, ConnectionStartOk, ConnectionTuneOk
+from workbench.amqp091.observer import ConnectionObserver as ConnectionObserver091
+from workbench.amqp10.observer import ConnectionObserver
 from workbench.amqp10.performatives import Open
 from workbench.sim import Direction, Flight
 
@@ -18,15 +20,14 @@ from .buffered_socket import BufferedSocket
 from .client import Client
 from .live_wire import LiveWire
 from .loop_clock import LoopTimer
-from .passing import FrameSplitter, Opaque
+from .passing import FORM_0_9_1, FrameSplitter, Opaque, Passed, StreamSegment
 from .protocols import AMQP_1_0
 
 if TYPE_CHECKING:
     from .forwarder import Forwarder
 
 C2B, B2C = Direction.CLIENT_TO_BROKER, Direction.BROKER_TO_CLIENT
-EMPTY_FRAME = AMQP_1_0.encode(AMQP_1_0.empty)
-US_PER_MS = 1_000
+US_PER_MS, MS_PER_S = 1_000, 1_000
 
 
 class ProxyWire(LiveWire):
@@ -50,7 +51,8 @@ class ProxyEndpoint(BufferedSocket, asyncio.Protocol):
         from_peer: who is at the other end of this socket, `client` or `broker`.
         gone: the socket is closed.
         heard: the side has been sent an open, so it may be sent empty frames.
-        patience_ms: after so long a silence the side gives up; from its own open.
+        patience_ms: after so long a silence the side gives up; from its own open, or of AMQP 0-9-1
+            the heartbeat on which both have agreed.
     """
 
     vantage = "wire"
@@ -63,7 +65,7 @@ class ProxyEndpoint(BufferedSocket, asyncio.Protocol):
         self.heard = False
         self.patience_ms: int | None = None
         self._connection = connection
-        self._splitter = FrameSplitter()
+        self.splitter = FrameSplitter()
         self._within = False  # a frame that has been begun is not whole yet
 
     # -- what asyncio tells -----------------------------------------------------------------
@@ -76,7 +78,7 @@ class ProxyEndpoint(BufferedSocket, asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Octets of the side."""
         self.octets_in += len(data)
-        self._connection.take(self, self._splitter.feed(data))
+        self._connection.take(self, self.splitter.feed(data))
 
     def pause_writing(self) -> None:
         """The side does not read: do not read the other."""
@@ -90,26 +92,25 @@ class ProxyEndpoint(BufferedSocket, asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """The side's socket is closed."""
-        self._connection.take(self, self._splitter.rest())
+        self._connection.take(self, self.splitter.rest())
         self.gone = True
         self._connection.side_gone(self)
 
     # -- an end of the wire -----------------------------------------------------------------
 
-    def pass_on(self, item: WireItem | Opaque, octets: bytes) -> None:
+    def pass_on(self, item: Passed, octets: bytes) -> None:
         """A frame has come through the gate: write it to the side."""
         self._connection.see(item, from_client=self.from_peer != "client")
         if isinstance(item, Opaque):
             self._within = item.more
-        elif isinstance(item, Frame) and isinstance(item.performative, Open):
-            self.heard = True
-            self._connection.opened_by_other(self, item.performative)
+        else:
+            self._connection.told(self, item)
         self.write(octets)
 
     def react(self, events: Any) -> None:
         """Nothing: the real peer reacts on its own."""
 
-    def scope(self, item: Any, outgoing: bool) -> ObservedScope | None:
+    def scope(self, item: Any, outgoing: bool) -> Any:
         """What is known on the wire right after this frame."""
         return self._connection.scope
 
@@ -133,11 +134,11 @@ class ProxyClient(Client):
 
     def __init__(self, forwarder: Forwarder) -> None:
         super().__init__(forwarder, "")
-        self.scope: ObservedScope | None = None
+        self.scope: Any = None
         self.client = ProxyEndpoint(self, "client")
         self.broker = ProxyEndpoint(self, "broker")
-        self._observer = ConnectionObserver()
-        self._container = "?"
+        self._observer: ConnectionObserver | ConnectionObserver091 = ConnectionObserver()
+        self._who = "container '?'"
         self._alive: LoopTimer | None = None
         self._told = {C2B: 0, B2C: 0}
         self._unread: set[str] = set()  # reasons told
@@ -190,27 +191,36 @@ class ProxyClient(Client):
 
     # -- passing on -------------------------------------------------------------------------
 
-    def take(self, side: ProxyEndpoint, pieces: list[Any]) -> None:
+    def take(self, side: ProxyEndpoint, pieces: list[StreamSegment]) -> None:
         """Put what a side has written on the wire."""
         if self._over:
             return
         end: Any = side  # is written to with the octets that came, not with the frame alone
         try:
             for octets, item in pieces:
+                if isinstance(item, frame091.ProtocolHeader) and side is self.client:
+                    self._speaks_0_9_1()
                 self.wire.send(end, item, octets)
             self.mind_reading()
         except Exception as error:
             self._mishap(error)
+
+    def _speaks_0_9_1(self) -> None:
+        """The client has begun with the header of AMQP 0-9-1; the broker's answer has none."""
+        self.wire.protocol = FORM_0_9_1.protocol
+        self.broker.splitter.answers(FORM_0_9_1)
+        self._observer = ConnectionObserver091()
 
     def _mishap(self, error: Exception) -> None:
         """A mistake of ours: it must cost this client alone."""
         self.server.failures.append(error)
         self.drop()
 
-    def see(self, item: WireItem | Opaque, *, from_client: bool) -> None:
+    def see(self, item: Passed, *, from_client: bool) -> None:
         """A frame passes: work out the counters."""
         if not isinstance(item, Opaque):
-            self.scope = self._observer.see(item, from_client=from_client)
+            observer: Any = self._observer
+            self.scope = observer.see(item, from_client=from_client)
             return
         self.scope = None
         self._observer.lost(from_client)
@@ -219,12 +229,31 @@ class ProxyClient(Client):
             who = "the client" if from_client else "the broker"
             self.server.news.append(f"{self.name}: passed on unread from {who}: {item.why}")
 
-    def opened_by_other(self, side: ProxyEndpoint, performative: Open) -> None:
-        """`side` is sent the other's open: from now on it is known how patient the other is."""
+    def told(self, side: ProxyEndpoint, item: Any) -> None:
+        """`side` is sent a frame, from which it may become known who the other is, and how patient.
+
+        Since AMQP 1.0's open a side may be sent empty frames, and both since 0-9-1's open-ok.
+        """
         other = self.client if side is self.broker else self.broker
-        other.patience_ms = performative.idle_time_out
-        if other is self.client:
-            self._container = performative.container_id
+        said = getattr(item, "performative", None) or getattr(item, "payload", None)
+        match said:
+            case Open():
+                side.heard = True
+                other.patience_ms = said.idle_time_out
+                if other is self.client:
+                    self._who = f"container {said.container_id!r}"
+            case ConnectionStartOk():
+                self._who = f"AMQP 0-9-1, product {said.client_properties.get('product', '?')!r}"
+                return
+            case ConnectionTuneOk():
+                self.client.patience_ms = self.broker.patience_ms = (
+                    said.heartbeat * MS_PER_S or None
+                )
+                return
+            case ConnectionOpenOk():
+                self.client.heard = self.broker.heard = True
+            case _:
+                return
         if self._alive is None:
             self._live_on()
 
@@ -253,7 +282,7 @@ class ProxyClient(Client):
             side = self._receiver(direction)
             silent = side.octets_out == self._told[direction]
             if silent and side.may_hear and not side.gone and not self.wire.free(direction):
-                side.write(EMPTY_FRAME)
+                side.write(self.wire.protocol.encode(self.wire.protocol.empty))
                 side.flush()
             self._told[direction] = side.octets_out
         self._live_on()
@@ -298,8 +327,8 @@ class ProxyClient(Client):
 
     @property
     def words(self) -> str:
-        """Who it is: container and address."""
-        return f"container {self._container!r}, from {self.client.address}"
+        """Who it is: container or product, and address."""
+        return f"{self._who}, from {self.client.address}"
 
     def farewell(self) -> None:
         """Nothing more is passed on; what has been is written."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from . import channels
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import seen
+from .endpoint_view import has_channels, seen
 from .grants import at_zero
 from .readings import links_read, merged, senders, sessions_read
-from .schemas import COMPARE, TRACE
+from .schemas import COMPARE, LINK, TRACE
 from .segmented_scan import collected, segmented_scan
 from .settling import settlements
 from .violations import violations_of
@@ -76,7 +77,14 @@ def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """
     rows = seen(trace)
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
-    directions = _by_side(windows_of(rows, sessions, chunks)).agg(
+    carried = windows_of(rows, sessions, chunks)
+    gaps, settled = _gaps(links, chunks), settlements(rows, links).select("run", "seq", "us")
+    if has_channels(trace):
+        on_channels = channels.channel_rows(trace)
+        carried = carried.unionByName(_on_channels(trace), allowMissingColumns=True)
+        gaps = gaps.unionByName(channels.gaps(on_channels))
+        settled = settled.unionByName(channels.answered(on_channels).select("run", "seq", "us"))
+    directions = _by_side(carried).agg(
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
         *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
         _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
@@ -96,10 +104,23 @@ def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
     )
     parts = [
         directions, zero, broken, duration,
-        _sample(_gaps(links, chunks), "gap_us"),
-        _sample(settlements(rows, links), "settlement_us"),
+        _sample(gaps, "gap_us"),
+        _sample(settled, "settlement_us"),
     ]  # fmt: skip
     return [collected(part) for part in parts]
+
+
+def _on_channels(trace: DataFrame) -> DataFrame:
+    """What a peer has sent on each channel of AMQP 0-9-1, as `windows_of` has it of a session."""
+    return (
+        channels.content(trace)
+        .groupBy(*LINK)
+        .agg(
+            F.sum(F.col("begins").cast("long")).alias("messages"),
+            F.count("*").alias("frames"),
+            F.min("seq").alias("first_seq"),
+        )
+    )
 
 
 def _by_side(rows: DataFrame) -> GroupedData:

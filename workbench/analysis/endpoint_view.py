@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, FRAME_EVENTS, OBSERVED, SENT
+from workbench.trace.schema import (
+    AMQP_0_9_1,
+    AMQP_1_0,
+    BROKER,
+    CLIENT,
+    FRAME_EVENTS,
+    OBSERVED,
+    SENT,
+)
 
 from .schemas import LINK
 from .segmented_scan import checkpointed
@@ -23,8 +31,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "VIEW", "alarms", "endpoint_view", "frames_once", "is_frame", "is_named", "of_a_link",
-    "peer_of", "roster", "run_ends", "seen", "stray",
+    "VIEW",
+    "alarms",
+    "endpoint_view",
+    "frames_once",
+    "has_channels",
+    "is_frame",
+    "is_named",
+    "of_a_link",
+    "once",
+    "peer_of",
+    "roster",
+    "run_ends",
+    "seen",
+    "stray",
 ]  # fmt: skip
 
 VIEW = "view"
@@ -45,9 +65,10 @@ def peer_of(vantage: Column) -> Column:
     return F.when(vantage == BROKER, BROKER).when(vantage.startswith("client:"), CLIENT)
 
 
-def is_frame() -> Column:
-    """An AMQP 1.0 frame, logged by an end or captured."""
-    return (F.col("protocol") == AMQP_1_0) & F.col("event").isin(*FRAME_EVENTS)
+def is_frame(*protocols: str) -> Column:
+    """A frame of these protocols, or of AMQP 1.0, logged by an end or captured."""
+    spoken = F.col("protocol").isin(*(protocols or (AMQP_1_0,)))
+    return spoken & F.col("event").isin(*FRAME_EVENTS)
 
 
 def of_a_link() -> Column:
@@ -81,7 +102,8 @@ def roster(trace: DataFrame) -> DataFrame:
     Returns:
         `LINK`, `of_a_link`, `handle` (of an unnamed link), and of these rows: `client` and `broker`
         (its protocol header is there), `has_client`, `has_broker`, `has_observed` (whose log the
-        frames on a connection are from; null if none is), `alarm` (seq of the first) and `last_us`.
+        frames on a connection are from; null if none is), `channels` (some are of AMQP 0-9-1),
+        `alarm` (seq of the first) and `last_us`.
     """
     # In one piece, for it is small: what is asked of it then needs no shuffle.
     return checkpointed(_scanned(trace).coalesce(1))
@@ -89,7 +111,7 @@ def roster(trace: DataFrame) -> DataFrame:
 
 def _scanned(trace: DataFrame) -> DataFrame:
     header, there = F.col("kind") == "protocol-header", F.coalesce(of_a_link(), F.lit(False))
-    frame = is_frame() & F.col("connection").isNotNull()
+    frame = is_frame(AMQP_1_0, AMQP_0_9_1) & F.col("connection").isNotNull()
     return trace.groupBy(
         *LINK, there.alias("of_a_link"), F.when(there, stray()).alias("handle")
     ).agg(
@@ -102,6 +124,7 @@ def _scanned(trace: DataFrame) -> DataFrame:
             for peer in (CLIENT, BROKER)
         ),
         F.max(F.when(frame, F.col("event") == OBSERVED)).alias("has_observed"),
+        F.max(F.when(frame, F.col("protocol") == AMQP_0_9_1)).alias("channels"),
         F.min(F.when(F.col("event") == "alarm-set", F.col("seq"))).alias("alarm"),
         F.max("t_us").alias("last_us"),
     )
@@ -126,8 +149,17 @@ def run_ends(trace: DataFrame) -> DataFrame:
     return roster(trace).groupBy(run).agg(F.max("last_us").alias("last_us"))
 
 
+def has_channels(trace: DataFrame) -> bool:
+    """Whether there are frames of AMQP 0-9-1: asked before a plan is made for them."""
+    return bool(roster(trace).where("channels").head(1))
+
+
 def endpoint_view(
-    rows: DataFrame, trace: DataFrame, heard: Column | None = None, inner: Column | None = None
+    rows: DataFrame,
+    trace: DataFrame,
+    heard: Column | None = None,
+    inner: Column | None = None,
+    protocol: str = AMQP_1_0,
 ) -> DataFrame:
     """Frames once for each end of which they tell what it knows.
 
@@ -136,6 +168,7 @@ def endpoint_view(
         trace: the trace.
         heard: which frames tell of the end too that received them; all if None.
         inner: internal rows that are wanted too; they tell of their link's sender.
+        protocol: of the frames.
 
     Returns:
         The rows with `is_frame`, `view` (whose knowledge it is, `client` or `broker`), `said` (that
@@ -143,7 +176,7 @@ def endpoint_view(
     """
     yes, no = F.lit(True), F.lit(False)
     inner = no if inner is None else inner
-    rows = rows.withColumn("is_frame", is_frame()).where(F.col("is_frame") | inner)
+    rows = rows.withColumn("is_frame", is_frame(protocol)).where(F.col("is_frame") | inner)
     rows = rows.join(F.broadcast(_present(trace)), ["run", "connection"], "left")
     author = F.col("from_peer")
     stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")
@@ -189,8 +222,13 @@ def _frames(trace: DataFrame) -> DataFrame:
 
 def frames_once(trace: DataFrame) -> DataFrame:
     """One row for each frame: the observed one, else the sent one, else the received one."""
+    return once(_frames(trace))
+
+
+def once(frames: DataFrame) -> DataFrame:
+    """Of these rows of frames one for each; see `frames_once`."""
     rank = F.when(F.col("event") == OBSERVED, 0).when(F.col("event") == SENT, 1).otherwise(2)
-    rows = _frames(trace).withColumn("rank", rank)
+    rows = frames.withColumn("rank", rank)
     names = [name for name in rows.columns if name not in ("run", "frame_id", "rank")]
     best = F.min_by(F.struct(*names), F.struct("rank", "seq")).alias("best")
     return rows.groupBy("run", "frame_id").agg(best).select("run", "frame_id", "best.*")

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
 __all__ = [
-    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LINK", "LOST", "RATES",
+    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LINK", "LOST", "PREFETCH",
+    "RATES",
     "STALLS", "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
 
@@ -137,9 +138,19 @@ GRANTS = _answer(
     ("advice", _TEXT, "unknown, enough or raise"),
     ("known", _BOOL, "the delivery-count was known from the link's beginning"),
 )
+PREFETCH = _answer(
+    *LINK_KEY[:3],
+    ("consumer", _TEXT, "the consumer's tag"),
+    ("seq", _LONG, "the row of the trace"),
+    ("frame_id", _LONG, "its frame"),
+    ("t_us", _LONG, "microseconds since the run's start"),
+    ("prefetch_count", _LONG, "how many the consumer may have; 0 is any"),
+    ("unacknowledged", _LONG, "how many it has, after the frame"),
+    ("full", _BOOL, "as many as it may"),
+)
 LATENCY = _answer(
     *LINK_KEY,
-    ("measure", _TEXT, "settlement, grant, drain or echo"),
+    ("measure", _TEXT, "settlement, grant, drain or echo; of AMQP 0-9-1 confirm or ack"),
     ("count", _LONG, "how many were answered"),
     ("p50_us", _LONG, "half of them took no longer"),
     ("p90_us", _LONG, "nine tenths took no longer"),

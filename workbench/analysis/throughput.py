@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from .channels import content
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, frames_once, seen
+from .endpoint_view import VIEW, frames_once, has_channels, seen
 from .errors import AnalysisError
 from .intervals import intervals
 from .readings import (
@@ -79,6 +80,15 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
         F.sum(F.col("sends").cast("long")).alias("frames"),
         F.sum(F.when(F.col("sends"), F.col("body_bytes")).cast("long")).alias("body_bytes"),
     )  # fmt: skip
+    if has_channels(trace):
+        on_channels = content(trace).groupBy(*LINK, _window(F.col("t_us"), window_us).alias("k"))
+        counts = counts.unionByName(
+            on_channels.agg(
+                F.sum(F.col("begins").cast("long")).alias("messages"),
+                F.count("*").alias("frames"),
+                F.sum("body_bytes").cast("long").alias("body_bytes"),
+            )
+        )
     # From each window that has rows to the next that has, the ones between have none.
     following = F.lead("k").over(Window.partitionBy(*LINK).orderBy("k"))
     upto = F.coalesce(following - 1, F.col("k"))

@@ -37,9 +37,10 @@ Ask a trace of any size a question. The answer goes to stdout.
   credit      both counters of every link at every frame, from the wire alone
   windows     per session and direction: how often and how long its window was closed
   grants      per link: how its receiver tops up, and what credit it needs
-  latency     per link: settlement, grant, drain and echo, percentiles
+  latency     per link: settlement, grant, drain and echo, percentiles; of 0-9-1 confirm and ack
   throughput  per second and link: rate, share, fairness, time behind a closed window
   violations  frames that break a rule, with the clause
+  prefetch    AMQP 0-9-1: what each consumer has at every frame, against what it may have
   compare     two traces side by side, with effect sizes
   unknowns    what this trace cannot tell, per connection and link, and why
 
@@ -61,11 +62,11 @@ PYSPARK_PYTHON) is left as it is.
 
 QUESTIONS: tuple[str, ...] = (
     "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
-    "compare", "unknowns",
+    "prefetch", "compare", "unknowns",
 )  # fmt: skip
 RUNS = ("run", "left_run", "right_run")
 """Columns that a table leaves out where they say the same in every row."""
-OPENED = ("stalls", "violations", "windows", "grants", "latency", "compare")
+OPENED = ("stalls", "violations", "windows", "grants", "latency", "prefetch", "compare")
 """Questions whose rows name a row of the trace, and end with the command that opens it."""
 TABLE_ROWS = 50
 """Rows of an answer that a table shows; json and csv give all."""
@@ -92,7 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", type=int, default=TABLE_ROWS, metavar="N", help="rows of a table, 0 for all"
     )
     parser.add_argument(
-        "--follow", action="store_true", help="stalls, throughput: of what is still being written"
+        "--follow",
+        action="store_true",
+        help="stalls, throughput: of what is still being written, of links",
     )
     parser.add_argument(
         "--checkpoint",

@@ -9,13 +9,14 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
+from . import channels
 from .counters import Counters
 from .grants import zero_spans
 from .intervals import Span, longest, took
 from .latency import settlements
 from .vantage import LinkKey, ends
 from .violations import violations
-from .windows import Direction, directions
+from .windows import directions
 
 TOTALS = ("messages", "frames", "duration_us", "zero_us", "closed_us", "violations")
 SAMPLES = ("gap_us", "settlement_us")
@@ -62,24 +63,28 @@ def _row(measure: str, left: _Told, right: _Told) -> dict[str, Any]:
 
 def _side(rows: Sequence[Row]) -> dict[str, _Told]:
     sessions = list(directions(rows))
+    on_channels = channels.carried(rows)
+    counted = {
+        name: [(getattr(one, name), one.first_transfer) for one in sessions]
+        + [(getattr(one, name), one.first) for one in on_channels]
+        for name in ("messages", "frames")
+    }
     broken = violations(rows)
     first_broken = (broken[0]["run"], broken[0]["seq"]) if broken else (None, None)
     runs = _runs(rows)
     longest_run = longest(runs)
     return {
-        "messages": _count(sessions, "messages"),
-        "frames": _count(sessions, "frames"),
+        **{name: _count(counts) for name, counts in counted.items()},
         "duration_us": _Told([sum(map(took, runs))], _place(longest_run and longest_run[1])),
         "zero_us": _total([span for spans in zero_spans(rows).values() for span in spans]),
         "closed_us": _total([span for one in sessions for span in one.closed.intervals]),
         "violations": _Told([len(broken)], first_broken),
-        "gap_us": _sample(_gaps(rows)),
+        "gap_us": _sample([*_gaps(rows), *channels.gaps(rows)]),
         "settlement_us": _sample(settlements(rows)),
     }
 
 
-def _count(sessions: Sequence[Direction], name: str) -> _Told:
-    counts = [(getattr(one, name), one.first_transfer) for one in sessions]
+def _count(counts: Sequence[tuple[int, Row | None]]) -> _Told:
     order = sorted((-count, row.run, row.seq) for count, row in counts if count and row)
     return _Told([sum(count for count, _ in counts)], order[0][1:] if order else (None, None))
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench import serial
 from workbench.trace.schema import Row
 
+from . import channels
 from .counters import Counters
 from .intervals import Span, longest, took
 from .vantage import End, LinkKey, ends, from_receiver, is_set, percentile, value
@@ -17,13 +18,14 @@ MEASURES = ("settlement", "grant", "drain", "echo")
 
 def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link and measure, in order of the link's key."""
-    begun: dict[str, _Begun] = {measure: {} for measure in MEASURES}
-    for end, receivers in from_receiver(list(rows)):
+    rows = list(rows)
+    begun: dict[str, _Begun] = {measure: {} for measure in MEASURES} | channels.answered(rows)
+    for end, receivers in from_receiver(rows):
         begun["settlement"].update(_settlement(end))
         for measure, its in _asked(receivers, end.peer).items():
             begun[measure].update(its)
     found = []
-    for measure in MEASURES:
+    for measure in begun:
         for key, (spans, unanswered) in begun[measure].items():
             times = [took(span) for span in spans]
             found.append(
@@ -53,8 +55,9 @@ def round_trips(rows: Sequence[Row]) -> dict[LinkKey, list[int]]:
 
 
 def settlements(rows: Sequence[Row]) -> list[Span]:
-    """From the last frame of each message to what settled it."""
-    return [span for end in ends(rows) for spans, _ in _settlement(end).values() for span in spans]
+    """From the last frame of each message to what settled it; of 0-9-1 from its method."""
+    its = [_settlement(end) for end in ends(rows)] + list(channels.answered(rows).values())
+    return [span for begun in its for spans, _ in begun.values() for span in spans]
 
 
 _Begun = dict[LinkKey, tuple[list[Span], set[int]]]

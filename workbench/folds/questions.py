@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
+from .channels import prefetch
 from .compare import compare
 from .credit import CreditRow, credit_rows
 from .grants import grants
@@ -88,6 +89,11 @@ QUESTIONS: dict[str, Question] = {
         throughput,
         (*_LINK, "window_start_us", "queue", "messages", "frames", "body_bytes", "rate",
          "queue_rate", "connection_rate", "share", "jain", "head_of_line_us"),
+    ),
+    "prefetch": Question(
+        prefetch,
+        ("run", "connection", "session", "consumer", "seq", "frame_id", "t_us", "prefetch_count",
+         "unacknowledged", "full"),
     ),
     "violations": Question(
         violations,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from workbench import serial
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
+from . import channels
 from .counters import Counters, LinkState
 from .credit import SENDER
 from .vantage import PEERS, LinkKey, ends, link_key, value
@@ -377,6 +378,15 @@ def _limit(row: Row) -> int | None:
     return None if count is None or credit is None else serial.steps(count, -credit)
 
 
+def _of_channel(held: channels.Held) -> Stall:
+    """What AMQP 0-9-1 has of it; how many wait is not known there."""
+    first, last = held.first, held.last
+    return Stall(
+        *held.key, first.seq, first.frame_id, SENDER, held.brake, first.t_us, held.end_us, 1,
+        None if last is None else last.frame_id, held.evidence,
+    )  # fmt: skip
+
+
 def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> list[Stall]:
     """When a sender had something to send and a brake was on, in order of run and row.
 
@@ -394,7 +404,8 @@ def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> 
     for row in rows:
         fold.take(row, views.get((row.run, row.seq), ()))
     fold.finish()
+    found = [*fold.found, *map(_of_channel, channels.held(rows, prompt_us))]
     return sorted(
-        (stall for stall in fold.found if stall.end_us - stall.start_us >= min_us),
+        (stall for stall in found if stall.end_us - stall.start_us >= min_us),
         key=lambda stall: (stall.run, stall.seq, str(stall[:6])),
     )

@@ -6,18 +6,19 @@ worked out here that none of them says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
+from . import channels
 from .grants import grants, zero_spans
 from .intervals import Span, took
 from .stalls import stalls
 from .summary import summarise
-from .vantage import LinkKey
+from .vantage import LinkKey, percentile
 from .windows import directions
 
 __all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story"]
@@ -79,7 +80,11 @@ class LinkStory:
 
     @property
     def name(self) -> str:
-        """`c1/1 receiver`: connection, session and name."""
+        """`c1/1 receiver`: connection, session and name; of AMQP 0-9-1 channel and direction."""
+        if self.key.link is None:
+            words = "published" if self.key.link_sender == CLIENT else "delivered"
+            place = "" if self.key.session is None else f"/{self.key.session}"
+            return f"{self.key.connection}{place} {words}"
         again = f" (attach {self.key.attach_no})" if (self.key.attach_no or 1) > 1 else ""
         return f"{self.key.connection}/{self.key.session} {self.key.link}{again}"
 
@@ -175,6 +180,7 @@ def story(rows: Sequence[Row]) -> Story:
                 ),
             )
         )  # fmt: skip
+    links += _on_channels(rows, found)
     links.sort(key=_weight, reverse=True)
     worst = (links[0], _longest(links[0])) if links and links[0].intervals else None
     return Story(
@@ -184,6 +190,51 @@ def story(rows: Sequence[Row]) -> Story:
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
         worst=worst,
     )
+
+
+def _on_channels(
+    rows: Sequence[Row], stalled: Mapping[LinkKey, list[Interval]]
+) -> Iterator[LinkStory]:
+    """What AMQP 0-9-1 has instead of links: what a peer sends on a channel, or on a connection."""
+    answers = channels.answered(rows)
+    limits = channels.limits(rows)
+    for one in channels.carried(rows):
+        key = one.key
+        measure = channels.MEASURES[str(key.link_sender)]
+        spans, unanswered = answers[measure].get(key, ([], set()))
+        intervals = stalled.get(key, [])
+        yield LinkStory(
+            key=key, messages=one.messages, advice=_answers(measure, spans, unanswered),
+            more=tuple(_prefetch(limits.get(key, []), intervals)), intervals=tuple(intervals),
+        )  # fmt: skip
+    for key, intervals in stalled.items():
+        if key.link is None and key.session is None:
+            advice = "Nothing that was published on the connection was taken meanwhile."
+            yield LinkStory(key=key, messages=0, advice=advice, more=(), intervals=tuple(intervals))
+
+
+def _answers(measure: str, spans: Sequence[Span], unanswered: Collection[int]) -> str:
+    """How long confirms or acknowledgements took, in a sentence."""
+    word = "confirmed" if measure == "confirm" else "acknowledged"
+    if not spans and not unanswered:
+        return f"None of them was to be {word}."
+    if not spans:
+        return f"None of them was {word}."
+    times = [took(span) for span in spans]
+    text = f"{word.capitalize()} after {duration(percentile(times, 50) or 0)} typically"
+    text += f", {duration(max(times))} at most"
+    return f"{text}; {len(unanswered):,} never were." if unanswered else f"{text}."
+
+
+def _prefetch(limits: Sequence[int], intervals: Sequence[Interval]) -> list[str]:
+    if not limits:
+        return []
+    told = " and then ".join(f"{limit:,}" if limit else "no limit" for limit in limits)
+    full = [one.lasted_us for one in intervals if one.what == channels.PREFETCH]
+    if not full:
+        return [f"Prefetch was {told}; it held nothing back that can be proved."]
+    often = "once" if len(full) == 1 else f"{len(full):,} times"
+    return [f"Prefetch was {told}; it was reached {often}, and {duration(sum(full))} together."]
 
 
 def _interval(what: str, span: Span, end: Row) -> Interval:

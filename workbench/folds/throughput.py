@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
+from . import channels
 from .counters import Counters, LinkState
 from .intervals import Intervals, over
 from .vantage import LinkKey, ends, is_set, link_key, once
@@ -30,7 +31,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
         raise ValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
     rows = list(rows)
     held_up = _head_of_line(rows)
-    links = _counted(once(rows), window_us)
+    links = _counted(once(rows), window_us) | channels.counted(rows, window_us)
     queues: dict[LinkKey, str] = {}
     for row in rows:
         key = link_key(row)

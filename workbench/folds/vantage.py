@@ -19,7 +19,7 @@ class LinkKey(NamedTuple):
     run: str
     connection: str
     session: int | None
-    link: str
+    link: str | None
     link_sender: str | None
     attach_no: int | None
 
@@ -65,29 +65,29 @@ def is_set(row: Row, name: str) -> bool:
     return bool((row.frame or {}).get(name))
 
 
-def frames(rows: Iterable[Row]) -> list[Row]:
-    """The rows of AMQP 1.0 frames on a connection, in order."""
+def frames(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[Row]:
+    """The rows of a protocol's frames on a connection, in order."""
     return [
         row
         for row in rows
-        if row.is_frame and row.protocol == AMQP_1_0 and row.connection is not None
+        if row.is_frame and row.protocol == protocol and row.connection is not None
     ]
 
 
-def once(rows: Iterable[Row]) -> list[Row]:
+def once(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[Row]:
     """One row for each frame: the observed one, else the sent one, else the received one."""
     best: dict[tuple[str, int | None], Row] = {}
-    for row in frames(rows):
+    for row in frames(rows, protocol):
         known = best.get((row.run, row.frame_id))
         if known is None or _RANK[row.event] < _RANK[known.event]:
             best[row.run, row.frame_id] = row
     return sorted(best.values(), key=lambda row: (row.run, row.seq))
 
 
-def ends(rows: Iterable[Row]) -> list[End]:
+def ends(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[End]:
     """Both ends of every connection, each with its own rows, or with those that stand in."""
     connections: dict[tuple[str, str], list[Row]] = {}
-    for row in frames(rows):
+    for row in frames(rows, protocol):
         connections.setdefault((row.run, str(row.connection)), []).append(row)
     found = []
     for (run, connection), its in sorted(connections.items()):

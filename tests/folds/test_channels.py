@@ -1,0 +1,157 @@
+"""AMQP 0-9-1 in the questions: what real captures' notes say, and what the chain does."""
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from tests.analysis.runs import CAPTURES
+from tests.frontends.rig091 import Rig091
+from workbench import folds, presets
+from workbench.amqp091.methods import BasicConsume, QueueDeclare
+from workbench.capture.importer import import_capture
+from workbench.folds.channels import prefetch
+from workbench.folds.latency import latency
+from workbench.folds.stalls import stalls
+from workbench.folds.story import story
+from workbench.folds.throughput import throughput
+from workbench.scenarios.run import run
+
+
+def captured(name):
+    """The rows of a capture of RabbitMQ 4.3.6."""
+    return import_capture([CAPTURES / "amqp091" / f"rmq43_{name}.pcapng"]).rows
+
+
+@pytest.fixture(scope="module")
+def pika():
+    """300 confirmed publishes, 300 consumed with prefetch 10, and one published under an alarm."""
+    return captured("k1_amqp091_client_pika")
+
+
+def flooded(count=40):
+    """A queue hangs; the chain before it holds four messages on each hop; then it goes on."""
+    few = {"process_credit": 4, "process_regrant_after": 2}
+    preset = dataclasses.replace(presets.get("rmq4.3"), **few)
+    parameters = {"latency_us": 100, "message_bytes": 20, "consume": True, "prefetch": 3}
+    begun = run("chain", preset, parameters)
+    return begun.act_each(["stall", ("publish", {"count": count})]).then("resume").rows
+
+
+def by_direction(answer, *names):
+    """Columns of an answer by who sends."""
+    return {row["link_sender"]: tuple(row[name] for name in names) for row in answer}
+
+
+def test_confirms_and_acknowledgements_are_timed(pika):
+    """300 of each; the 301st publish waited for the end of the alarm, which the note has too."""
+    found = by_direction(latency(pika), "measure", "count", "p50_us", "unanswered")
+    assert found == {"client": ("confirm", 301, 133, 0), "broker": ("ack", 300, 645, 0)}
+    (slowest,) = (row["max_us"] for row in latency(pika) if row["measure"] == "confirm")
+    assert slowest == pytest.approx(2_289_000, abs=1000)
+
+
+def test_multiple_answers_all_up_to_its_tag_and_0_all_there_are():
+    """By the note each of 14 deliveries a channel is answered, in nine acknowledgements."""
+    rows = captured("q1_amqp091_prefetch_and_ack")
+    found = {row["session"]: (row["count"], row["unanswered"]) for row in latency(rows)}
+    assert found == {1: (14, 0), 2: (14, 0)}
+
+
+def test_what_is_never_acknowledged_is_unanswered():
+    """By the note five deliveries of each of two channels."""
+    rows = captured("c2_amqp091_cancel_then_ack")
+    assert sum(row["unanswered"] for row in latency(rows)) == 10
+
+
+def test_what_need_not_be_acknowledged_is_not_asked_for():
+    """A consumer without acknowledgements, and what basic.get brings."""
+    rows = captured("c1_amqp091_get_and_passive_declare")
+    assert [row for row in latency(rows) if row["measure"] == "ack"] == []
+    for no_ack in (False, True):
+        rig = Rig091()
+        _, channel = rig.channel()
+        channel.send(QueueDeclare(queue="q", durable=True))
+        channel.publish("", "q", b"1")
+        channel.send(BasicConsume(queue="q", consumer_tag="t", no_ack=no_ack))
+        rig.rest()
+        found = [row["unanswered"] for row in latency(rig.recorder.rows) if row["measure"] == "ack"]
+        assert found == ([] if no_ack else [1])
+
+
+def test_messages_frames_and_octets_are_counted_once(pika):
+    """A message is a method, its header and its bodies, in one window."""
+    found = Counter()
+    for row in throughput(pika, window_us=100_000):
+        assert row["link"] is None
+        for name in ("messages", "frames", "body_bytes"):
+            found[row["link_sender"], name] += row[name]
+    bodies = sum(row.body_bytes or 0 for row in pika if row.from_peer == "client")
+    assert found["client", "messages"] == 301
+    assert found["broker", "messages"] == 300
+    assert found["client", "frames"] == 903
+    assert found["client", "body_bytes"] == bodies > 0
+    large = throughput(captured("c1_amqp091_get_and_passive_declare"))
+    assert max(row["frames"] / row["messages"] for row in large if row["messages"]) > 3
+
+
+def test_a_consumer_that_has_its_prefetch_is_held_until_it_acknowledges(pika):
+    """All but the first ten of 300 waited for the acknowledgement before them."""
+    found = [stall for stall in stalls(pika) if stall.brake == "prefetch"]
+    assert len(found) == 290
+    assert {(one.link_sender, one.session, one.evidence) for one in found} == {
+        ("broker", 1, "later-frames")
+    }
+    released = {row.frame_id: row.kind for row in pika}
+    assert {released[one.release_frame_id] for one in found} == {"basic.ack"}
+
+
+def test_an_alarm_holds_what_is_published_on_the_connection(pika):
+    """From connection.blocked to connection.unblocked."""
+    (alarm,) = (stall for stall in stalls(pika) if stall.brake == "alarm")
+    assert (alarm.session, alarm.link_sender) == (None, "client")
+    assert alarm.end_us - alarm.start_us == pytest.approx(2_288_000, abs=1000)
+
+
+def test_a_reader_without_credit_is_a_stall_by_credit_flow():
+    """While the queue hangs; one place, as an operator sees it."""
+    rows = flooded()
+    found = [stall for stall in stalls(rows) if stall.brake == "credit-flow"]
+    blocks = [row for row in rows if (row.event, row.kind) == ("block", "credit-flow")]
+    readers = [row.seq for row in blocks if row.vantage == "reader:c1"]
+    assert [stall.seq for stall in found] == readers != []
+    assert max(stall.end_us - stall.start_us for stall in found) > 0
+
+
+def test_what_a_consumer_has_is_told_frame_by_frame():
+    """Of the note: three are out, one is acknowledged, the next comes."""
+    rows = captured("q1_amqp091_prefetch_and_ack")
+    found = [row for row in prefetch(rows) if row["session"] == 1 and row["consumer"]]
+    had = [row["unacknowledged"] for row in found]
+    limits = {row["prefetch_count"] for row in found[1:]}
+    assert limits == {3}
+    assert max(had) == 3
+    assert all(row["full"] is (row["unacknowledged"] == 3) for row in found[1:])
+
+
+def test_one_protocol_can_be_held_against_the_other():
+    """Messages, frames, gaps and settlements of both count."""
+    old = captured("k1_amqp091_client_pika")
+    new = run("credit", parameters={"messages": 5}).then("grant", link_credit=5).rows
+    found = {row["measure"]: row for row in folds.compare(old, new)}
+    assert (found["messages"]["left"], found["messages"]["right"]) == (601, 5)
+    assert found["frames"]["left"] == 1803
+    assert found["settlement_us"]["left"] > 133
+    assert found["gap_us"]["effect"] is not None
+
+
+def test_the_page_of_a_capture_tells_of_channels(pika):
+    """Who waited, how long, and by what."""
+    told = story(pika)
+    assert told.headline.endswith("blocked by alarm.")
+    names = {link.name: link for link in told.links}
+    assert set(names) == {"c1 published", "c1/1 published", "c1/1 delivered"}
+    assert names["c1/1 published"].advice.startswith("Confirmed after 133 µs typically, 2.3 s")
+    (prefetched,) = names["c1/1 delivered"].more
+    assert prefetched.startswith("Prefetch was 10; it was reached 290 times")
+    assert {one.brake: one.stalls for one in told.brakes} == {"alarm": 1, "prefetch": 290}

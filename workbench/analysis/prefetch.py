@@ -1,0 +1,41 @@
+"""What does each consumer of AMQP 0-9-1 have, against what it may have?
+
+`prefetch` of `data/README.md`: one row for each frame that concerns a consumer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from workbench.trace.schema import BROKER
+
+from .channels import channel_rows
+from .chunks import Chunks
+from .compose import Transformer, typed
+from .endpoint_view import VIEW
+from .schemas import PREFETCH, TRACE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["prefetch"]
+
+
+@typed(TRACE, PREFETCH)
+def prefetch(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+    """Gives one row for each frame that concerns a consumer.
+
+    Args:
+        chunks: how the trace is cut; each row is told by itself.
+    """
+
+    def transform(trace: DataFrame) -> DataFrame:
+        limit, has = F.col("prefetch_count"), F.col("unacknowledged")
+        rows = channel_rows(trace).where(
+            (F.col(VIEW) == BROKER) & F.col("consumer").isNotNull() & limit.isNotNull()
+        )
+        return rows.withColumn("full", (limit > 0) & (limit <= has))
+
+    return transform

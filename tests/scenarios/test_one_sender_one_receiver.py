@@ -11,7 +11,7 @@ from workbench.scenarios.one_sender_one_receiver import ARTICLE, MEASURED, compa
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import AMQP_0_9_1, AMQP_1_0, BOTH, CLASSIC
 
-SMALL = {"run_ms": 80, "preload": 12_000, "batch": 2_000}
+SMALL = {"run_ms": 60, "preload": 12_000, "batch": 2_000}
 
 
 @cache

@@ -75,33 +75,47 @@ class EachForItself:
 class OneLock:
     """One lock: whoever has it writes one message or acknowledgement, and gives it up.
 
-    Nobody writes while the socket takes nothing. Publishers take turns. An acknowledgement waits
-    while they publish: a thread that has just given up a lock and wants it again is quicker than
-    one that must be woken. How much quicker is a *hypothesis*; nothing here was measured.
+    Nobody gets it while the socket takes nothing. Publishers take turns. An acknowledgement waits
+    while they publish: a thread that has just given up a lock and wants it again may be quicker
+    than one that must be woken. How much quicker is a *hypothesis*.
 
     Args:
         publishes_per_ack: messages that go first while an acknowledgement waits.
+        publish_us: how long the lock is held for a message.
+        ack_us: how long for an acknowledgement. What needs no time is written at once, all of it
+            in one clock event.
     """
 
-    def __init__(self, publishes_per_ack: int = 1) -> None:
+    def __init__(self, publishes_per_ack: int = 1, *, publish_us: int = 0, ack_us: int = 0) -> None:
         self._publishes_per_ack = publishes_per_ack
+        self._publish_us = publish_us
+        self._ack_us = ack_us
         self._went_first = 0
         self._last: Writer091 | None = None  # who published last
-        self._scheduled = False
+        self._held = False
 
     def go_on(self, client: Socket091, task: Writer091) -> None:
-        """Lets tasks write, all that goes at this instant in one clock event."""
-        if not self._scheduled and task.ready and client.sends_at_once:
-            self._scheduled = True
-            client.clock.call_soon(self._write, client)
+        """Gives the lock to whoever is next, soon, if nobody has it."""
+        if not self._held and task.ready and client.sends_at_once:
+            self._held = True
+            client.clock.call_soon(self._give, client)
 
-    def _write(self, client: Socket091) -> None:
-        self._scheduled = False
+    def _give(self, client: Socket091) -> None:
         while client.sends_at_once:
             task = self._next(client)
             if task is None:
+                break
+            us = self._publish_us if task.publishes else self._ack_us
+            if us:
+                client.clock.call_later(us, self._write, client, task)
                 return
             task.write()
+        self._held = False
+
+    def _write(self, client: Socket091, task: Writer091) -> None:
+        if task.ready:  # it may have been told to stop meanwhile
+            task.write()
+        self._give(client)
 
     def _next(self, client: Socket091) -> Writer091 | None:
         ready = [task for task in client.writers if task.ready]

@@ -51,6 +51,15 @@ class Blog2024(RabbitMq40):
         "measured on 4.3.6 with raw senders that never wait: 108,600 messages a second over 0-9-1,"
         " 60,800 over 1.0, which is 0.56 of a transfer; of the article's 8.08 us that is 4.5 us",
     )
+    client_publish_us: int = other(
+        "client_publish_us",
+        9,
+        "measured: amqp091-go 1.5, 12 octets into a loopback socket: 8.1 to 11.3 us of a processor"
+        " for a message, and 2.4 to 3.6 us for an acknowledgement",
+    )
+    client_ack_us: int = other(
+        "client_ack_us", 3, "measured: amqp091-go 1.5, 2.4 to 3.6 us of a processor"
+    )
     node_latency_us: int = other(
         "node_latency_us", 0, "article: one node (make run-broker); its queues had one replica"
     )

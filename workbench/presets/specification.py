@@ -208,6 +208,18 @@ class Preset:
         source="measured: 4.3.6 shows `running` again within 20 ms; rabbit_reader.erl has 5 s",
         doc="how long a connection that credit had stopped is still shown in `flow`",
     )
+    client_publish_us: int = _number(
+        0,
+        unit="us",
+        source="ours; 0 leaves the broker alone to explain what is seen",
+        doc="how long a scripted AMQP 0-9-1 client whose tasks share a lock holds it for a message",
+    )
+    client_ack_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as client_publish_us",
+        doc="how long it holds it for an acknowledgement",
+    )
     shared_prefetch: bool = _number(
         True,
         unit="yes or no",

@@ -4,8 +4,7 @@ Consumers `a`, `b` and perhaps `c`, each on its own connection, attach to one qu
 only the first gets messages. When it leaves, `b` takes over. How it leaves is the lesson:
 gracefully (stop with echo, settle, detach), or outright (detach), and then what it held goes back
 into the queue first. AMQP 0-9-1 has a third way, cancelling a consumer that keeps its messages,
-after which order may be lost; its place is kept: `CANCEL`, which is refused in words as long as
-0-9-1 channels cannot be run here.
+after which order may be lost: `CANCEL`, which is refused in words that name `handover_091`.
 Acts: leave, grant, stop, echo, drain, acknowledge (each of a consumer), publish, hold, release,
 set_latency.
 """
@@ -37,9 +36,9 @@ from .world import World
 
 BY_HAND = "by-hand"
 CANCEL = "cancel"
-NOT_YET = {
+OF_0_9_1 = {
     CANCEL: "that is basic.cancel of AMQP 0-9-1, after which the consumer keeps what it holds;"
-    " 0-9-1 cannot be run here"
+    " scenario handover_091 has it"
 }
 NAMES = ("a", "b", "c")
 MOST_READY = 10_000
@@ -127,7 +126,7 @@ def leave(
     consumer: Name = NAMES[0],
     way: Annotated[
         str,
-        OneOf(*WAYS, absent=NOT_YET),
+        OneOf(*WAYS, absent=OF_0_9_1),
         "graceful waits for the echo and settles; outright detaches at once",
     ] = GRACEFUL,
 ) -> None:
@@ -194,7 +193,7 @@ def publish(world: World, count: Annotated[Count, Whole(1, MOST_READY, "messages
 def handover(
     world: World,
     way: Annotated[
-        str, OneOf(BY_HAND, GRACEFUL, OUTRIGHT, absent=NOT_YET), "how consumer a leaves"
+        str, OneOf(BY_HAND, GRACEFUL, OUTRIGHT, absent=OF_0_9_1), "how consumer a leaves"
     ] = BY_HAND,
     leave_after: Annotated[
         int, Whole(1, MAX_MESSAGES, "messages"), "consumer a leaves when so many have arrived"

@@ -24,7 +24,6 @@ from workbench.peers import (
     Client091,
     Consumer,
     Consumer091,
-    OneLock,
     Publisher,
     Publisher091,
     Task091,
@@ -50,6 +49,7 @@ from .two_senders import (
     US_PER_MS,
     Compared,
     Protocol,
+    lock_of,
     protocols_of,
     put_in,
     queue_name,
@@ -263,7 +263,7 @@ def _amqp_091(world: World) -> None:
             _ends(world, names)
 
     for name, ours in zip(names, together, strict=True):
-        sharing = OneLock(world.number("publishes_per_ack"))
+        sharing = lock_of(world, world.number("publishes_per_ack"))
         client = Client091(
             world.clock,
             ours,

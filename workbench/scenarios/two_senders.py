@@ -53,6 +53,8 @@ INPUTS = (
     "session_us",
     "session_ns",
     "channel_us",
+    "client_publish_us",
+    "client_ack_us",
     "process_credit",
     "process_regrant_after",
     "quorum_soft_limit",
@@ -218,6 +220,14 @@ def _amqp_10(world: World) -> None:
     world.connect(client, "c1", (latency, latency))
 
 
+def lock_of(world: World, publishes_per_ack: int = 1) -> OneLock:
+    """How the tasks of the 0-9-1 client share its socket: by one lock, which takes its time."""
+    preset = world.preset
+    return OneLock(
+        publishes_per_ack, publish_us=preset.client_publish_us, ack_us=preset.client_ack_us
+    )
+
+
 def _amqp_091(world: World) -> None:
     """The AMQP 0-9-1 half: one connection, one channel, a publisher for each queue."""
 
@@ -246,7 +256,7 @@ def _amqp_091(world: World) -> None:
         )
         for kind in KINDS
     ]
-    client = Client091(world.clock, tasks, name="app-091", sharing=OneLock(), on_open=opened)
+    client = Client091(world.clock, tasks, name="app-091", sharing=lock_of(world), on_open=opened)
     world.peers["client-091"] = client
     latency = world.number("latency_us")
     world.connect(client, CONNECTION_091, (latency, latency), world.number("socket_octets"))

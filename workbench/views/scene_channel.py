@@ -125,12 +125,15 @@ class ChannelPicture(LinkPicture):
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk, [])
+        begun = {consumer_of(row) for row in walk.rows if row.kind == "basic.consume"}
         busy = Counter(
             found
             for row in walk.rows
             if row.kind == "basic.deliver"
             and (row.ledger or {}).get("prefetch_count")
             and (found := consumer_of(row)) is not None
+            # Nobody knows how many deliveries there were before a cut.
+            and (walk.cut is None or found in begun)
         )
         self.consumers = [PrefetchLine(one, walk) for one, _ in busy.most_common(2)]
         self.idea = _PREFETCH if self.consumers else _NO_CREDIT

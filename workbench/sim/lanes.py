@@ -71,6 +71,7 @@ class Flight(Struct, eq=False):
         arrives_us: when it arrives if nobody holds it.
         octets: as a real peer wrote them; None where the frame never was octets.
         parked: its end has sent it, but has not written it to the socket yet.
+        size: octets on a wire that counts them, once it is on it.
     """
 
     frame_id: int
@@ -81,6 +82,7 @@ class Flight(Struct, eq=False):
     arrives_us: int
     octets: bytes | None = None
     parked: bool = False
+    size: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -204,7 +204,8 @@ class Wire(Gates):
         """Count a frame that came or went; tell the sender if that fills or frees the lane."""
         assert self._size is not None
         assert self.capacity is not None
-        lane.octets += sign * self._size(flight.item)
+        size = flight.size = flight.size or self._size(flight.item)
+        lane.octets += sign * size
         full = lane.octets >= self.capacity
         if full is lane.full:
             return

@@ -152,7 +152,8 @@ class BrokerConnection091:
 
     def apply(self, item: WireItem) -> list[Event]:
         """Work a frame into the state; what it means is done when it was recorded."""
-        self._broker.received(item_size(item))
+        if self._broker.memory is not None:
+            self._broker.received(item_size(item))
         self._events += self.amqp.apply(item)
         return []
 

@@ -30,6 +30,8 @@ FIFO = ("tests/queues/test_quorum_fifo.py", "tests/queues/test_contract.py")
 CLIENT = ("tests/broker/test_quorum_client.py",)
 CHAIN = ("tests/frontends/test_amqp091_chain.py", "tests/frontends/test_amqp091_books.py")
 CHANNELS = ("tests/frontends/test_amqp091_channels.py",)
+EMERGENCY = ("tests/frontends/test_amqp091_emergency.py",)
+MEMORY = ("tests/broker/test_system_memory.py",)
 GROUP = ("tests/broker/test_quorum_cluster.py", "tests/broker/test_quorum_faults.py")
 
 
@@ -130,8 +132,8 @@ MUTANTS = (
     ),
     Mutant(
         "a message to k queues costs one credit", "broker/virtual_host.py",
-        "queue.publish(message, answered, origin=origin, via=via)",
-        "queue.publish(message, answered, origin=origin, via=via if queue is queues[0] else None)",
+        "origin=origin, via=via, at_once=at_once)",
+        "origin=origin, via=via if queue is queues[0] else None, at_once=at_once)",
         CHAIN,
     ),
     Mutant(
@@ -149,7 +151,8 @@ MUTANTS = (
     ),
     Mutant(
         "a private prefetch is shared", "frontends/amqp091/channel.py",
-        "if method.global_ and self._preset.shared_prefetch:", "if True:", CHANNELS,
+        'if rule == "channel" or (method.global_ and self._preset.shared_prefetch):', "if True:",
+        CHANNELS,
     ),
     Mutant(
         "a cancel requeues", "broker/queue_process.py",
@@ -277,6 +280,14 @@ MUTANTS = (
     Mutant(
         "neither resume nor gap request", "queues/quorum_fifo.py",
         "for at in held.unsettled if at >= first", "for at in ()", FIFO + GROUP,
+    ),
+    Mutant(
+        "channel.flow is not sent to new channels", "frontends/amqp091/publisher_flow.py",
+        "        if alarmed:\n", "        if False:\n", EMERGENCY,
+    ),
+    Mutant(
+        "an alarm is cleared before garbage is collected", "broker/system_memory.py",
+        "used = self._last + self.garbage", "used = self._last", MEMORY,
     ),
     Mutant(
         "soft limit lost", "broker/quorum_client.py",

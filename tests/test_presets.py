@@ -185,6 +185,7 @@ def test_credit_between_processes_by_release() -> None:
         if name.startswith("rmq")
         for preset in [presets.get(name)]
     }
+    assert {told.pop(name)[0][0] for name in ("rmq1.5", "rmq1.8", "rmq2.0")} == {0}
     assert told == {
         "rmq3.5.5": ((200, 50), (2000, 500), 256),
         "rmq3.8.3": ((400, 200), (4000, 800), 256),
@@ -197,3 +198,5 @@ def test_credit_between_processes_by_release() -> None:
         {"credit_flow_default_credit": 400, "msg_store_credit_disc_bound": 1000},
     )
     assert (tuned.process_regrant_after, tuned.store_regrant_after) == (100, 250)
+    with pytest.raises(ValueError, match=r"RabbitMQ 2\.0\.0 count no credit; legal: .* rmq3\.5\.5"):
+        presets.configured(presets.get("rmq2.0"), {"credit_flow_default_credit": 400})

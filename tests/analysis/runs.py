@@ -10,12 +10,13 @@ from workbench.scenarios.run import run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 
-# The article's runs in full are a matter for the benchmark. Where a queue has no leader for long, a
+# The articles' runs in full are a matter for the benchmark. Where a queue has no leader for long, a
 # session of RabbitMQ puts a flow aside until the queue has answered the one before: then its own
 # ledger is not what the wire tells. In this run of the chaos that does not happen.
 CHOSEN = {
     "one_sender_one_receiver": {"run_ms": 1, "preload": 300, "batch": 300},
     "two_senders": {"run_ms": 1},
+    "multicast": {"messages": 20},
     "quorum_chaos": {"seed": 35},
 }
 

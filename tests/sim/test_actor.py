@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from workbench.sim import Actor, VirtualClock
@@ -189,3 +190,41 @@ def test_a_receiver_says_how_much_credit_each_sender_has() -> None:
     assert sender.flow is not None
     assert sender.flow.credit_from == {"store": 3_998, "other": 0}
     assert sender.flow.blocked_by == ("other",)
+
+
+def test_a_process_is_charged_for_what_waits_where_it_sends() -> None:
+    """So a standing queue builds up behind a slow one that makes both equally fast, and no more."""
+    clock = VirtualClock()
+    slow: Actor[int] = Actor(clock, "slow", service_us=100, handle=lambda _: None)
+    quick: Actor[int] = Actor(
+        clock,
+        "quick",
+        service_us=40,
+        handle=lambda number: quick.send(slow, number),
+        penalty_ns=2_000,
+    )
+    for number in range(600):
+        quick.post(number)
+    deepest = []
+    while quick.depth:
+        clock.step()
+        deepest.append(slow.depth)
+    assert max(deepest[len(deepest) // 2 :]) in (30, 31, 32)  # (100 - 40) us at 2 us each
+
+
+def test_what_is_lost_below_a_microsecond_is_carried_over() -> None:
+    """Four messages of 400 ns each are one microsecond and 600 ns."""
+    clock = VirtualClock()
+    there: Actor[int] = Actor(clock, "there", service_us=10_000, handle=lambda _: None)
+    done: list[int] = []
+
+    def handle(number: int) -> None:
+        done.append(clock.now_us)
+        here.send(there, number)
+
+    here: Actor[int] = Actor(clock, "here", service_us=10, handle=handle, penalty_ns=400)
+    for number in range(6):
+        here.post(number)
+    clock.run_until_rest()
+    # Charged for 0, 1, 2, 3 waiting messages; each charge counts from the service after the next.
+    assert [after - before for before, after in pairwise(done)] == [10, 10, 10, 11, 11]

@@ -29,6 +29,7 @@ RUNS = [
     ("publishers", "rmq4.3", {"queues": 3, "rate": 0}, ("publish", {"count": 300})),
     ("two_targets", "rmq4.3", {"settled": True}, ("publish", {"count": 300})),
     ("quorum", "rmq4.3", {"replicas": "3"}, ("publish", {"count": 50})),
+    ("multicast", "blog2008", {"messages": 30}, None),
 ]
 
 

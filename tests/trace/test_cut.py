@@ -31,6 +31,7 @@ MOST = 1_000  # rows of one scenario that are replayed again and again
 LONG = (
     "quorum_chaos",
     "one_sender_one_receiver",
+    "multicast",
     "two_senders",
     "rmq40_a_publisher_grants",
 )

@@ -27,7 +27,7 @@ from workbench.views.stills import scene_still
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 CAPTURES = Path(__file__).resolve().parents[2] / "data/captures"
-LONG = ("quorum_chaos", "one_sender_one_receiver", "two_senders")
+LONG = ("multicast", "quorum_chaos", "one_sender_one_receiver", "two_senders")
 
 # What is done in a scenario, so that there is something to see; a run alone is its set-up.
 ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -48,6 +48,7 @@ ACTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 }  # fmt: skip
 PARAMETERS: dict[str, dict[str, Any]] = {
     "chain": {"beside": True, "credit": 4, "more_after": 2, "max_link_credit": 4},
+    "emergency_brake": {"messages": 8, "watermark": "0.25"},
     "race": {"initial_delivery_count": 2**32 - 1},
     "windows": {"message_bytes": 2000, "max_frame_size": 512, "client_window": 3},
 }

@@ -77,6 +77,11 @@ class Channel:
         return self.state is ChannelState.OPENED
 
     @property
+    def usable(self) -> bool:
+        """Both ends may use it, and the connection."""
+        return self.opened and self.connection.opened
+
+    @property
     def unfinished_octets(self) -> int:
         """What has come of a message whose last part has not."""
         return 0 if self._header is None else self._header.body_size - self._missing

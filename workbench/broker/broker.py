@@ -16,6 +16,7 @@ from .dead_letters import DeadLetters
 from .memory import MemoryMonitor
 from .message_store import Stores
 from .queue_process import LocalQueueProcess, QueueProcess
+from .system_memory import SystemMemory
 from .virtual_host import VirtualHost
 
 if TYPE_CHECKING:  # quorum queues are loaded with the first of them: a start is quicker without
@@ -90,7 +91,7 @@ class Broker:
         self.clock = clock
         self.tap: Tap = tap if tap is not None else NoTap()
         self.stores = Stores(clock, preset, self.tap)
-        self.memory: MemoryMonitor | None = None
+        self.memory: MemoryMonitor | SystemMemory | None = None
         self._dead_letters = DeadLetters(self.vhost, clock, self.tap)
         self._notes = self.tap.bind(clock, vantage="broker")
         self._users = dict(users)
@@ -133,9 +134,11 @@ class Broker:
         """
         return self.vhost.delete(name)
 
-    def credit_flow(self) -> CreditFlow:
-        """Counters of one more process, as the preset has them."""
+    def credit_flow(self) -> CreditFlow | None:
+        """Counters of one more process, as the preset has them; None: processes count nothing."""
         preset = self.preset
+        if not preset.process_credit:
+            return None
         return CreditFlow(initial=preset.process_credit, more_after=preset.process_regrant_after)
 
     def _make_queue(self, name: str, arguments: QueueArguments, durable: bool) -> QueueProcess:
@@ -150,6 +153,7 @@ class Broker:
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self.tap,
                 flow=self.credit_flow(),
+                hands_on=self.preset.hands_on,
                 stores=self.stores if durable and arguments.queue_type == CLASSIC else None,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
@@ -232,6 +236,33 @@ class Broker:
     def watch_memory(self, limit: int) -> None:
         """Set the memory alarm by itself whenever more is held than this, in octets."""
         self.memory = MemoryMonitor(self, lambda: self.held_octets, limit)
+
+    def watch_system(
+        self,
+        *,
+        total: int,
+        others: int,
+        collected_us: int,
+        reclaimed_us: int,
+        exhausted: Callable[[], None],
+    ) -> SystemMemory:
+        """Set the memory alarm by a model of the machine; see `SystemMemory`.
+
+        The watermark, and what is compared with it, are the preset's.
+        """
+        self.memory = system = SystemMemory(
+            self,
+            lambda: self.held_octets,
+            total=total,
+            others=others,
+            watermark=self.preset.memory_high_watermark,
+            counts=self.preset.memory_counts,
+            collected_us=collected_us,
+            reclaimed_us=reclaimed_us,
+            tap=self.tap,
+            exhausted=exhausted,
+        )
+        return system
 
     def received(self, octets: int) -> None:
         """So many octets have come over a connection."""

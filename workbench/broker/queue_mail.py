@@ -51,11 +51,16 @@ class Consumer(Protocol):
 
 
 class Publish(Struct, frozen=True):
-    """In the mailbox: a message to be taken in, and whom to tell what has become of it."""
+    """In the mailbox: a message to be taken in, and whom to tell what has become of it.
+
+    Attributes:
+        at_once: it is taken only if a consumer takes it now.
+    """
 
     message: Message
     origin: Origin
     answered: QueueAnswer | None
+    at_once: bool = False
 
     def command(self, unable: frozenset[str]) -> Enqueue:
         """What the queue is told; this object comes back in what it says of the message."""

@@ -65,7 +65,7 @@ from .hops import Hops
 from .message_store import QueueDisk, Stores
 from .queue_mail import HAND_OUT, Consumer, HandOut, Mail, Publish
 from .queue_timer import QueueTimer
-from .unconfirmed import CONFIRMED, QueueAnswer, Refused
+from .unconfirmed import CONFIRMED, UNROUTABLE, QueueAnswer, Refused
 
 MESSAGE_OCTETS = 400
 """What a message takes besides its payload: 220 octets in a classic queue, 590 in the log of a
@@ -122,6 +122,7 @@ class QueueProcess(Protocol):
         *,
         origin: Origin | None = None,
         via: Actor[Any] | None = None,
+        at_once: bool = False,
     ) -> None:
         """Post a message to the queue.
 
@@ -130,6 +131,8 @@ class QueueProcess(Protocol):
             answered: told, once, whether the queue has taken it.
             origin: how it came here; None: straight to the queue.
             via: the publisher's process, if it counts credit with queues.
+            at_once: a classic queue takes it only if a consumer does when its turn comes, and
+                answers as a queue that is not there otherwise.
         """
 
     def fill(self, messages: Iterable[Message]) -> None:
@@ -237,6 +240,8 @@ class LocalQueueProcess:
         tap: observer of what happens inside.
         flow: credit of publishers' processes that count any.
         stores: where its messages are kept; None: it keeps none on disk.
+        hands_on: a message for which a consumer waits goes out in the turn in which it comes in;
+            otherwise taking in and handing out are turns of their own.
     """
 
     queue: Queue
@@ -249,9 +254,11 @@ class LocalQueueProcess:
         enqueue_us: int,
         deliver_us: int,
         tap: Tap,
-        flow: CreditFlow,
+        flow: CreditFlow | None,
         stores: Stores | None = None,
+        hands_on: bool = False,
     ) -> None:
+        self._hands_on = hands_on
         self.dead_letter: Callable[[DeadLettered], None] | None = None
         self.gone: Callable[[], None] | None = None
         self._looks_first = queue.arguments.limits_what_waits
@@ -318,9 +325,10 @@ class LocalQueueProcess:
         *,
         origin: Origin | None = None,
         via: Actor[Any] | None = None,
+        at_once: bool = False,
     ) -> None:
         """Post a message to the queue; see `QueueProcess.publish`."""
-        publish = Publish(message, origin or self._straight, answered)
+        publish = Publish(message, origin or self._straight, answered, at_once)
         if via is None:
             self._actor.post(publish)
         else:
@@ -485,17 +493,14 @@ class LocalQueueProcess:
     # -- inside -----------------------------------------------------------------------------
 
     def _service_us(self, message: Mail) -> int:
-        if isinstance(message, HandOut):
-            return self.deliver_us
-        return self.enqueue_us if isinstance(message, Publish) else 0
+        if isinstance(message, Publish):
+            goes_on = self._hands_on and self._would_go()
+            return self.enqueue_us + (self.deliver_us if goes_on else 0)
+        return self.deliver_us if isinstance(message, HandOut) else 0
 
     def _handle(self, message: Mail) -> None:
         if isinstance(message, Publish):
-            unable = _NOBODY
-            if self._looks_first or message.message.ttl_ms == 0:
-                self._refuses()
-                unable = self._unable()
-            self._command(message.command(unable))
+            self._take_in(message)
         elif not isinstance(message, HandOut):
             message()
         else:
@@ -504,6 +509,30 @@ class LocalQueueProcess:
                 self._command(Dispatch(unable=self._unable()))
         if self._disk is not None:
             self._disk.look()
+
+    def _take_in(self, message: Publish) -> None:
+        if message.at_once and not self._would_go():
+            self._log("drop", kind="publish", extra={"reason": "no-consumers"})
+            if message.answered is not None:
+                message.answered(self, UNROUTABLE)
+            return
+        unable = _NOBODY
+        if self._looks_first or message.message.ttl_ms == 0:
+            self._refuses()
+            unable = self._unable()
+        if not self._hands_on or self._handing_out:
+            self._command(message.command(unable))
+            return
+        self._handing_out = True  # nobody else is to wake it up for that
+        self._command(message.command(unable))
+        self._handing_out = False
+        self._command(Dispatch(unable=self._unable()))
+
+    def _would_go(self) -> bool:
+        """Whether a consumer takes one message more than is ready."""
+        unable, ready = self._unable(), self.queue.ready
+        able = (name for name in self._consumers if name not in unable)
+        return sum(self.queue.consumer(name).link_credit for name in able) > ready
 
     def _command(self, command: Command) -> Reply:
         reply, effects = self.queue.apply(command, self._meta())

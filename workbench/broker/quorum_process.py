@@ -224,6 +224,7 @@ class QuorumProcess:
         *,
         origin: Origin | None = None,
         via: Actor[Any] | None = None,
+        at_once: bool = False,
     ) -> None:
         """Send a message to the leader; see `QueueProcess.publish`."""
         if self.full:

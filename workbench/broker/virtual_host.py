@@ -351,6 +351,7 @@ class VirtualHost:
         origin: Origin,
         done: Settled,
         via: Actor[Any] | None = None,
+        at_once: bool = False,
     ) -> None:
         """Hand a message to queues; `done` is told what has become of it.
 
@@ -362,6 +363,7 @@ class VirtualHost:
             origin: how it was published.
             done: told the outcome, once.
             via: the publisher's process, if it counts credit with queues: one for each queue.
+            at_once: no queue is to keep it.
         """
         if not queues:
             done(UNROUTABLE)
@@ -374,7 +376,7 @@ class VirtualHost:
             waiting[unconfirmed] = None
         answered = unconfirmed.answered
         for queue in queues:
-            queue.publish(message, answered, origin=origin, via=via)
+            queue.publish(message, answered, origin=origin, via=via, at_once=at_once)
 
     def bind(self, exchange: str, queue: str, key: str = "", **arguments: Any) -> None:
         """Bind a queue to an exchange.

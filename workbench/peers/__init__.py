@@ -4,6 +4,7 @@ from .client import Client
 from .client010 import Client010, Receiver010, Sender010, Task010
 from .client091 import Client091, Consumer091, Publisher091, Task091
 from .links import ClientLink, Consumer, Publisher
+from .multicast091 import MulticastConsumer, MulticastProducer
 from .sending import AtOnce, OneByOne, SendPolicy
 from .writing091 import OneLock
 
@@ -15,6 +16,8 @@ __all__ = [
     "ClientLink",
     "Consumer",
     "Consumer091",
+    "MulticastConsumer",
+    "MulticastProducer",
     "OneByOne",
     "OneLock",
     "Publisher",

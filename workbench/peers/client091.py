@@ -21,7 +21,10 @@ from workbench.amqp091.methods import (
     BasicConsume,
     BasicDeliver,
     BasicNack,
+    BasicPublish,
     BasicQos,
+    BasicReturn,
+    ChannelFlow,
     ChannelOpenOk,
     ConfirmSelect,
     ConnectionBlocked,
@@ -38,8 +41,15 @@ from .writing091 import EachForItself, Sharing091
 Overview = dict[str, int | bool | str]
 
 
+ALARM = "alarm"
+
+
 def _nothing() -> None:
     """Does nothing: a callback that is not needed."""
+
+
+def _ignore(active: bool) -> None:
+    """Does nothing about the broker's channel.flow."""
 
 
 class Task091:
@@ -123,12 +133,15 @@ class Publisher091(Task091):
             asks for confirms. 0: only `publish` gives it any.
         endless: it always has one more, until `stop`.
         heeds_blocked: stops while the broker says that it is blocked.
+        heeds_flow: publishes nothing while the broker's channel.flow says so.
+        immediate: each message is to come back if no consumer takes it at once.
 
     Attributes:
         left: messages that are still to be published.
         published: those that were.
         confirmed: those that the broker has confirmed.
         refused: those that it has refused.
+        returned: reply codes of those that came back.
     """
 
     publishes = True
@@ -148,9 +161,14 @@ class Publisher091(Task091):
         batch: int = 0,
         endless: bool = False,
         heeds_blocked: bool = False,
+        heeds_flow: bool = True,
+        immediate: bool = False,
     ) -> None:
         super().__init__(name, channel, pause_us)
         self.queue = queue
+        self.returned: list[int] = []
+        self._heeds_flow = heeds_flow
+        self._immediate = immediate
         self.left = batch
         self.published = self.confirmed = self.refused = 0
         self._exchange = exchange
@@ -179,8 +197,14 @@ class Publisher091(Task091):
         self.go_on()
 
     def handle(self, event: Event) -> None:
-        """Counts confirms; each makes room for more."""
-        if isinstance(event, MethodReceived) and isinstance(event.method, BasicAck | BasicNack):
+        """Counts confirms; each makes room for more. Stops and goes on as the broker asks."""
+        if isinstance(event, MethodReceived) and isinstance(event.method, ChannelFlow):
+            if self._heeds_flow:
+                self.client.note("unblock" if event.method.active else "block", ALARM, self.open)
+                self.go_on()
+        elif isinstance(event, MessageReceived) and isinstance(event.method, BasicReturn):
+            self.returned.append(event.method.reply_code)
+        elif isinstance(event, MethodReceived) and isinstance(event.method, BasicAck | BasicNack):
             if isinstance(event.method, BasicAck):
                 self.confirmed += len(event.tags)
             else:
@@ -192,9 +216,11 @@ class Publisher091(Task091):
     @property
     def ready(self) -> bool:
         """Whether it has a message that may go now, as far as it is concerned."""
-        if not (self.left or self._endless) or self.amqp is None or not self.amqp.opened:
+        if not (self.left or self._endless) or self.amqp is None or not self.amqp.usable:
             return False
         if self._heeds and self.client.amqp.blocked is not None:
+            return False
+        if self._heeds_flow and not self.amqp.counters.publishing:
             return False
         return self._most is None or len(self.amqp.counters.unconfirmed) < self._most
 
@@ -203,9 +229,21 @@ class Publisher091(Task091):
         if not self._endless:
             self.left -= 1
         self.published += 1
-        self.open.publish(
-            self._exchange, self.queue, self._body, self._properties, mandatory=self._mandatory
+        # Channel.publish would refuse what the broker has asked to stop.
+        self.open.send_content(
+            BasicPublish(
+                exchange=self._exchange,
+                routing_key=self.queue,
+                mandatory=self._mandatory,
+                immediate=self._immediate,
+            ),
+            self.body(),
+            self._properties,
         )
+
+    def body(self) -> bytes:
+        """The next message's."""
+        return self._body
 
     def overview(self) -> Overview:
         """Flat picture: what is left, what was published, and what came of it."""
@@ -316,6 +354,8 @@ class Client091:
         settings: of its connection.
         sharing: how the tasks share the socket.
         on_open: called when every channel is open and every task has begun.
+        answers_flow: answers the broker's channel.flow with flow-ok.
+        on_flow: called with each channel.flow of the broker: whether it is active.
 
     Attributes:
         amqp: the protocol endpoint.
@@ -337,6 +377,8 @@ class Client091:
         settings: ConnectionSettings | None = None,
         sharing: Sharing091 | None = None,
         on_open: Callable[[], None] = _nothing,
+        answers_flow: bool = True,
+        on_flow: Callable[[bool], None] = _ignore,
     ) -> None:
         self.clock = clock
         self.vantage = f"client:{name}"
@@ -345,7 +387,9 @@ class Client091:
         self.wire: Wire | None = None
         self.writable = True
         self._parked: deque[Flight] = deque()
-        self._on_open = on_open
+        self._on_open: Callable[[], None] | None = on_open
+        self._answers_flow = answers_flow
+        self._on_flow = on_flow
         self.amqp = Connection(
             is_client=True,
             emit=self._emit,
@@ -377,6 +421,32 @@ class Client091:
         """Closes the connection."""
         self.amqp.close()
 
+    def lost(self) -> None:
+        """The transport is gone, and every channel with it."""
+        self._parked.clear()
+        self.amqp.abandon()
+        for task in self.tasks.values():
+            task.amqp = None
+
+    def add(self, task: Task091) -> None:
+        """Does something more, on a channel that is opened for it."""
+        task.channel = 1 + max((one.channel for one in self.tasks.values()), default=0)
+        self.tasks[task.name] = task
+        task.join(self)
+        self.amqp.open_channel()
+
+    def note(self, event: str, kind: str, channel: Channel) -> None:
+        """A row about what this end does of its own."""
+        assert self.wire is not None
+        self.wire.tap.internal(
+            t_us=self.clock.now_us,
+            event=event,
+            kind=kind,
+            vantage=self.vantage,
+            connection=self.wire.connection,
+            session=channel.ordinal,
+        )
+
     def overview(self) -> Overview:
         """Flat picture of the client and each of its tasks."""
         picture: Overview = {
@@ -404,7 +474,9 @@ class Client091:
     def react(self, events: Iterable[Event]) -> None:
         """Answers, and lets the tasks act."""
         for event in events:
-            self.amqp.answer(event)
+            flow = isinstance(event, MethodReceived) and isinstance(event.method, ChannelFlow)
+            if self._answers_flow or not flow:
+                self.amqp.answer(event)
             self._handle(event)
 
     def kick(self) -> None:
@@ -431,17 +503,21 @@ class Client091:
             case MethodReceived(method=ConnectionBlocked() | ConnectionUnblocked()):
                 self._go_on()
             case MethodReceived() | MessageReceived() if event.channel is not None:
-                for task in self.tasks.values():
+                for task in tuple(self.tasks.values()):
                     if task.amqp is event.channel:
                         task.handle(event)
+                if isinstance(event.method, ChannelFlow):
+                    self._on_flow(event.method.active)
 
     def _opened(self, channel: Channel) -> None:
         for task in self.tasks.values():
             if task.channel == channel.ordinal:
                 task.amqp = channel
                 task.begin()
-        if all(task.amqp is not None for task in self.tasks.values()):
-            self._on_open()
+        opened = self._on_open
+        if opened is not None and all(task.amqp is not None for task in self.tasks.values()):
+            self._on_open = None
+            opened()
 
     def _go_on(self) -> None:
         for task in self.tasks.values():

@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields
 
 from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, number, settings_of
+from .early import Blog2008, RabbitMq15, RabbitMq18, RabbitMq20
 from .qpid import QpidCpp
 from .rabbitmq import RabbitMq40, RabbitMq43, RabbitMq355, RabbitMq383, RabbitMq384
 from .specification import (
@@ -40,10 +41,14 @@ __all__ = [
     "SETTINGS",
     "SPEC",
     "UINT_MAX",
+    "Blog2008",
     "Blog2024",
     "Number",
     "Preset",
     "QpidCpp",
+    "RabbitMq15",
+    "RabbitMq18",
+    "RabbitMq20",
     "RabbitMq40",
     "RabbitMq43",
     "RabbitMq355",
@@ -88,6 +93,10 @@ _PRESETS: dict[str, Preset] = {
         RabbitMq384(),
         RabbitMq383(),
         RabbitMq355(),
+        RabbitMq20(),
+        RabbitMq18(),
+        RabbitMq15(),
+        Blog2008(),
         QpidCpp(),
     )
 }

@@ -77,6 +77,11 @@ def _pair(name: str, of: str) -> Setting:
     credit, regrant = f"{of}_credit", f"{of}_regrant_after"
 
     def changes(value: int, preset: Preset) -> Mapping[str, float]:
+        if not getattr(preset, credit):
+            raise ValueError(
+                f"{name}: processes of {preset.title} count no credit; legal: a preset from"
+                " rmq3.5.5 on"
+            )
         part = getattr(preset, regrant) / getattr(preset, credit)
         return {credit: value, regrant: max(1, int(value * part))}
 

@@ -115,8 +115,8 @@ class RabbitMq43(Preset):
         False,
         "RabbitMQ deprecated_features.permit.global_qos: off in 4.3; measured on 4.3.6",
     )
-    channel_flow_pauses: bool = other(
-        "channel_flow_pauses", False, "rabbit_channel.erl:handle_method, since 3.3.0"
+    client_flow: str = other(
+        "client_flow", "refused", "rabbit_channel.erl:handle_method, since 3.3.0"
     )
     auto_declare: bool = other(
         "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
@@ -252,3 +252,6 @@ class RabbitMq355(RabbitMq383):
         "store_regrant_after", 500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
     )
     channel_max_091: int = other("channel_max_091", 0, "RabbitMQ channel_max: 0 in 3.5.5")
+    memory_counts: str = other(
+        "memory_counts", "used", "vm_memory_monitor.erl up to 3.6.10: erlang:memory(total)"
+    )

@@ -227,11 +227,62 @@ class Preset:
         doc="basic.qos with global = true limits all consumers of a channel together; otherwise it"
         " holds for each that is started later, as without",
     )
-    channel_flow_pauses: bool = _number(
+    client_flow: str = _number(
+        "honoured",
+        unit="honoured, refused or ignored",
+        source="AMQP 0-9-1, channel.flow; RabbitMQ 1.8.0 to 3.2.4",
+        doc="what a client's channel.flow does: it stops deliveries; or active = false is refused"
+        " with not-implemented; or flow-ok tells active = true, and nothing changes",
+    )
+    qos: str = _number(
+        "consumer",
+        unit="consumer, channel or ignored",
+        source="RabbitMQ since 3.3.0",
+        doc="what basic.qos with global = false limits: each consumer that is started later, the"
+        " channel as a whole, or nothing",
+    )
+    immediate: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours, as RabbitMQ since 3.0.0",
+        doc="a message published as immediate is returned if no consumer takes it at once;"
+        " otherwise that is not implemented",
+    )
+    # -- resource alarms --------------------------------------------------------------------
+    alarm_brake: str = _number(
+        "reader",
+        unit="reader, flow or enforced-flow",
+        source="ours, as RabbitMQ since 2.0.0",
+        doc="how an alarm holds publishers of AMQP 0-9-1: the reader of a connection that publishes"
+        " stops; or each channel is sent channel.flow, and no more; or that, and who goes on or"
+        " does not answer loses the channel",
+    )
+    flow_ok_us: int = _number(
+        10_000_000,
+        unit="us",
+        source="rabbit_channel.erl, 1.8.0: FLOW_OK_TIMEOUT",
+        doc="how long an enforced channel.flow may wait for its flow-ok",
+    )
+    tells_blocked: bool = _number(
         True,
         unit="yes or no",
-        source="AMQP 0-9-1, channel.flow; RabbitMQ up to 3.2.4",
-        doc="a client may stop its deliveries by channel.flow; otherwise that is not implemented",
+        source="RabbitMQ since 3.2.0",
+        doc="a client whose connection an alarm has stopped is told, by connection.blocked",
+    )
+    memory_counts: str = _number(
+        "resident",
+        unit="machine, resident or used",
+        source="RabbitMQ vm_memory_calculation_strategy: rss",
+        doc="what is compared with the watermark: everything in use on the machine; the broker's"
+        " process as the system counts it; or what the process itself counts, which it may have"
+        " freed and not given back",
+    )
+    queue_limits: bool = _number(
+        True,
+        unit="yes or no",
+        source="RabbitMQ: x-message-ttl since 2.2, x-max-length since 3.1",
+        doc="messages may grow too old and queues too long; otherwise nobody looks at the arguments"
+        " that say so",
     )
     # -- quorum queues ----------------------------------------------------------------------
     fsync_us: int = _number(
@@ -446,12 +497,40 @@ class Preset:
         source="ours; as reader_us",
         doc="service time of an AMQP 0-9-1 channel for one method",
     )
+    channel_content_us: int = _number(
+        0,
+        unit="us",
+        source="ours; as channel_us",
+        doc="so much more than channel_us for a method with content, either way",
+    )
+    hands_on: bool = _number(
+        False,
+        unit="yes or no",
+        source="ours; so that taking in and handing out can be seen one by one",
+        doc="a classic queue hands a message on in the turn in which it takes it in, if a consumer"
+        " of AMQP 0-9-1 or 1.0 can take it",
+    )
+    settles_in_turn: bool = _number(
+        False,
+        unit="yes or no",
+        source="rabbit_amqqueue.erl: what settles comes before what is published",
+        doc="the commit of a consumer's acknowledgements waits in the queue's mailbox behind what"
+        " was published before",
+    )
+    penalty_ns: int = _number(
+        0,
+        unit="ns",
+        source="ours; 0: nobody is charged",
+        doc="what a process that counts no credit loses when it sends, for each message that waits"
+        " at the receiver; Erlang charges 4 reductions [bif.c:do_send]",
+    )
     process_credit: int = _number(
         400,
         unit="messages",
         source="RabbitMQ credit_flow_default_credit, {400, 200}",
         doc="messages that one process may send another before its first grant: an AMQP 0-9-1"
-        " reader its channels, a channel each queue, an AMQP 1.0 session its writer",
+        " reader its channels, a channel each queue, an AMQP 1.0 session its writer; 0: processes"
+        " count no credit",
     )
     process_regrant_after: int = _number(
         200,

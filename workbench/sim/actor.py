@@ -54,6 +54,8 @@ class Actor(Generic[MessageT]):
             has, and keeps its grants to itself: that stops those before it.
         blocking: told when it is blocked, and when it is no longer.
         watch: told what else becomes of its credit.
+        penalty_ns: nanoseconds that it loses when it sends for no credit, for each message that
+            waits at the receiver; what is below a microsecond is carried over.
 
     Attributes:
         name: who it is in a trace, such as `queue:q`.
@@ -73,6 +75,7 @@ class Actor(Generic[MessageT]):
         owns_socket: bool = False,
         blocking: Callable[[bool], None] | None = None,
         watch: CreditWatch | None = None,
+        penalty_ns: int = 0,
     ) -> None:
         self.name = name
         self.service_us = service_us
@@ -87,6 +90,8 @@ class Actor(Generic[MessageT]):
         self._owns_socket = owns_socket
         self._blocking = blocking
         self._watch = watch
+        self._penalty_ns = penalty_ns
+        self._lost_ns = 0
         self._blocked = False  # as was told
         self._ended = False
         self._peers: dict[str, Actor[Any]] = {}  # that it counts credit with, either way
@@ -115,6 +120,7 @@ class Actor(Generic[MessageT]):
         if to._ended:
             return
         if self.flow is None or to.flow is None:
+            self._lost_ns += self._penalty_ns * to.depth
             to.post(message)
             return
         if self._peers.get(to.name) is not to:
@@ -230,6 +236,9 @@ class Actor(Generic[MessageT]):
     def _serve(self) -> None:
         service = self.service_us
         delay = service(_content(self._mailbox[0])) if callable(service) else service
+        if self._lost_ns:
+            lost, self._lost_ns = divmod(self._lost_ns, 1000)
+            delay += lost
         priority = Priority.REACT if delay == 0 else Priority.NORMAL
         self._timer = self._clock.call_later(delay, self._finish, priority=priority)
 

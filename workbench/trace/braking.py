@@ -172,8 +172,9 @@ class PublishingBraking:
     """Takes rows one after the other and knows what holds whoever publishes on a connection.
 
     This is for AMQP 0-9-1, where a connection is held as a whole: by its reader, which credit or an
-    alarm has stopped, and by the client's socket when that is full; and for AMQP 0-10, where a
-    producer holds itself by its window.
+    alarm has stopped, by the client itself when the broker has asked it to stop (channel.flow), and
+    by the client's socket when that is full; and for AMQP 0-10, where a producer holds itself by
+    its window.
 
     Args:
         connection: which one.
@@ -196,7 +197,8 @@ class PublishingBraking:
         """Take in one row; returns the binding brake."""
         if row.event in ("block", "unblock") and row.connection == self._connection:
             reader = row.vantage == f"reader:{self._connection}"
-            own = row.kind in (brakes.TCP, brakes.QPID_WINDOW) and peer_of(row.vantage) == CLIENT
+            told = row.kind in (brakes.TCP, brakes.QPID_WINDOW, brakes.ALARM)
+            own = told and peer_of(row.vantage) == CLIENT
             if row.kind is not None and (reader or own):
                 (self._on.add if row.event == "block" else self._on.discard)(row.kind)
                 self.brakes = brakes.brakes(

@@ -288,6 +288,11 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
         "confirm",
         "confirmed",
     ): "the queue has taken {messages} of this link: so many fewer wait for their confirm",
+    ("block", "alarm"): "{who} stops, because a resource alarm is on",
+    ("unblock", "alarm"): "{who} goes on, for the alarm is over",
+    ("note", "memory"): "{who} looks how much memory is in use",
+    ("crash", "memory"): "{who} dies: the machine has no memory left",
+    ("crash", "heap"): "{who} dies: its heap is full",
     ("block", "tcp"): "TCP takes no more octets of {who}: the peer does not read",
     ("unblock", "tcp"): "TCP takes octets of {who} again",
     (

@@ -46,10 +46,11 @@ from workbench.amqp091.methods import (
     TxSelect,
     TxSelectOk,
 )
-from workbench.broker import Broker, Outcome, QueueProcess, Refused
+from workbench.broker import UNROUTABLE, Broker, Outcome, QueueProcess, Refused
 from workbench.broker.hops import Hops
 from workbench.broker.routing import RoutingError
 from workbench.broker.virtual_host import QueueInUseError
+from workbench.presets import Preset
 from workbench.queues import (
     Command,
     Credit,
@@ -69,6 +70,7 @@ from .consumers import Getter, QueueConsumer
 from .content import Amqp091Message, ContentError, as_amqp091, published
 from .declarations import Declarations
 from .faults import RefusedError, no_exchange, no_queue
+from .publisher_flow import PublisherFlow
 
 Task = Callable[[], None]
 NO_LIMIT = 2**31 - 1
@@ -148,9 +150,10 @@ class ChannelProcess:
         self.process: Actor[Task] = Actor(
             broker.clock,
             vantage,
-            service_us=preset.channel_us,
+            service_us=_service(preset),
             handle=self._handle,
             flow=broker.credit_flow(),
+            penalty_ns=preset.penalty_ns,
             blocking=hops.blocking,
             watch=hops,
         )
@@ -161,7 +164,13 @@ class ChannelProcess:
             **columns,
         )
         self._declarations = Declarations(
-            broker.vhost, owner.name, ReplyCode(preset.unknown_exchange_type)
+            broker.vhost,
+            owner.name,
+            ReplyCode(preset.unknown_exchange_type),
+            limits=preset.queue_limits,
+        )
+        self._flow_asked = PublisherFlow(
+            broker.clock, preset, self._send, lambda refused: self._refuse(refused, None)
         )
         self._prefetch = 0
         self._shared = 0
@@ -191,7 +200,7 @@ class ChannelProcess:
             self.held_octets -= size
             self._obey(event.method, lambda: self._publish(event))
 
-        reader.send(self.process, publish)
+        reader.send(self.process, _WithContent(publish))
         self._notes.note("note", "mailbox")
 
     def method_came(self, event: MethodReceived) -> None:
@@ -237,7 +246,8 @@ class ChannelProcess:
         if self._over:
             return
         try:
-            if self._tx is not None and self._tx.committing:
+            committing = self._tx is not None and self._tx.committing
+            if committing and not isinstance(method, ChannelFlowOk):  # that answers the broker
                 raise RefusedError(
                     ReplyCode.CHANNEL_ERROR, "unexpected command while processing 'tx.commit'"
                 )
@@ -249,9 +259,18 @@ class ChannelProcess:
         """The channel begins, or ends."""
         if isinstance(event.method, ChannelClose):
             self.end()
-        self._channel.connection.answer(event)
+            self._channel.connection.answer(event)
+        else:
+            self._flow_asked.opens(
+                lambda: self._channel.connection.answer(event), bool(self._broker.alarms)
+            )
 
-    def _refuse(self, refused: RefusedError, method: Method) -> None:
+    def alarm(self, on: bool) -> None:
+        """An alarm has begun, or is over: it jumps the queue of what waits in the mailbox."""
+        if not self._over:
+            self._flow_asked.alarm(on)
+
+    def _refuse(self, refused: RefusedError, method: Method | None) -> None:
         event = self._channel.violated(refused.code, str(refused), method)
         if event.channel is not None:
             self.end()
@@ -267,7 +286,8 @@ class ChannelProcess:
     def _publish(self, event: MessageReceived) -> None:
         method = event.method
         assert isinstance(method, BasicPublish)
-        if method.immediate:
+        self._flow_asked.publishing()
+        if method.immediate and not self._preset.immediate:
             raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "immediate=true")
         vhost = self._broker.vhost
         try:
@@ -286,7 +306,9 @@ class ChannelProcess:
                 f"user_id property set to '{user}' but authenticated user was '{self._owner.user}'",
             )
         try:
-            message, more = published(event.properties, event.body)
+            message, more = published(
+                event.properties, event.body, limits=self._preset.queue_limits
+            )
         except ContentError as error:
             raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
         keys = (method.routing_key, *more)
@@ -312,17 +334,43 @@ class ChannelProcess:
             queues = vhost.route(method.exchange, keys, message)
         except RoutingError:  # deleted before the commit
             queues = []
-        if not queues and method.mandatory and self._channel.opened:
+        if not queues and method.mandatory:
+            self._return(ReplyCode.NO_ROUTE, method, event, message)
+        elif method.immediate:
+            done = partial(self._immediate, method, event, message, done)
+        self._reached |= dict.fromkeys(queues)
+        origin = Origin(exchange=method.exchange, routing_keys=keys)
+        at_once = method.immediate
+        vhost.publish(queues, message, origin, done, via=self.process, at_once=at_once)
+
+    def _immediate(
+        self,
+        method: BasicPublish,
+        event: MessageReceived,
+        message: Amqp091Message,
+        done: Callable[[Outcome], None],
+        outcome: Outcome,
+    ) -> None:
+        """What has become of a message for which no queue was to keep: it comes back."""
+        if outcome is UNROUTABLE:
+            self._return(ReplyCode.NO_CONSUMERS, method, event, message)
+        done(outcome)
+
+    def _return(
+        self,
+        code: ReplyCode,
+        method: BasicPublish,
+        event: MessageReceived,
+        message: Amqp091Message,
+    ) -> None:
+        if self._channel.opened and not self._over:
             returned = BasicReturn(
-                reply_code=ReplyCode.NO_ROUTE,
-                reply_text=ReplyCode.NO_ROUTE.name,
+                reply_code=code,
+                reply_text=code.name,
                 exchange=method.exchange,
                 routing_key=method.routing_key,
             )
             self._channel.send_content(returned, event.body, message.properties)
-        self._reached |= dict.fromkeys(queues)
-        origin = Origin(exchange=method.exchange, routing_keys=keys)
-        vhost.publish(queues, message, origin, done, via=self.process)
 
     def _outcome(self, number: int | None, outcome: Outcome) -> None:
         """What has become of a message: told soon, with others."""
@@ -413,27 +461,38 @@ class ChannelProcess:
                 self._rollback()
             case ChannelFlow():
                 self._flow(method)
+            case ChannelFlowOk():
+                self._flow_asked.answered(method)
             case _:
                 self._channel.connection.answer(event)
 
     def _flow(self, method: ChannelFlow) -> None:
-        if not (method.active or self._preset.channel_flow_pauses):
+        rule = self._preset.client_flow
+        if rule == "refused" and not method.active:
             raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "active=false")
-        self._send(ChannelFlowOk(active=method.active))
+        if rule == "ignored":
+            self._channel.counters.delivering = True
+        self._send(ChannelFlowOk(active=method.active or rule == "ignored"))
         if method.active:
             self.kick()
 
     def _qos(self, method: BasicQos) -> None:
+        rule, counters = self._preset.qos, self._channel.counters
+        if rule == "ignored":
+            counters.prefetch_shared = counters.prefetch_count = 0
+            self._send(BasicQosOk())
+            return
+        if rule == "channel" and method.global_:
+            raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "global=true")
         if method.prefetch_size:
             raise RefusedError(
                 ReplyCode.NOT_IMPLEMENTED, f"prefetch_size!=0 ({method.prefetch_size})"
             )
-        if method.global_ and self._preset.shared_prefetch:
-            self._shared = method.prefetch_count
+        if rule == "channel" or (method.global_ and self._preset.shared_prefetch):
+            self._shared = counters.prefetch_shared = method.prefetch_count
         else:
             self._shared = 0
             self._prefetch = method.prefetch_count
-            counters = self._channel.counters
             counters.prefetch_shared, counters.prefetch_count = 0, method.prefetch_count
         self._send(BasicQosOk())
         self.kick()
@@ -516,7 +575,7 @@ class ChannelProcess:
     def take(self, consumer: QueueConsumer, effect: Deliver) -> None:
         """A queue has handed a message out: deliver it when its turn comes."""
         consumer.coming += 1
-        self.post(partial(self._deliver, consumer, effect))
+        self.post(_WithContent(partial(self._deliver, consumer, effect)))
 
     def _deliver(self, consumer: QueueConsumer, effect: Deliver) -> None:
         consumer.coming -= 1
@@ -660,9 +719,28 @@ class ChannelProcess:
 
         for publish in tx.messages:
             publish(done)
-        for command, entries in tx.commands:
-            self._command(entries, command)
-        done(None)
+
+        def settle() -> None:
+            if self._over:  # its messages went back with it
+                return
+            for command, entries in tx.commands:
+                self._command(entries, command)
+            done(None)
+
+        queues = {entry.queue for _, entries in tx.commands for entry in entries}
+        if not (self._preset.settles_in_turn and queues):
+            settle()
+            return
+        turns = len(queues)
+
+        def in_turn() -> None:
+            nonlocal turns
+            turns -= 1
+            if not turns:
+                settle()
+
+        for queue in queues:
+            queue.reached(in_turn)
 
     def _committed(self, waiting: Transaction) -> None:
         if self._over or not self._channel.opened:
@@ -706,6 +784,7 @@ class ChannelProcess:
         if self._over:
             return
         self._over = True
+        self._flow_asked.end()
         held = [*self._unacked.values(), *(self._tx.settled.values() if self._tx else ())]
         every = (*self._consumers.values(), *self._leaving.values())
         live = {consumer.name: consumer.queue for consumer in every}
@@ -730,6 +809,24 @@ class ChannelProcess:
             "unacknowledged": len(self._unacked),
             "unconfirmed": len(self._unconfirmed),
         }
+
+
+class _WithContent:
+    """In the mailbox: a task about a message, which may take longer than others."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def __call__(self) -> None:
+        self._task()
+
+
+def _service(preset: Preset) -> int | Callable[[Task], int]:
+    """Service time of a channel's task."""
+    plain, more = preset.channel_us, preset.channel_content_us
+    return (lambda task: plain + more * (type(task) is _WithContent)) if more else plain
 
 
 def _nothing() -> None:

@@ -39,6 +39,7 @@ from workbench.presets import RABBITMQ
 from workbench.sim import Actor, Flight, Wire
 
 from .channel import ChannelProcess, Task
+from .publisher_flow import READER
 from .throttle import Throttle
 
 VHOST = "/"
@@ -97,6 +98,7 @@ class BrokerConnection091:
             service_us=preset.reader_us,
             handle=lambda read: self.work(self._read, read),
             flow=broker.credit_flow(),
+            penalty_ns=preset.penalty_ns,
             blocking=self._credit,
             watch=self._hops,
         )
@@ -125,7 +127,9 @@ class BrokerConnection091:
                 terse=preset.conduct == RABBITMQ,
             ),
         )
-        self.throttle.alarms(broker.alarms)
+        self._reader_stops = preset.alarm_brake == READER
+        if self._reader_stops:
+            self.throttle.alarms(broker.alarms)
 
     # -- an end of a wire -------------------------------------------------------------------
 
@@ -303,8 +307,15 @@ class BrokerConnection091:
         self.throttle.credit(blocked)
 
     def resource_alarm(self, on: bool) -> None:
-        """The first resource alarm is set, or the last one is cleared; nothing is sent for that."""
-        self.throttle.alarms(self._broker.alarms)
+        """The first resource alarm is set, or the last one is cleared.
+
+        Nothing is sent for that, or each channel is told.
+        """
+        if self._reader_stops:
+            self.throttle.alarms(self._broker.alarms)
+            return
+        for process in tuple(self._channels.values()):
+            process.alarm(on)
 
     def reading(self, on: bool) -> None:
         """The reader goes on, or stops."""
@@ -315,13 +326,13 @@ class BrokerConnection091:
     def tell_blocked(self, reason: str) -> None:
         """Tell the client, if it understands: connection.blocked."""
         self._notes.note("block", ALARM, extra={"reason": reason})
-        if self.amqp.opened:
+        if self.amqp.opened and self._broker.preset.tells_blocked:
             self.amqp.block(reason)
 
     def tell_unblocked(self) -> None:
         """Tell it that this is over."""
         self._notes.note("unblock", ALARM)
-        if self.amqp.opened:
+        if self.amqp.opened and self._broker.preset.tells_blocked:
             self.amqp.unblock()
 
     # -- what becomes of the transport ----------------------------------------------------------
@@ -338,6 +349,10 @@ class BrokerConnection091:
         """A mistake of ours: close with internal-error, as RabbitMQ's reader does."""
         text = f"{type(error).__name__}: {error}"
         self._work([self.amqp.violated(ReplyCode.INTERNAL_ERROR, text)])
+
+    def cut_off(self, code: ReplyCode, text: str) -> None:
+        """The broker wants no more of this client: close, with the reason."""
+        self._work([self.amqp.violated(code, text)])
 
     def lost(self) -> None:
         """The transport is gone: every channel with it."""

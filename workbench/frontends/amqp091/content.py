@@ -66,8 +66,15 @@ class Amqp091Message(Message, frozen=True, gc=False, kw_only=True):
         return self.properties.headers or {}
 
 
-def published(properties: Properties, body: bytes) -> tuple[Amqp091Message, tuple[str, ...]]:
+def published(
+    properties: Properties, body: bytes, *, limits: bool = True
+) -> tuple[Amqp091Message, tuple[str, ...]]:
     """A message as queues keep it, and with which keys it is routed beside its own.
+
+    Args:
+        properties: as published.
+        body: as published.
+        limits: it may grow too old.
 
     Raises:
         ContentError: its expiration is no number, or CC or BCC no list of strings.
@@ -79,7 +86,7 @@ def published(properties: Properties, body: bytes) -> tuple[Amqp091Message, tupl
         properties = replace(properties, headers=rest)
     message = Amqp091Message(
         payload=body,
-        ttl_ms=_ttl_ms(properties.expiration),
+        ttl_ms=_ttl_ms(properties.expiration) if limits else None,
         priority=properties.priority,
         durable=properties.delivery_mode == PERSISTENT,
         properties=properties,

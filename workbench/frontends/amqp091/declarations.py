@@ -55,9 +55,18 @@ class Declarations:
         vhost: where.
         connection: the client's, to which exclusive queues belong.
         unknown_type: answers an exchange's type that nobody has.
+        limits: whether anybody looks at a queue's arguments.
     """
 
-    def __init__(self, vhost: VirtualHost, connection: str, unknown_type: ReplyCode) -> None:
+    def __init__(
+        self,
+        vhost: VirtualHost,
+        connection: str,
+        unknown_type: ReplyCode,
+        *,
+        limits: bool = True,
+    ) -> None:
+        self._limits = limits
         self._vhost = vhost
         self._unknown_type = unknown_type
         self._connection = connection
@@ -132,7 +141,7 @@ class Declarations:
                 durable=method.durable,
                 auto_delete=method.auto_delete,
                 exclusive=method.exclusive,
-                arguments=method.arguments,
+                arguments=method.arguments if self._limits else {},
             ).queue
         self._last = queue.name
         reply(

@@ -134,11 +134,13 @@ class Broker:
         """
         return self.vhost.delete(name)
 
-    def credit_flow(self) -> CreditFlow | None:
-        """Counters of one more process, as the preset has them; None: processes count nothing."""
+    def process_flow(self) -> CreditFlow | None:
+        """Counters of one more process; None: under the preset processes count no credit."""
+        return self.credit_flow() if self.preset.process_credit else None
+
+    def credit_flow(self) -> CreditFlow:
+        """Counters of one more process, as the preset has them."""
         preset = self.preset
-        if not preset.process_credit:
-            return None
         return CreditFlow(initial=preset.process_credit, more_after=preset.process_regrant_after)
 
     def _make_queue(self, name: str, arguments: QueueArguments, durable: bool) -> QueueProcess:
@@ -152,7 +154,7 @@ class Broker:
                 enqueue_us=self.preset.queue_enqueue_us,
                 deliver_us=self.preset.queue_deliver_us,
                 tap=self.tap,
-                flow=self.credit_flow(),
+                flow=self.process_flow(),
                 hands_on=self.preset.hands_on,
                 stores=self.stores if durable and arguments.queue_type == CLASSIC else None,
             )

@@ -152,7 +152,7 @@ class ChannelProcess:
             vantage,
             service_us=_service(preset),
             handle=self._handle,
-            flow=broker.credit_flow(),
+            flow=broker.process_flow(),
             penalty_ns=preset.penalty_ns,
             blocking=hops.blocking,
             watch=hops,

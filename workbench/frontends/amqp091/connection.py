@@ -97,7 +97,7 @@ class BrokerConnection091:
             vantage,
             service_us=preset.reader_us,
             handle=lambda read: self.work(self._read, read),
-            flow=broker.credit_flow(),
+            flow=broker.process_flow(),
             penalty_ns=preset.penalty_ns,
             blocking=self._credit,
             watch=self._hops,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.frontends.rig091 import RMQ355, Rig091
 from workbench import presets
@@ -369,6 +371,55 @@ def test_d16_d17_ages_and_lengths_are_not_in_1_5_and_came_later(preset, old_ones
     rig.clock.call_later(2_000_000, lambda: None)
     rig.rest()
     assert (rig.queue().ready, rig.queue("short").ready) == (old_ones, too_many)
+
+
+def test_d17_a_last_image_is_what_a_queue_of_length_one_keeps_since_3_1() -> None:
+    """A newer message throws the older one away; no release has more of last-image caching."""
+    rig = Rig091(RMQ355)
+    client, channel = rig.channel()
+    channel.send(QueueDeclare(queue="q", arguments={"x-max-length": 1}))
+    for body in (b"first", b"second", b"third"):
+        channel.publish("", "q", body)
+    rig.rest()
+    channel.send(BasicConsume(queue="q", consumer_tag="c"))
+    rig.rest()
+    assert client.bodies == [b"third"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    preset=st.sampled_from([RMQ15, RMQ18]),
+    latency_us=st.sampled_from([0, 1_500]),
+    steps=st.lists(st.sampled_from(["set", "clear", "open", "wait"]), max_size=14),
+)
+def test_each_channel_is_told_to_go_on_as_often_as_it_was_told_to_stop(
+    preset, latency_us, steps
+) -> None:
+    """Over any alarms, whenever it opened, and wherever its answers are: it may publish again."""
+    rig = Rig091(preset, latency_us=latency_us)
+    client = rig.connect()
+    channels = []
+    for step in [*steps, "clear"]:
+        if step == "set":
+            rig.broker.set_alarm()
+        elif step == "clear":
+            rig.broker.clear_alarm()
+        elif step == "open":
+            channels.append(client.amqp.open_channel())
+        else:
+            rig.clock.call_later(1_000, lambda: None)
+            rig.clock.step()
+    rig.rest()
+    told = [
+        (event.channel, event.method.active)
+        for event in client.events
+        if isinstance(getattr(event, "method", None), ChannelFlow)
+    ]
+    for channel in channels:
+        mine = [active for one, active in told if one is channel]
+        assert mine == [False, True] * (len(mine) // 2)
+        assert channel.opened and channel.counters.publishing
+    assert closes(client) == []
 
 
 # -- between processes ------------------------------------------------------------------------

@@ -149,6 +149,13 @@ def test_d15_with_more_consumers_all_is_consumed_sooner() -> None:
     assert done[3] < done[0]
 
 
+def test_d18_without_memory_alarms_nobody_is_asked_and_the_broker_dies() -> None:
+    """As with the application file of 1.5.0 left as it is; a publisher that would stop cannot."""
+    played = braked(memory_alarms=False)
+    assert alarms(played) == [] and memory_of(played.world).gone
+    assert not any(row.kind == "channel.flow" for row in played.rows)
+
+
 @pytest.mark.parametrize(
     ("parameters", "telling"),
     [

@@ -247,6 +247,7 @@ class Broker:
         collected_us: int,
         reclaimed_us: int,
         exhausted: Callable[[], None],
+        alarms: bool = True,
     ) -> SystemMemory:
         """Set the memory alarm by a model of the machine; see `SystemMemory`.
 
@@ -263,6 +264,7 @@ class Broker:
             reclaimed_us=reclaimed_us,
             tap=self.tap,
             exhausted=exhausted,
+            alarms=alarms,
         )
         return system
 

@@ -59,6 +59,7 @@ class SystemMemory:
         reclaimed_us: how long after that it still counts for the process.
         tap: takes a row whenever a look finds a change.
         exhausted: called once, when the machine has no octet left.
+        alarms: whether it sets any (`memory_alarms` in RabbitMQ 1.5.0's application file).
 
     Attributes:
         total, others, watermark: as given; they may change.
@@ -83,7 +84,9 @@ class SystemMemory:
         reclaimed_us: int,
         tap: Tap,
         exhausted: Callable[[], None],
+        alarms: bool = True,
     ) -> None:
+        self._alarms = alarms
         self.total = _size("total", total, least=1)
         self.others = _size("others", others)
         self.watermark = checked_watermark(watermark)
@@ -171,7 +174,7 @@ class SystemMemory:
         """Compare, and set or clear the alarm accordingly."""
         before = self._last
         self._look()
-        above = self.compared > self.limit
+        above = self._alarms and self.compared > self.limit
         if above and not self._on and MEMORY not in self._broker.alarms:
             self._turn(True)
         elif self._on and not above:

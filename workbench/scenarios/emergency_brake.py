@@ -191,6 +191,7 @@ def emergency_brake(
     total_octets: Annotated[int, Whole(1, MOST_OCTETS, "octets"), "of the machine"] = 60_000,
     others_octets: Annotated[Octets, "that others on the machine hold"] = 12_000,
     watermark: Annotated[str, "fraction of the memory, such as 0.95; left out, the preset's"] = "",
+    memory_alarms: Annotated[bool, "anybody looks; 1.5.0's application file says no"] = True,
     collected_us: Annotated[Microseconds, "until garbage is collected"] = 2_000_000,
     reclaimed_us: Annotated[Microseconds, "until the system has it back"] = 3_000_000,
     immediate: Annotated[bool, "messages come back if no consumer takes them at once"] = False,
@@ -216,6 +217,7 @@ def emergency_brake(
             collected_us=collected_us,
             reclaimed_us=reclaimed_us,
             exhausted=lambda: crash(world),
+            alarms=memory_alarms,
         )
         if watermark:
             memory.set_watermark(watermark_of(watermark))

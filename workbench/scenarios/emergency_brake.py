@@ -111,7 +111,7 @@ def open_channel(
 
 
 @act()
-def set_watermark(world: World, fraction: Watermark) -> None:
+def set_watermark(world: World, fraction: Watermark = "0.05") -> None:
     """Change the watermark, as an operator at the broker's shell."""
     try:
         memory_of(world).set_watermark(watermark_of(fraction))

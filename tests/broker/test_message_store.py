@@ -10,7 +10,7 @@ import pytest
 from workbench import presets
 from workbench.broker import CONFIRMED, Broker
 from workbench.broker.virtual_host import Terms
-from workbench.queues import Deliver, Message, Prefetch, Settle
+from workbench.queues import Deliver, Message, Prefetch, QueueError, Settle
 from workbench.sim import Actor, VirtualClock
 from workbench.trace.taps import Recorder
 
@@ -45,6 +45,18 @@ class Rig:
         assert outcome is CONFIRMED
         self.confirmed_us.append(self.clock.now_us)
 
+    def fill(self, count: int, *, size: int = LARGE) -> None:
+        """Transient messages that were there before."""
+        self.queue.fill([Message(payload=bytes(size), durable=False)] * count)
+
+    def paged(self, name: str) -> list[Any]:
+        """What rows tell of each go of paging."""
+        return [row.extra[name] for row in self.recorder.rows if row.kind == "paged"]
+
+    @property
+    def queue(self) -> Any:
+        return self.broker.declare("q")
+
     @property
     def credit(self) -> dict[str, int]:
         """Of the queue, with the stores."""
@@ -52,8 +64,7 @@ class Rig:
 
     @property
     def flow(self) -> Any:
-        queue: Any = self.broker.declare("q")
-        return queue._actor.flow
+        return self.queue._actor.flow
 
 
 class Taker:
@@ -117,23 +128,86 @@ def test_e21_e28_a_paged_out_message_uses_credit_with_the_transient_store() -> N
     rig.publish(durable=True)
     rig.clock.run_until_rest()
     assert rig.credit == {"store:persistent": 3_999}
-    queue: Any = rig.broker.queues["q"]
-    assert [queue.page_out(2), queue.page_out(10), queue.page_out(10)] == [2, 1, 0]
-    rig.clock.run_until_rest()
+    for target in (1, 0, None, 0):
+        rig.queue.set_ram_target(target)
+        rig.clock.run_until_rest()
     assert rig.credit == {"store:persistent": 3_999, "store:transient": 3_997}
     stores = rig.broker.stores
     assert (stores.persistent.written, stores.transient.written) == (1, 3)
+    assert rig.paged("messages") == [3, 1]
 
 
-def test_e19_paging_stops_where_the_store_takes_no_more() -> None:
-    """12,000 are to be paged out, and 2,000 are."""
-    rig = Rig(RMQ355)
+def test_e19_paging_stops_where_the_store_takes_no_more_and_goes_on_with_each_grant() -> None:
+    """Of 12,000 to be paged out 2,000 are; for each 500 written there is a grant of 500."""
+    rig = Rig(RMQ355, store_write_us=10)
+    rig.fill(20_000)
     rig.broker.stores.transient.stall()
-    rig.publish(durable=False, count=12_000)
+    rig.queue.set_ram_target(8_000)
     rig.clock.run_until_rest()
-    queue: Any = rig.broker.queues["q"]
-    assert queue.page_out(12_000) == 2_000
+    assert (rig.paged("quota"), rig.paged("messages"), rig.paged("positions")) == (
+        [12_000],
+        [2_000],
+        [0],
+    )
     assert rig.flow.blocked_by == ("store:transient",)
+    rig.broker.stores.transient.resume()
+    rig.clock.run_until_rest()
+    assert rig.paged("messages") == [2_000] + 20 * [500]
+    assert rig.paged("quota") == [12_000, *range(10_000, 0, -500)]
+    assert rig.broker.stores.transient.written == 12_000
+    assert not rig.flow.blocked
+
+
+@pytest.mark.parametrize(
+    ("preset", "paged", "positions"),
+    [(RMQ355, [20_000], [3_616]), (RMQ384, [8_000, 8_000, 4_000], [0, 0, 0])],
+)
+def test_small_messages_are_paged_without_credit_as_many_as_one_go_may(
+    preset, paged, positions
+) -> None:
+    """In 3.8 twice 4,000; and 3,616 positions beyond 16,384 are less than its batch of 4,096."""
+    rig = Rig(preset)
+    rig.fill(20_000, size=SMALL)
+    rig.queue.set_ram_target(0)
+    rig.clock.run_until_rest()
+    assert (rig.paged("messages"), rig.paged("positions")) == (paged, positions)
+    assert "store:transient" not in rig.credit
+
+
+@pytest.mark.parametrize(
+    ("preset", "target", "said"),
+    [
+        (RMQ43, 0, "no message is paged out here; legal: a preset from before RabbitMQ 4"),
+        (RMQ355, -1, "target_ram_count is -1; legal: 0 or more messages"),
+    ],
+)
+def test_a_target_that_cannot_be_is_refused_in_one_line(preset, target, said) -> None:
+    """4.x pages nothing, and no quota is below 0."""
+    with pytest.raises(QueueError, match=f"^{said}$"):
+        Rig(preset).queue.set_ram_target(target)
+
+
+def test_paging_frees_the_memory_that_the_broker_counts() -> None:
+    """A large message's content; what is left is its position in the queue."""
+    rig = Rig(RMQ355)
+    rig.fill(1_000, size=10_000)
+    before = rig.broker.held_octets
+    rig.queue.set_ram_target(0)
+    rig.clock.run_until_rest()
+    assert before - rig.broker.held_octets == 1_000 * 10_000
+
+
+def test_b11_credit_flow_does_not_bound_memory() -> None:
+    """Every hop has credit whenever the queue rests, and the queue is as long as one likes."""
+    rig = Rig(RMQ355)
+    sizes = []
+    for _ in range(5):
+        rig.publish(durable=False, count=150, size=1_000)
+        rig.clock.run_until_rest()
+        assert not (rig.channel.blocked or rig.flow.blocked)
+        assert rig.channel.flow.credit_from["queue:q"] > 0
+        sizes.append(rig.broker.held_octets)
+    assert sizes == [150 * 1_400 * count for count in range(1, 6)]
 
 
 def test_e7_a_store_that_hangs_blocks_the_queue_and_the_queue_the_channel() -> None:

@@ -224,7 +224,7 @@ def test_rates_forget_half_in_five_seconds() -> None:
 
 
 def test_a_later_release_pages_no_more_at_once_than_its_bound() -> None:
-    """From 3.6.7 on twice the store's credit is the most of one go; the rest follows."""
+    """In 3.8 twice the store's credit is the most of one go; the rest follows."""
     found, _ = queue(20_000, most=8_000)
     found.set_target(2_000)
     made = found.reduce()

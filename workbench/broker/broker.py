@@ -15,6 +15,7 @@ from workbench.sim import Clock, CreditFlow, NoTap, Tap
 from .dead_letters import DeadLetters
 from .memory import MemoryMonitor
 from .message_store import Stores
+from .paging import DISK, PagingMonitor
 from .queue_process import LocalQueueProcess, QueueProcess
 from .system_memory import SystemMemory
 from .virtual_host import VirtualHost
@@ -66,6 +67,7 @@ class Broker:
         alarms: resource alarms that are on, in order of beginning; `memory` and `disk` are usual.
         stores: the message stores of its classic queues.
         memory: sets the memory alarm by itself; None: nobody looks.
+        paging: lets classic queues page messages out when memory runs short; None: nobody does.
         cluster: nodes on which quorum queues have their replicas; None until one is declared.
         tap: observer of what happens inside.
         anonymous: whether ANONYMOUS is let in.
@@ -92,6 +94,7 @@ class Broker:
         self.tap: Tap = tap if tap is not None else NoTap()
         self.stores = Stores(clock, preset, self.tap)
         self.memory: MemoryMonitor | SystemMemory | None = None
+        self.paging: PagingMonitor | None = None
         self._dead_letters = DeadLetters(self.vhost, clock, self.tap)
         self._notes = self.tap.bind(clock, vantage="broker")
         self._users = dict(users)
@@ -156,10 +159,12 @@ class Broker:
                 tap=self.tap,
                 flow=self.process_flow(),
                 hands_on=self.preset.hands_on,
-                stores=self.stores if durable and arguments.queue_type == CLASSIC else None,
+                stores=self.stores if arguments.queue_type == CLASSIC else None,
+                durable=durable,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.vhost.expired(process)
+        self._watch_queue(process)
         return process
 
     def _queue_deleted(self, queue: QueueProcess) -> None:
@@ -167,6 +172,8 @@ class Broker:
 
         So a session that has deleted a queue by a request answers the request first.
         """
+        if self.paging is not None and isinstance(queue, LocalQueueProcess):
+            self.paging.forget(queue)
         for connection in list(self.connections.values()):
             self.soon(partial(connection.queue_deleted, queue))
 
@@ -236,8 +243,28 @@ class Broker:
         )
 
     def watch_memory(self, limit: int) -> None:
-        """Set the memory alarm by itself whenever more is held than this, in octets."""
+        """Set the memory alarm by itself whenever more is held than this, in octets.
+
+        From half of it on classic queues page messages out, if the preset's do.
+        """
         self.memory = MemoryMonitor(self, lambda: self.held_octets, limit)
+        self.watch_paging(lambda: self.held_octets, limit)
+
+    def watch_paging(self, used: Callable[[], int], limit: int) -> None:
+        """Let classic queues page messages out, if the preset's do, as memory runs short.
+
+        Args:
+            used: returns how many octets are used.
+            limit: octets at which the memory alarm is set.
+        """
+        if self.preset.paging_ratio:
+            self.paging = PagingMonitor(self.clock, self.preset, used, limit, self.alarms, self.tap)
+            for queue in self.queues.values():
+                self._watch_queue(queue)
+
+    def _watch_queue(self, queue: QueueProcess) -> None:
+        if self.paging is not None and isinstance(queue, LocalQueueProcess) and queue.book:
+            self.paging.watch(queue)
 
     def watch_system(
         self,
@@ -283,6 +310,7 @@ class Broker:
             return
         self.alarms.append(resource)
         self._notes.note("alarm-set", resource)
+        self._page_anew(resource)
         if len(self.alarms) == 1:
             for connection in self.connections.values():
                 connection.resource_alarm(True)
@@ -293,9 +321,15 @@ class Broker:
             return
         self.alarms.remove(resource)
         self._notes.note("alarm-clear", resource)
+        self._page_anew(resource)
         if not self.alarms:
             for connection in self.connections.values():
                 connection.resource_alarm(False)
+
+    def _page_anew(self, resource: str) -> None:
+        """Without room on the disk no queue pages, from now on."""
+        if self.paging is not None and resource == DISK:
+            self.paging.check()
 
     @property
     def held_octets(self) -> int:

@@ -4,7 +4,8 @@ A broker has two message stores, for persistent messages and for transient ones 
 and all its queues share them. A queue spends credit on each message that it hands to a store; the
 store counts it when it comes to write it, and not only when it is safe. A message below
 `queue_index_embed_msgs_below` is kept in the queue's own index and costs none
-(`rabbit_variable_queue.erl`, `rabbit_msg_store.erl`).
+(`rabbit_variable_queue.erl`, `rabbit_msg_store.erl`). Which messages are paged out when is in
+`queues/variable_queue.py`; that a queue shall page any, in `paging.py`.
 
 A persistent message is confirmed when it is safe: written to the store, or in the index of its
 queue, and synced. Store and queue sync what waits for it as soon as their mailbox is empty, and
@@ -22,6 +23,7 @@ from typing import Any
 
 from workbench.presets import Preset
 from workbench.queues import Message
+from workbench.queues.variable_queue import Pass, VariableQueue
 from workbench.sim import Actor, Clock, CreditFlow, Tap, Timer
 
 from .hops import Hops
@@ -34,7 +36,7 @@ class Write:
     """A message that a queue has handed to a store.
 
     Attributes:
-        safe: called when it is synced.
+        safe: called when it is synced; in the transient store when it is written.
         wanted: it has not left its queue.
     """
 
@@ -107,6 +109,9 @@ class Syncing:
 class MessageStore:
     """One message store: a process, and files that are synced now and then.
 
+    What it writes one after the other is told in one row, when its mailbox is empty or a grant is
+    due. The transient store syncs nothing: nobody waits for what is gone after a restart.
+
     Args:
         clock: of the run.
         name: `persistent` or `transient`.
@@ -132,6 +137,9 @@ class MessageStore:
         self._note = tap.bind(
             clock, vantage=vantage, ledger=lambda: {"mailbox": self.process.depth}
         ).note
+        self._most_told = preset.store_regrant_after
+        self._untold = 0
+        self._syncs = name == PERSISTENT
         self._unsynced: list[Write] = []
         self._syncing = Syncing(
             clock,
@@ -145,8 +153,14 @@ class MessageStore:
     def _write(self, write: Write) -> None:
         if write.wanted:
             self.written += 1
-            self._unsynced.append(write)
-            self._note("append")
+            self._untold += 1
+            if self._syncs:
+                self._unsynced.append(write)
+            else:
+                write.safe()
+        if self._untold and (not self.process.depth or self._untold == self._most_told):
+            count, self._untold = self._untold, 0
+            self._note("append", extra={"count": count} if count > 1 else None)
         self._syncing.look()
 
     def _begin_sync(self) -> Callable[[], None]:
@@ -182,6 +196,7 @@ class Stores:
         sync_us: how long a message in an index waits to be synced, at most; 0: nothing waits for a
             disk.
         fsync_us: how long a sync takes.
+        pages: queues page messages out when memory runs short.
     """
 
     def __init__(self, clock: Clock, preset: Preset, tap: Tap) -> None:
@@ -190,16 +205,28 @@ class Stores:
         self.embeds_below = preset.index_embeds_below
         self.sync_us = preset.queue_sync_us
         self.fsync_us = preset.fsync_us
+        self.pages = bool(preset.paging_ratio)
+        self._io_batch = preset.store_io_batch
+        self._most = preset.paging_most * preset.store_credit
+
+    def book(self, disk: QueueDisk) -> VariableQueue:
+        """What a queue that pages keeps of its messages."""
+        return VariableQueue(disk, io_batch=self._io_batch, most=self._most)
 
 
 class QueueDisk:
-    """What one durable classic queue has on disk.
+    """What one classic queue has on disk, and in RAM.
 
     Args:
         clock: of the run.
         stores: the broker's.
         process: the queue's, which spends credit with the stores.
         safe: called with a message that is to be confirmed.
+        paged: told what a go of paging has done.
+        durable: the queue is, and its persistent messages are written at once.
+
+    Attributes:
+        book: of what is where; None: the broker pages nothing.
     """
 
     def __init__(
@@ -208,12 +235,18 @@ class QueueDisk:
         stores: Stores,
         process: Actor[Any],
         safe: Callable[[Publish], None],
+        paged: Callable[[Pass], None],
+        *,
+        durable: bool,
     ) -> None:
+        self._clock = clock
         self._stores = stores
         self._process = process
         self._safe = safe
+        self._paged = paged
+        self._durable = durable
+        self.book: VariableQueue | None = stores.book(self) if stores.pages else None
         self._writes: dict[int, Write] = {}
-        self._paged: set[int] = set()  # transient ones that were paged out
         self._unsafe: dict[int, Publish] = {}  # whose publishers wait
         self._embedded: dict[int, None] = {}  # of them, those that are in the index alone
         self._syncing = Syncing(
@@ -226,15 +259,21 @@ class QueueDisk:
         )
 
     def takes(self, number: int, publish: Publish) -> bool:
-        """A message was taken in: write it, if it is persistent; whether it is confirmed now.
+        """A message that it holds was taken in just now; whether it is confirmed already.
+
+        It is written, if it is persistent, and what is too much for the memory is paged out.
 
         Args:
             number: of the message in its queue.
             publish: how it came.
         """
-        if not publish.message.durable:
+        message = publish.message
+        if not self._persists(message):
+            self.reduce()
             return True
-        self._write(number, publish.message, self._stores.persistent)
+        if not self._embeds(message):
+            self._write(number, self._stores.persistent)
+        self.reduce()
         if not self._stores.sync_us:
             return True
         self._unsafe[number] = publish
@@ -246,20 +285,58 @@ class QueueDisk:
         """The queue has handled something in its mailbox."""
         self._syncing.look()
 
-    def pages(self, number: int, message: Message) -> bool:
-        """A message is to leave the memory: write it, unless that was done; whether it was now."""
-        if message.durable or number in self._paged:
-            return False
-        self._paged.add(number)
-        self._write(number, message, self._stores.transient)
-        return True
+    def holds(self, number: int, message: Message) -> None:
+        """A message is in the queue; a persistent one is on disk, or on its way there."""
+        if self.book is not None:
+            self.book.published(
+                number,
+                message.size,
+                self._clock.now_us,
+                persistent=self._persists(message),
+                embedded=self._embeds(message),
+            )
+
+    def handed_out(self, number: int, *, settled: bool) -> None:
+        """A message went to a consumer, whose acknowledgement is pending unless it is settled."""
+        if self.book is not None:
+            (self.book.gone if settled else self.book.handed_out)(number, self._clock.now_us)
+
+    def requeued(self, numbers: Iterable[int]) -> None:
+        """Messages that were handed out are back in the queue."""
+        if self.book is not None:
+            self.book.requeued(numbers, self._clock.now_us)
+            self.reduce()
+
+    # -- paging -----------------------------------------------------------------------------
+
+    @property
+    def blocked(self) -> bool:
+        """The queue's process is out of credit, with a store or with whom it sends to else."""
+        return self._process.blocked
+
+    def write(self, number: int) -> None:
+        """A message leaves the memory for the transient store."""
+        self._write(number, self._stores.transient, told=False)
+
+    def reduce(self) -> None:
+        """Page out what is to be paged out now."""
+        made = None if self.book is None else self.book.reduce()
+        if made is None or not (made.acks or made.messages or made.positions):
+            return
+        self._paged(made)
+        self._process.tell(self._stores.transient.process)
+        if made.limited:
+            self._clock.call_soon(self.reduce)
+
+    # -- what leaves ------------------------------------------------------------------------
 
     def gone(self, numbers: Iterable[int]) -> None:
         """Messages have left the queue: what was not written need not be, and is confirmed."""
-        if not (self._writes or self._unsafe or self._paged):
+        if not (self._writes or self._unsafe or self.book):
             return  # as with most queues, and quickly
         for number in numbers:
-            self._paged.discard(number)
+            if self.book is not None:
+                self.book.gone(number, self._clock.now_us)
             write = self._writes.pop(number, None)
             if write is not None:
                 write.wanted = False
@@ -274,10 +351,15 @@ class QueueDisk:
         self._embedded.clear()
         self._syncing.stop()
 
-    def _write(self, number: int, message: Message, store: MessageStore) -> None:
-        if message.size >= self._stores.embeds_below:
-            write = self._writes[number] = Write(lambda: self._written(number))
-            self._process.send(store.process, write)
+    def _persists(self, message: Message) -> bool:
+        return self._durable and message.durable
+
+    def _embeds(self, message: Message) -> bool:
+        return message.size < self._stores.embeds_below
+
+    def _write(self, number: int, store: MessageStore, *, told: bool = True) -> None:
+        write = self._writes[number] = Write(lambda: self._written(number))
+        self._process.send(store.process, write, told=told)
 
     def _written(self, number: int) -> None:
         if self._writes.pop(number, None) is not None:

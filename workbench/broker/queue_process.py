@@ -59,6 +59,7 @@ from workbench.queues import (
     Stored,
     Touch,
 )
+from workbench.queues.variable_queue import Pass, VariableQueue
 from workbench.sim import Actor, Clock, CreditFlow, Tap
 
 from .hops import Hops
@@ -82,6 +83,8 @@ CHANGING = (Enqueue, Release, Modify, DetachConsumer, Purge, Expire)
 """Commands after which other consumers may get something."""
 
 _NOBODY: frozenset[str] = frozenset()
+Aim = Callable[[VariableQueue], bool]
+"""Tells a queue how much may be in RAM; returns whether it has to page out."""
 
 
 class QueueProcess(Protocol):
@@ -242,6 +245,7 @@ class LocalQueueProcess:
         stores: where its messages are kept; None: it keeps none on disk.
         hands_on: a message for which a consumer waits goes out in the turn in which it comes in;
             otherwise taking in and handing out are turns of their own.
+        durable: it survives a restart, with its persistent messages.
     """
 
     queue: Queue
@@ -257,6 +261,7 @@ class LocalQueueProcess:
         flow: CreditFlow | None,
         stores: Stores | None = None,
         hands_on: bool = False,
+        durable: bool = True,
     ) -> None:
         self._hands_on = hands_on
         self.dead_letter: Callable[[DeadLettered], None] | None = None
@@ -283,11 +288,16 @@ class LocalQueueProcess:
             handle=self._handle,
             flow=flow,
             blocking=hops.blocking,
+            bumped=self._reduce,
             watch=hops,
         )
         self._disk: QueueDisk | None = None
-        if stores is not None:
-            self._disk = QueueDisk(clock, stores, self._actor, self._confirm)
+        if stores is not None and (durable or stores.pages):
+            self._disk = QueueDisk(
+                clock, stores, self._actor, self._confirm, self._paged, durable=durable
+            )
+        self._aims: list[Aim] = []  # that came while it was stalled
+        self._told_target = False  # rows tell what is in RAM once the queue had a target
         self._timer = QueueTimer(clock, self._time_is_up)
         self._set_timer()
 
@@ -310,11 +320,20 @@ class LocalQueueProcess:
     def held_octets(self) -> int:
         """What its messages take of the memory, about: those in the queue and in its mailbox."""
         queue, waiting = self.queue, self._actor.waiting(Publish)
+        octets, positions = queue.octets, queue.ready + queue.unsettled
+        if self.book is not None:
+            counts = self.book.counts()
+            octets, positions = counts.ram_octets, counts.positions
         return (
-            queue.octets
+            octets
             + sum(one.message.size for one in waiting)
-            + MESSAGE_OCTETS * (queue.ready + queue.unsettled + len(waiting))
+            + MESSAGE_OCTETS * (positions + len(waiting))
         )
+
+    @property
+    def book(self) -> VariableQueue | None:
+        """What of its messages is in RAM and what on disk; None: it pages nothing out."""
+        return None if self._disk is None else self._disk.book
 
     # -- from publishers --------------------------------------------------------------------
 
@@ -343,6 +362,8 @@ class LocalQueueProcess:
             for effect in self.queue.apply(command, self._meta())[1]:
                 if not isinstance(effect, Confirm):
                     self._carry_out(effect)
+                elif self._disk is not None:
+                    self._disk.holds(self.queue.enqueued - 1, message)
         self._tell_available()
         self._log_count("enqueue", count)
         self._set_timer()
@@ -447,32 +468,83 @@ class LocalQueueProcess:
         if self._actor.stalled:
             self._actor.resume()
             self._log("note", kind="resumed")
+            aims, self._aims = self._aims, []
+            for aim in aims:
+                self._aim(aim)
             self._time_is_up()
             requests, self._requests = self._requests, []
             for credit in requests:
                 if credit.consumer in self._consumers:
                     self.request(credit)
 
-    def page_out(self, count: int) -> int:
-        """Write ready messages to disk, the youngest first, to free memory.
+    # -- memory -----------------------------------------------------------------------------
 
-        What is on disk already costs nothing. It stops where a message store takes no more without
-        a grant: 4000 messages, or 2000 up to RabbitMQ 3.6.6.
+    def ram_duration(self) -> float | None:
+        """For how many seconds of its traffic it has messages in RAM; None: it does not answer."""
+        if self.book is None or self._actor.stalled:
+            return None
+        return self.book.duration(self._clock.now_us)
 
-        Args:
-            count: of messages, at most.
+    def set_ram_duration(self, seconds: float) -> None:
+        """Let messages for so many seconds of its traffic be in RAM, and page out the others."""
+        self._aim(lambda book: book.set_duration(seconds))
 
-        Returns:
-            How many were written.
+    def set_ram_target(self, count: int | None) -> None:
+        """Let so many messages be in RAM, and page out the others; None: any number.
+
+        Raises:
+            QueueError: for a negative number, or if the broker's classic queues page nothing.
         """
-        paged = 0
+        if self.book is None:
+            raise QueueError("no message is paged out here; legal: a preset from before RabbitMQ 4")
+        if count is not None and count < 0:
+            raise QueueError(f"target_ram_count is {count}; legal: 0 or more messages")
+        self._aim(lambda book: book.set_target(count))
+
+    def _aim(self, aim: Aim) -> None:
+        if self.book is None:
+            return
+        if self._actor.stalled:
+            self._aims.append(aim)
+            return
+        before = self.book.target
+        due = aim(self.book)
+        if self.book.target != before:
+            self._log("note", kind="ram-target", extra=self._in_ram())
+        if due:
+            self._reduce()
+
+    def _reduce(self) -> None:
         if self._disk is not None:
-            assert isinstance(self.queue, ClassicQueue)
-            for message in reversed(self.queue.ready_messages()):
-                if paged == count or self._actor.blocked:
-                    break
-                paged += self._disk.pages(message.message_id, message.message)
-        return paged
+            self._disk.reduce()
+
+    def _paged(self, made: Pass) -> None:
+        """A go of paging is done: one row tells of it."""
+        told = {
+            "quota": made.quota,
+            "left": made.left,
+            "acks": made.acks,
+            "messages": made.messages,
+            "positions": made.positions,
+            "first": "acks" if made.acks_first else "messages",
+            "stopped": made.blocked,
+        }
+        self._log("note", kind="paged", extra={**told, **(self._in_ram() or {})})
+
+    def _in_ram(self) -> dict[str, Any] | None:
+        """Where messages are, for a row; nothing before the queue has a target."""
+        book = self.book
+        if book is None or (book.target is None and not self._told_target):
+            return None
+        self._told_target = True
+        counts = book.counts()
+        return {
+            "target": book.target,
+            **{name: getattr(counts, name) for name in ("q1", "q2", "delta", "q3", "q4")},
+            "ram_messages": counts.ram_messages,
+            "ram_acks": counts.ram_acks,
+            "disk_acks": counts.disk_acks,
+        }
 
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""
@@ -535,7 +607,11 @@ class LocalQueueProcess:
         return sum(self.queue.consumer(name).link_credit for name in able) > ready
 
     def _command(self, command: Command) -> Reply:
+        back = self._going_back(command) if self.book is not None else ()
         reply, effects = self.queue.apply(command, self._meta())
+        if back:
+            assert self._disk is not None
+            self._disk.requeued(back)
         if self._consumers:
             self._tell_available()
         for effect in effects:
@@ -548,6 +624,16 @@ class LocalQueueProcess:
             self.kick()
         self._set_timer()
         return reply
+
+    def _going_back(self, command: Command) -> tuple[int, ...]:
+        """Numbers of the messages that a command puts back into the queue."""
+        if isinstance(command, Release | Modify):
+            return command.message_ids
+        if isinstance(command, DetachConsumer):
+            assert isinstance(self.queue, ClassicQueue)
+            with suppress(QueueError):  # what `apply` is about to raise, it says itself
+                return self.queue.unsettled_ids(command.consumer)
+        return ()
 
     def _set_timer(self) -> None:
         deadline = self.queue.deadline_us()
@@ -593,13 +679,18 @@ class LocalQueueProcess:
             case FlowChanged(stopped=stopped):
                 self._log("block" if stopped else "unblock", kind="queue-flow")
             case Confirm(publish=publish, held=held):
-                self._log("confirm" if held else "enqueue")
-                if isinstance(publish, Publish):
-                    disk, number = self._disk, self.queue.enqueued - 1
-                    if held or disk is None or disk.takes(number, publish):
-                        self._confirm(publish)
+                disk, number = self._disk, self.queue.enqueued - 1
+                if disk is not None and isinstance(publish, Publish):
+                    disk.holds(number, publish.message)
+                self._log("confirm" if held else "enqueue", extra=self._in_ram())
+                if isinstance(publish, Publish) and (
+                    held or disk is None or disk.takes(number, publish)
+                ):
+                    self._confirm(publish)
             case Deliver(consumer=name):
-                self._log("deliver", kind=name)
+                if self._disk is not None:
+                    self._disk.handed_out(effect.message.message_id, settled=effect.settled)
+                self._log("deliver", kind=name, extra=self._in_ram())
                 if effect.settled:
                     self._left(effect.message)
                 self._consumers[name].deliver(effect)

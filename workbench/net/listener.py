@@ -82,6 +82,7 @@ class Listener(SocketServer):
         limit = int(mark if mark > 1 else mark * total_memory())
         self.memory = MemoryMonitor(self.broker, self._held_octets, limit)
         self.memory.on_change = self._tell_memory
+        self.broker.watch_paging(self._held_octets, limit)
         for name in queues:
             self.broker.declare(name)
 

@@ -180,6 +180,11 @@ class RabbitMq40(RabbitMq43):
     addresses_v1: bool = other(
         "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
     )
+    store_io_batch: int = other(
+        "store_io_batch",
+        4096,
+        "RabbitMQ msg_store_io_batch_size, 3.6.7 to 4.0; in 4.0 nothing asks for it any more",
+    )
     deprecated_queues: bool = other(
         "deprecated_queues",
         True,
@@ -216,6 +221,12 @@ class RabbitMq384(RabbitMq40):
     queue_sync_us: int = other(
         "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"
     )
+    paging_ratio: float = other(
+        "paging_ratio", 0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x"
+    )
+    paging_most: int = other(
+        "paging_most", 2, "rabbit_variable_queue.erl:reduce_memory_use, 3.8: CreditDiscBound * 2"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +261,12 @@ class RabbitMq355(RabbitMq383):
     )
     store_regrant_after: int = other(
         "store_regrant_after", 500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
+    )
+    paging_most: int = other(
+        "paging_most", 0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound"
+    )
+    store_io_batch: int = other(
+        "store_io_batch", 2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5"
     )
     channel_max_091: int = other("channel_max_091", 0, "RabbitMQ channel_max: 0 in 3.5.5")
     memory_counts: str = other(

@@ -360,6 +360,51 @@ class Preset:
         doc="how long a durable message in a classic queue's index waits for a sync at most: a"
         " queue that is idle syncs at once; with 0 the message store is not waited for either",
     )
+    # -- paging of classic queues -----------------------------------------------------------
+    paging_ratio: float = _number(
+        0.0,
+        unit="of memory_high_watermark; 0: nothing is paged out",
+        source="ours, as RabbitMQ 4, whose classic queues know no memory pressure",
+        doc="classic queues page messages out while more memory than this is used",
+    )
+    paging_check_us: int = _number(
+        2_500_000,
+        unit="us",
+        source="rabbit_memory_monitor.erl: DEFAULT_UPDATE_INTERVAL",
+        doc="how often the memory monitor works out for how long queues may have messages in RAM",
+    )
+    paging_report_us: int = _number(
+        5_000_000,
+        unit="us",
+        source="rabbit_amqqueue_process.erl: RAM_DURATION_UPDATE_INTERVAL",
+        doc="how often a queue tells the memory monitor for how long it has messages in RAM",
+    )
+    paging_most: int = _number(
+        0,
+        unit="of store_credit; 0: no bound",
+        source="ours; RabbitMQ 3.5.5 has no bound",
+        doc="so many times the credit with a store are paged out in one go at most, and as many"
+        " positions",
+    )
+    store_io_batch: int = _number(
+        0,
+        unit="messages",
+        source="RabbitMQ msg_store_io_batch_size: removed in 4.1",
+        doc="positions of messages are paged out so many at once, or more; 0: any number",
+    )
+    # -- mirrors ----------------------------------------------------------------------------
+    mirrors_spend_credit: bool = _number(
+        True,
+        unit="yes or no",
+        source="RabbitMQ mirroring_flow_control",
+        doc="channels count credit with queues and their mirrors; otherwise with neither",
+    )
+    mirror_death_us: int = _number(
+        60_000_000,
+        unit="us",
+        source="Erlang net_ticktime: 60 s, noticed after 45 to 75 s",
+        doc="how long nobody notices that a node is cut off, and waits for what is there",
+    )
     # -- filters ----------------------------------------------------------------------------
     property_filters: bool = _number(
         False,

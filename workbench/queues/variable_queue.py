@@ -23,6 +23,7 @@ After `rabbit_variable_queue.erl`, RabbitMQ 3.5.5; see `reduce` for what is page
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable
@@ -96,6 +97,11 @@ class Counts(Struct, frozen=True, gc=False, kw_only=True):
     disk_acks: int
     index_acks: int
     ram_octets: int
+
+    @property
+    def in_ram(self) -> int:
+        """What a quota counts: messages in RAM, ready or handed out, that can be paged out."""
+        return self.ram_messages + self.ram_acks
 
     @property
     def positions(self) -> int:
@@ -339,12 +345,13 @@ class VariableQueue:
         before, self.target = self.target, count
         return count is not None and (before is None or count < before)
 
-    def set_duration(self, seconds: float | None) -> bool:
+    def set_duration(self, seconds: float) -> bool:
         """Keep as many in RAM as come and go in so many seconds; whether `reduce` is due now."""
-        return self.set_target(None if seconds is None else int(seconds * self.rates.total))
+        endless = seconds == math.inf
+        return self.set_target(None if endless else int(seconds * self.rates.total))
 
-    def duration(self, now_us: int) -> float | None:
-        """How many seconds of its traffic the queue has in RAM; None where nothing moves.
+    def duration(self, now_us: int) -> float:
+        """How many seconds of its traffic the queue has in RAM; endless where nothing moves.
 
         A quarter of what is there, over the four rates: it would be the mean of two reports, half
         of each, but the source never stores what it told before and adds 0.
@@ -355,7 +362,7 @@ class VariableQueue:
         if all(
             rate < IDLE_RATE for rate in (rates.came, rates.went, rates.ack_came, rates.ack_went)
         ):
-            return None
+            return math.inf
         return held / (4 * rates.total)
 
     def reduce(self) -> Pass | None:

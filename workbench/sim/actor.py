@@ -53,6 +53,7 @@ class Actor(Generic[MessageT]):
         owns_socket: it serves nothing while it is blocked. Who owns no socket goes on with what it
             has, and keeps its grants to itself: that stops those before it.
         blocking: told when it is blocked, and when it is no longer.
+        bumped: told when a grant has come, and was counted.
         watch: told what else becomes of its credit.
         penalty_ns: nanoseconds that it loses when it sends for no credit, for each message that
             waits at the receiver; what is below a microsecond is carried over.
@@ -74,6 +75,7 @@ class Actor(Generic[MessageT]):
         flow: CreditFlow | None = None,
         owns_socket: bool = False,
         blocking: Callable[[bool], None] | None = None,
+        bumped: Callable[[], None] | None = None,
         watch: CreditWatch | None = None,
         penalty_ns: int = 0,
     ) -> None:
@@ -89,6 +91,7 @@ class Actor(Generic[MessageT]):
         self.flow = flow
         self._owns_socket = owns_socket
         self._blocking = blocking
+        self._bumped = bumped
         self._watch = watch
         self._penalty_ns = penalty_ns
         self._lost_ns = 0
@@ -112,10 +115,15 @@ class Actor(Generic[MessageT]):
 
     # -- credit between processes -----------------------------------------------------------
 
-    def send(self, to: Actor[Any], message: Any) -> None:
+    def send(self, to: Actor[Any], message: Any, *, told: bool = True) -> None:
         """Post a message to another process, for credit where both count it.
 
         What is sent to one that has ended is lost, and costs nothing.
+
+        Args:
+            to: the other process.
+            message: what it gets.
+            told: False for one of many; `tell` says at the end what they have come to.
         """
         if to._ended:
             return
@@ -127,6 +135,13 @@ class Actor(Generic[MessageT]):
             self._peers[to.name], to._peers[self.name] = to, self
         self.flow.send(to.name, to.flow.initial)
         to.post(_Sent(self, message))
+        if told:
+            self.tell(to)
+
+    def tell(self, to: Actor[Any]) -> None:
+        """Say what is left of the credit with another process, and stop if that is nothing."""
+        if self.flow is None or to.name not in self.flow.credit_from:
+            return
         if self._watch is not None:
             self._watch.spent(to.name, self.flow.credit_from[to.name])
         self._look()
@@ -169,6 +184,8 @@ class Actor(Generic[MessageT]):
             self._watch.came(by.name, self.flow.credit_from[by.name])
         self._grant(grants)
         self._look()
+        if self._bumped is not None:
+            self._bumped()
 
     def _grant(self, grants: list[Grant]) -> None:
         for grant in grants:

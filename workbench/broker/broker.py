@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from workbench.sim import Clock, CreditFlow, NoTap, Tap
 from .dead_letters import DeadLetters
 from .memory import MemoryMonitor
 from .message_store import Stores
+from .mirrors import Mirrors
 from .paging import DISK, PagingMonitor
 from .queue_process import LocalQueueProcess, QueueProcess
 from .system_memory import SystemMemory
@@ -129,6 +130,27 @@ class Broker:
             self._replicas[name] = replicas
         return self.vhost.declare(name, arguments)
 
+    def mirror(self, name: str, nodes: Iterable[str]) -> Mirrors:
+        """Let a classic queue, which is on node n1, have mirrors on these nodes too.
+
+        Raises:
+            QueueError: the preset's queues have no mirrors, the queue is none that may have any,
+                or a node is not another one.
+        """
+        queue = self.declare(name)
+        if not self.preset.mirrors:
+            raise QueueError(
+                f"{self.preset.title} has no mirrored queues; legal: a preset of RabbitMQ 3.x"
+            )
+        if not isinstance(queue, LocalQueueProcess) or queue.arguments.queue_type != CLASSIC:
+            raise QueueError(f"queue {name} is not a classic queue; legal: to mirror one that is")
+        mirrors = queue.mirrors or Mirrors(
+            self.clock, self.preset, self.tap, queue, self.credit_flow
+        )
+        mirrors.join(nodes)
+        queue.mirrors = mirrors
+        return mirrors
+
     def delete(self, name: str) -> int:
         """Delete a queue, and end the links to it; returns how many messages were ready.
 
@@ -161,6 +183,7 @@ class Broker:
                 hands_on=self.preset.hands_on,
                 stores=self.stores if arguments.queue_type == CLASSIC else None,
                 durable=durable,
+                counts_credit=self.preset.mirrors_spend_credit or not self.preset.mirrors,
             )
         process.dead_letter = lambda effect: self._dead_letters.publish(name, effect)
         process.gone = lambda: self.vhost.expired(process)

@@ -7,11 +7,12 @@ in the queue's mailbox.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from workbench.queues import CreditReply, Deliver, Drained, Enqueue, Message, Origin, Stored
+from workbench.sim import Actor
 
 from .unconfirmed import QueueAnswer
 
@@ -50,6 +51,16 @@ class Consumer(Protocol):
         """Messages came or went otherwise than to a consumer; `available` was told before."""
 
 
+class Mirrored(Protocol):
+    """A mirror of the queue, as far as a message goes.
+
+    Attributes:
+        process: its mailbox.
+    """
+
+    process: Actor[Any]
+
+
 class Publish(Struct, frozen=True):
     """In the mailbox: a message to be taken in, and whom to tell what has become of it.
 
@@ -61,6 +72,8 @@ class Publish(Struct, frozen=True):
     origin: Origin
     answered: QueueAnswer | None
     at_once: bool = False
+    via: Actor[Any] | None = None  # a channel that spends a credit at each mirror
+    mirrors: tuple[Mirrored, ...] = ()  # to which it went as well
 
     def command(self, unable: frozenset[str]) -> Enqueue:
         """What the queue is told; this object comes back in what it says of the message."""

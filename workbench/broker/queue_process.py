@@ -64,6 +64,7 @@ from workbench.sim import Actor, Clock, CreditFlow, Tap
 
 from .hops import Hops
 from .message_store import QueueDisk, Stores
+from .mirrors import Mirrors
 from .queue_mail import HAND_OUT, Consumer, HandOut, Mail, Publish
 from .queue_timer import QueueTimer
 from .unconfirmed import CONFIRMED, UNROUTABLE, QueueAnswer, Refused
@@ -246,6 +247,10 @@ class LocalQueueProcess:
         hands_on: a message for which a consumer waits goes out in the turn in which it comes in;
             otherwise taking in and handing out are turns of their own.
         durable: it survives a restart, with its persistent messages.
+        counts_credit: publishers' processes count credit with it (`mirroring_flow_control`).
+
+    Attributes:
+        mirrors: copies of the queue on other nodes; None until there is one.
     """
 
     queue: Queue
@@ -262,8 +267,11 @@ class LocalQueueProcess:
         stores: Stores | None = None,
         hands_on: bool = False,
         durable: bool = True,
+        counts_credit: bool = True,
     ) -> None:
         self._hands_on = hands_on
+        self.mirrors: Mirrors | None = None
+        self._counts_credit = counts_credit
         self.dead_letter: Callable[[DeadLettered], None] | None = None
         self.gone: Callable[[], None] | None = None
         self._looks_first = queue.arguments.limits_what_waits
@@ -331,6 +339,11 @@ class LocalQueueProcess:
         )
 
     @property
+    def held(self) -> int:
+        """Messages in the queue, ready or handed out."""
+        return self.queue.ready + self.queue.unsettled
+
+    @property
     def book(self) -> VariableQueue | None:
         """What of its messages is in RAM and what on disk; None: it pages nothing out."""
         return None if self._disk is None else self._disk.book
@@ -347,11 +360,33 @@ class LocalQueueProcess:
         at_once: bool = False,
     ) -> None:
         """Post a message to the queue; see `QueueProcess.publish`."""
+        if not self._counts_credit:
+            via = None
+        if self.mirrors is not None:
+            self._publish_mirrored(message, answered, origin or self._straight, via)
+            return
         publish = Publish(message, origin or self._straight, answered, at_once)
         if via is None:
             self._actor.post(publish)
         else:
             via.send(self._actor, publish)
+
+    def _publish_mirrored(
+        self,
+        message: Message,
+        answered: QueueAnswer | None,
+        origin: Origin,
+        via: Actor[Any] | None,
+    ) -> None:
+        assert self.mirrors is not None
+        answered = self.mirrors.awaits(answered)
+        there = tuple(self.mirrors.all.values())
+        publish = Publish(message, origin, answered, via=via, mirrors=there)
+        if via is None:
+            self._actor.post(publish)
+        else:
+            via.send(self._actor, publish)
+        self.mirrors.addressed(publish)
 
     def fill(self, messages: Iterable[Message]) -> None:
         """Put messages in before the run begins: no time passes, one row tells of all."""
@@ -553,6 +588,8 @@ class LocalQueueProcess:
         self._actor.end()
         if self._disk is not None:
             self._disk.end()
+        if self.mirrors is not None:
+            self.mirrors.end()
         self._handing_out = True  # whoever leaves it wakes nobody up
         with suppress(QueueError):  # a stream is not purged, nobody reads it any more
             self.queue.apply(Purge(), self._meta())
@@ -573,6 +610,9 @@ class LocalQueueProcess:
     def _handle(self, message: Mail) -> None:
         if isinstance(message, Publish):
             self._take_in(message)
+            if message.mirrors:
+                assert self.mirrors is not None
+                self.mirrors.broadcast(message)
         elif not isinstance(message, HandOut):
             message()
         else:

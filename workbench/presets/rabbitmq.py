@@ -224,6 +224,7 @@ class RabbitMq384(RabbitMq40):
     paging_ratio: float = other(
         "paging_ratio", 0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x"
     )
+    mirrors: bool = other("mirrors", True, "RabbitMQ policy ha-mode, up to 3.13")
     paging_most: int = other(
         "paging_most", 2, "rabbit_variable_queue.erl:reduce_memory_use, 3.8: CreditDiscBound * 2"
     )

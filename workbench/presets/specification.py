@@ -393,6 +393,12 @@ class Preset:
         doc="positions of messages are paged out so many at once, or more; 0: any number",
     )
     # -- mirrors ----------------------------------------------------------------------------
+    mirrors: bool = _number(
+        False,
+        unit="yes or no",
+        source="RabbitMQ 4.0: mirrored queues were removed",
+        doc="a classic queue may have mirrors on other nodes",
+    )
     mirrors_spend_credit: bool = _number(
         True,
         unit="yes or no",

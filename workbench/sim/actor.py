@@ -125,18 +125,28 @@ class Actor(Generic[MessageT]):
             message: what it gets.
             told: False for one of many; `tell` says at the end what they have come to.
         """
-        if to._ended:
-            return
-        if self.flow is None or to.flow is None:
+        if not to._ended and (self.flow is None or to.flow is None):
             self._lost_ns += self._penalty_ns * to.depth
-            to.post(message)
+        self.spend(to)
+        to.take(self, message)
+        if told:
+            self.tell(to)
+
+    def spend(self, to: Actor[Any]) -> None:
+        """Take a credit for a message that another process gets later, by whatever way."""
+        if to._ended or self.flow is None or to.flow is None:
             return
         if self._peers.get(to.name) is not to:
             self._peers[to.name], to._peers[self.name] = to, self
         self.flow.send(to.name, to.flow.initial)
-        to.post(_Sent(self, message))
-        if told:
-            self.tell(to)
+
+    def take(self, sender: Actor[Any] | None, message: Any) -> None:
+        """A message has come, for which its sender has spent a credit if both count it."""
+        if self._ended:
+            return
+        if sender is not None and sender.flow is not None and self.flow is not None:
+            message = _Sent(sender, message)
+        self.post(message)
 
     def tell(self, to: Actor[Any]) -> None:
         """Say what is left of the credit with another process, and stop if that is nothing."""

@@ -133,6 +133,7 @@ class Mirror:
         """It has all that the queue has; now it reads what came meanwhile."""
         self.copying = None
         self.synchronised = True
+        self.note("note", "synchronised")
         self.process.resume()
 
     def stall(self) -> None:
@@ -334,7 +335,11 @@ class Mirrors:
         Raises:
             QueueError: every one has all of it, or the queue is at it.
         """
-        wanting = [mirror for mirror in self.all.values() if not mirror.synchronised]
+        wanting = [
+            mirror
+            for mirror in self.all.values()
+            if not mirror.synchronised and mirror.copying is None
+        ]
         if not wanting or self._sync is not None:
             why = "is being synchronised" if self._sync else "has no mirror that lacks messages"
             raise QueueError(f"queue {self._master.name} {why}; legal: to publish")
@@ -407,7 +412,6 @@ class Synchronisation:
             for process in self._to.values():
                 process.post(WHOLE)
             self._process.end()
-            self._note("note", "synchronised")
             self._done()
 
     def lost(self, mirror: Mirror) -> None:

@@ -43,6 +43,7 @@ from workbench.queues import (
     Meta,
     Modify,
     Origin,
+    Prefetch,
     Purge,
     Queue,
     QueueArguments,
@@ -84,6 +85,10 @@ CHANGING = (Enqueue, Release, Modify, DetachConsumer, Purge, Expire)
 """Commands after which other consumers may get something."""
 
 _NOBODY: frozenset[str] = frozenset()
+MOST_HELD = 2**31 - 1
+"""Messages that a consumer of `fill` may hold: any number."""
+PLACES = ("q1", "q2", "delta", "q3", "q4", "ram_messages", "ram_acks", "disk_acks", "index_acks")
+"""What a row tells of a queue that pages messages out: `Counts` of its book."""
 Aim = Callable[[VariableQueue], bool]
 """Tells a queue how much may be in RAM; returns whether it has to page out."""
 
@@ -388,8 +393,16 @@ class LocalQueueProcess:
             via.send(self._actor, publish)
         self.mirrors.addressed(publish)
 
-    def fill(self, messages: Iterable[Message]) -> None:
-        """Put messages in before the run begins: no time passes, one row tells of all."""
+    def fill(
+        self, messages: Iterable[Message], held: int = 0, by: tuple[str, Consumer] | None = None
+    ) -> None:
+        """Put messages in before the run begins: no time passes, one row tells of all.
+
+        Args:
+            messages: in order.
+            held: of them so many were handed out already.
+            by: name of the consumer that holds them, and the consumer.
+        """
         count = 0
         for message in messages:
             count += 1
@@ -401,7 +414,20 @@ class LocalQueueProcess:
                     self._disk.holds(self.queue.enqueued - 1, message)
         self._tell_available()
         self._log_count("enqueue", count)
+        if by is not None:
+            self._hold(held, *by)
         self._set_timer()
+
+    def _hold(self, count: int, name: str, consumer: Consumer) -> None:
+        """Attach a consumer that has got so many messages and not settled them."""
+        self._consumers[name] = consumer
+        mode = Prefetch(MOST_HELD)
+        self.queue.apply(Checkout(consumer=name, mode=mode, settled=False), self._meta())
+        for _ in range(count):
+            for effect in self.queue.apply(Dispatch(), self._meta())[1]:
+                if isinstance(effect, Deliver) and self._disk is not None:
+                    self._disk.handed_out(effect.message.message_id, settled=False)
+        self._log_count("deliver", count)
 
     # -- from consumers ---------------------------------------------------------------------
 
@@ -573,13 +599,8 @@ class LocalQueueProcess:
             return None
         self._told_target = True
         counts = book.counts()
-        return {
-            "target": book.target,
-            **{name: getattr(counts, name) for name in ("q1", "q2", "delta", "q3", "q4")},
-            "ram_messages": counts.ram_messages,
-            "ram_acks": counts.ram_acks,
-            "disk_acks": counts.disk_acks,
-        }
+        told = {name: getattr(counts, name) for name in PLACES}
+        return {"ram": {"target": book.target, **told}}
 
     def end(self) -> None:
         """It is deleted, with all that waits in it: nothing comes of it any more."""

@@ -1,9 +1,10 @@
 """One row in plain words, for a learner, a screen reader and a test: what happened, who knows it.
 
 Each kind of frame and each internal event has its sentence; those about links are in
-`sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`, frames of
-AMQP 0-9-1 and 0-10 in `sentences_091` and `sentences_010`. Texts of peers appear as text, with what
-cannot be seen written out.
+`sentences_link` and `sentences_message`, those about quorum queues in `sentences_quorum`, about
+paging and mirrors of classic queues in `sentences_paging`, frames of AMQP 0-9-1 and 0-10 in
+`sentences_091` and `sentences_010`. Texts of peers appear as text, with what cannot be seen written
+out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .sentences_091 import does
 from .sentences_hops import hop_sentence
 from .sentences_link import flow
 from .sentences_message import disposition, transfer
+from .sentences_paging import paging_sentence
 from .sentences_quorum import quorum_sentence
 from .story import Moment
 from .words import capital, count, quoted, spec_name, value_text, visible
@@ -313,7 +315,7 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
 
 
 def _internal(row: Row) -> str:
-    told = quorum_sentence(row) or hop_sentence(row)
+    told = quorum_sentence(row) or paging_sentence(row) or hop_sentence(row)
     if told is not None:
         return f"{told}."
     who = visible(row.vantage)
@@ -358,7 +360,7 @@ def _details(row: Row) -> list[str]:
         if name == "direction" and value in _WAYS
         else f"{visible(spec_name(str(name)))} {value_text(value)}"
         for name, value in extra.items()
-        if value is not None and not (name == "count" and counted)
+        if value is not None and not (name == "count" and counted) and name != "ram"
     ]
 
 

@@ -16,9 +16,15 @@ def paged(played: Any, name: str) -> list[Any]:
     return [row.extra[name] for row in played.rows if row.kind == "paged"]
 
 
-def test_the_article_s_numbers_come_out() -> None:
+@pytest.fixture(scope="module")
+def article() -> Any:
+    """The article's run."""
+    return run("paging", RMQ355)
+
+
+def test_the_article_s_numbers_come_out(article) -> None:
     """20,000 in RAM, a target of 8,000: quota 12,000, 2,000 paged at once, and no positions."""
-    played = run("paging", RMQ355)
+    played = article
     assert played.rested and not played.world.tap.problems
     assert (paged(played, "quota")[0], paged(played, "messages")[0]) == (12_000, 2_000)
     assert paged(played, "positions") == 21 * [0]
@@ -27,6 +33,7 @@ def test_the_article_s_numbers_come_out() -> None:
     assert last.extra["ram"]["ram_messages"] == 8_000
 
 
+@pytest.mark.slow
 def test_a_store_that_hangs_leaves_it_at_2000() -> None:
     """Nothing is granted, and nothing more is paged out."""
     played = run("paging", RMQ355, {"asks": False}).act_each(
@@ -36,6 +43,7 @@ def test_a_store_that_hangs_leaves_it_at_2000() -> None:
     assert sum(paged(played.then("resume"), "messages")) == 12_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("credit", "passes"), [(2_000, 21), (4_000, 17), (12_000, 1)])
 def test_more_credit_with_the_store_brings_12000_to_disk_in_fewer_goes(credit, passes) -> None:
     """msg_store_credit_disc_bound, {2000, 500} unless it is set."""
@@ -62,6 +70,7 @@ def test_what_is_in_ram_adds_up_in_every_row() -> None:
     assert checked > 25
 
 
+@pytest.mark.slow
 def test_short_of_memory_the_monitor_makes_the_queue_page() -> None:
     """110 MB of 200 MB: from half of the limit on, by what came in; no target is given."""
     played = run("paging", RMQ355, {"asks": False, "memory_octets": 200_000_000})
@@ -74,9 +83,9 @@ def test_short_of_memory_the_monitor_makes_the_queue_page() -> None:
     assert any("s of their traffic in RAM" in text for text in sentences)
 
 
-def test_rows_of_paging_are_told_in_words() -> None:
+def test_rows_of_paging_are_told_in_words(article) -> None:
     """The article's pass in a sentence."""
-    sentences = [one.sentence for one in explain(run("paging", RMQ355).rows)]
+    sentences = [one.sentence for one in explain(article.rows)]
     assert (
         "Queue “q” pages out 2000 ready messages, then no pending acknowledgements, of a"
         " quota of 12000; 10000 of the quota wait for credit with the message store." in sentences
@@ -119,6 +128,13 @@ def test_e26_messages_from_before_are_copied_to_a_mirror_on_demand() -> None:
         played.then("synchronise")
 
 
+@pytest.mark.parametrize("act", ["stall", "cut_off", "synchronise"])
+def test_without_mirrors_their_acts_say_why(act) -> None:
+    """4.x has none; the queue stands alone."""
+    with pytest.raises(ActionError, match=r"no mirrors; legal: a preset of RabbitMQ 3\.x"):
+        run("mirrors", "rmq4.3").then(act)
+
+
 @pytest.mark.parametrize(
     ("name", "preset", "parameters", "said"),
     [
@@ -127,7 +143,6 @@ def test_e26_messages_from_before_are_copied_to_a_mirror_on_demand() -> None:
         ("paging", RMQ355, {"store_io_batch": -1}, "store_io_batch is -1; legal: 0 to"),
         ("mirrors", RMQ355, {"nodes": "n2 n1"}, "queue q is on n1 itself, and cannot be its own"),
         ("mirrors", RMQ355, {"nodes": "n2 n2"}, "queue q has a mirror on n2 already"),
-        ("mirrors", "rmq4.3", {}, "RabbitMQ 4.3 has no mirrored queues; legal: a preset of"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(name, preset, parameters, said) -> None:

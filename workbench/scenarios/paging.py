@@ -1,6 +1,6 @@
 """A classic queue of RabbitMQ 3.x whose messages leave the memory when they are too many.
 
-Acts: set_target, publish, consume, acknowledge, stall, resume, wait, alarm, clear.
+Acts: stall, resume, wait, set_target, lift_target, publish, consume, acknowledge, alarm, clear.
 """
 
 from __future__ import annotations
@@ -98,14 +98,17 @@ def queue_of(world: World) -> LocalQueueProcess:
 def set_target(
     world: World,
     target: Annotated[
-        int,
-        Whole(0, MAX_MESSAGES, "messages"),
-        "how many may be in RAM, ready or handed out; left out, any number",
-    ]
-    | None = None,
+        int, Whole(0, MAX_MESSAGES, "messages"), "how many may be in RAM, ready or handed out"
+    ],
 ) -> None:
     """Let the memory monitor ask for room: no more than so many messages shall be in RAM."""
     queue_of(world).set_ram_target(target)
+
+
+@act()
+def lift_target(world: World) -> None:
+    """Let there be room: any number of messages may be in RAM."""
+    queue_of(world).set_ram_target(None)
 
 
 @act()
@@ -155,7 +158,7 @@ def wait(
 
 @scenario(
     "Paging: messages leave the memory, as far as credit with the message store goes",
-    acts=(set_target, publish, consume, acknowledge, stall, resume, wait, *ALARM_ACTS),
+    acts=(stall, resume, wait, set_target, lift_target, publish, consume, acknowledge, *ALARM_ACTS),
     preset="rmq3.5.5",
     protocol=AMQP_0_9_1,
 )

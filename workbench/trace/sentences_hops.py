@@ -6,7 +6,12 @@ from .brakes import CREDIT_FLOW
 from .schema import Row
 from .words import quoted, visible
 
-_KINDS = {"reader": "the reader of {}", "channel": "channel {}", "queue": "queue {}"}
+_KINDS = {
+    "reader": "the reader of {}",
+    "channel": "channel {}",
+    "queue": "queue {}",
+    "mirror": "mirror {}",
+}
 _STORES = {"persistent": "the message store", "transient": "the store of transient messages"}
 
 
@@ -26,7 +31,7 @@ def next_process(row: Row) -> str | None:
         return f"channel:{row.connection}/{row.session}"
     if row.queue is None:
         return None
-    return row.queue if row.queue.startswith("store:") else f"queue:{row.queue}"
+    return row.queue if row.queue.startswith(("store:", "mirror:")) else f"queue:{row.queue}"
 
 
 def hop_sentence(row: Row) -> str | None:

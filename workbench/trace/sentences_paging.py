@@ -8,6 +8,9 @@ from typing import Any
 from .schema import Row
 from .words import count, quoted, visible
 
+RAM_TARGET = "ram-target"
+"""Kind of the row by which a queue first tells what is in RAM: it has a target."""
+
 
 def paging_sentence(row: Row) -> str | None:
     """The sentence of a row about paging or mirrors, without its full stop; None for any other."""
@@ -62,7 +65,7 @@ def _duration(row: Row) -> str:
 
 _KINDS: dict[str, Callable[[Row], str]] = {
     "paged": _paged,
-    "ram-target": _target,
+    RAM_TARGET: _target,
     "ram-duration": _duration,
     "cut-off": lambda row: f"{visible(row.vantage)} is cut off; nobody has noticed yet",
     "mirror-stalled": lambda row: f"{visible(row.vantage)} hangs: it reads nothing",

@@ -27,6 +27,7 @@ from workbench.trace.fold import Scope
 from workbench.trace.formulas import Formula
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, CLIENT, Row
+from workbench.trace.sentences_paging import RAM_TARGET
 from workbench.trace.words import count, visible
 
 from . import theme
@@ -37,6 +38,7 @@ from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, sends_messages
 from .scene_link import LinkPicture
 from .scene_live import AT_GATE, Live, LivePicture
+from .scene_paging import PagingPicture
 from .scene_quorum import QuorumPicture
 from .scene_valves import ValvesPicture
 from .scene_walk import KINDS, Flight, Walk
@@ -97,6 +99,9 @@ LAYOUTS: Mapping[str, Layout] = {
         name="quorum",
         idea="An entry is committed when a majority has it on disk, and the leader knows that.",
     ),
+    "paging": Layout(
+        idea="Paging stops where credit with the message store ends, and goes on with each grant.",
+    ),
     "quorum_chaos": Layout(
         name="quorum",
         idea="Whatever fails, an entry that was confirmed is on the disks of a majority.",
@@ -139,6 +144,8 @@ def picture_of(
     if any(sends_messages(row) for row in walk.rows) or layout.name == "gauge":
         return GaugePicture(walk)
     links = _chosen(walk, link)
+    if any(row.kind == RAM_TARGET for row in walk.rows):
+        return PagingPicture(walk)
     if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
         return ChannelPicture(walk)
     if layout.name == "quorum":
@@ -233,8 +240,10 @@ class Strip:
             self.steps.append(self._step(row, changes(before, state)))
             self.states.append(state)
             before = state
-        if isinstance(picture, QuorumPicture):
-            self.frames += [*picture.writes(), *picture.replies()]
+        if isinstance(picture, QuorumPicture | PagingPicture):
+            self.frames += picture.writes()
+            if isinstance(picture, QuorumPicture):
+                self.frames += picture.replies()
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
         assert len(self.steps) == len(rows)

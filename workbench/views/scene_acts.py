@@ -312,10 +312,10 @@ class Deeds:
             return f"{given['a']}-{given['b']}"
         if kind == "handle":
             return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
-        if spec.name in CORNER:
-            return "stage"
         if spec.name in self.picture.places:
             return self.picture.places[spec.name]
+        if spec.name in CORNER:
+            return "stage"
         if given.get("node") in nodes:
             return str(given["node"])
         about = self.picture.node_about(spec.name, given)

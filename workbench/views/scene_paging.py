@@ -1,0 +1,235 @@
+"""What a scene shows of paging: a vessel of messages in RAM that sinks, and the store they go to.
+
+The level is what a quota counts: messages in RAM, ready or handed out. Rows of the queue tell it;
+what lies on disk is told by the same rows, and what a store has still to write by its own.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from workbench.trace.schema import BROKER, Row
+from workbench.trace.sentences_paging import in_ram
+from workbench.trace.words import count, visible
+
+from .scene_link import LinkPicture
+from .scene_walk import Flight, Walk
+
+Doc = dict[str, Any]
+
+STORE, RAM, WAY = "store:transient", "ram", "writes"
+MOST_MARKS = 2
+_COUNTERS = {
+    "ram_messages": "ready, in RAM",
+    "ram_acks": "handed out, in RAM",
+    "disk_acks": "handed out, on disk",
+    "index_acks": "handed out, small",
+    "q4": "q4: alphas at the head",
+    "q3": "q3: betas",
+    "delta": "delta",
+    "q2": "q2: betas",
+    "q1": "q1: alphas at the end",
+}
+_ACTS = ("stall", "wait", "set_target", "lift_target", "publish", "consume", "acknowledge", "alarm")
+_MORE = ("quota", "left of it", "credit with the store", "the store has still to write")
+
+
+def number(value: int) -> str:
+    """A number in groups of three digits."""
+    return f"{value:,}"
+
+
+class PagingPicture(LinkPicture):
+    """A queue's messages in RAM, and the message store that takes what is paged out."""
+
+    layout = "gauge"
+    places = MappingProxyType(dict.fromkeys(_ACTS, BROKER))
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk, [])
+        rows = walk.rows
+        self._queue = next(row.queue or "" for row in rows if in_ram(row))
+        self._ram: dict[str, int | None] = {}
+        self._quota = self._left = self._waiting = 0
+        self._credit: int | None = None
+        self._blocked = self._hung = False
+        told = [in_ram(row) for row in rows if in_ram(row)]
+        first = next((row for row in rows if self._ready(row)), None)
+        self._start = 0 if first is None else self._ready(first)
+        self._top = max(self._start, *(one["ram_messages"] + one["ram_acks"] for one in told), 1)
+        targets = dict.fromkeys(one["target"] for one in told if one["target"] is not None)
+        self._targets = [target for target in targets if target <= self._top][:MOST_MARKS]
+
+    def _ready(self, row: Row) -> int:
+        """What is in the queue, ready or handed out, as a row tells; 0 if it does not."""
+        ledger = row.ledger or {}
+        if row.queue != self._queue or "queue_ready" not in ledger:
+            return 0
+        return int(ledger["queue_ready"]) + int(ledger.get("queue_unsettled") or 0)
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        ram = in_ram(row)
+        if row.queue == self._queue and ram:
+            self._ram = dict(ram)
+        if row.kind == "paged":
+            self._quota, self._left = row.extra["quota"], row.extra["left"]
+            self._blocked = bool(row.extra["stopped"])
+        mine = row.vantage == f"queue:{self._queue}"
+        if mine and row.queue == STORE and row.ledger:
+            self._credit = row.ledger.get("hop_credit")
+        if mine and row.event in ("block", "unblock"):
+            self._blocked = row.event == "block"
+        if row.vantage == STORE:
+            self._waiting = (row.ledger or {}).get("mailbox", self._waiting)
+            if row.kind in ("stalled", "resumed"):
+                self._hung = row.kind == "stalled"
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Frames of the client are no part of the picture."""
+        return None
+
+    def writes(self) -> list[tuple[int, Doc]]:
+        """What each go pages out, on its way until the store begins to write it."""
+        rows, times = self.walk.rows, self.walk.times
+        found: list[tuple[int, Doc]] = []
+        for place, row in enumerate(rows):
+            paged = row.extra["messages"] + row.extra["acks"] if row.kind == "paged" else 0
+            if not paged:
+                continue
+            later = range(place + 1, len(rows))
+            begun = (at for at in later if (rows[at].event, rows[at].vantage) == ("append", STORE))
+            end = next(begun, None)
+            path = [[times[place], 0.0], [times[-1 if end is None else end], 1.0]]
+            if end is None:
+                path[-1][1] = 0.5
+            words = f"{count(paged, 'message')} to the message store"
+            doc = {"id": f"p{row.seq}", "link": WAY, "way": "back", "kind": "write", "path": path}
+            short = f"{paged // 1000}k" if paged >= 1000 else str(paged)
+            found.append((place, doc | {"text": short, "name": words, "short": words}))
+        return found
+
+    # -- what does not change ---------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[str]:
+        """The store, and the queue whose messages are in RAM."""
+        return [STORE, BROKER]
+
+    @property
+    def wires(self) -> dict[str | None, tuple[str, str]]:
+        """None is shown."""
+        return {}
+
+    def role(self, node: str) -> str:
+        """Messages go from the queue to the store."""
+        return "sender" if node == BROKER else "receiver"
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        marks = [
+            {"at": target, "text": f"target {number(target)}", "kind": "low"}
+            for target in self._targets
+        ]
+        return {
+            "layout": self.layout,
+            "nodes": [self.node(name) for name in self.nodes],
+            "links": [
+                {"id": WAY, "from": STORE, "to": BROKER, "names": ["grants", "messages to disk"]}
+            ],
+            "lines": [],
+            "gauges": [
+                {
+                    "id": RAM,
+                    "on": BROKER,
+                    "name": "messages in RAM",
+                    "top": self._top,
+                    "marks": [*marks, {"at": self._start, "text": "at first", "kind": "high"}],
+                }
+            ],
+            "counters": {
+                "columns": ["now"],
+                "rows": [{"id": name, "name": name} for name in (*_MORE, *_COUNTERS.values())],
+            },
+        }
+
+    def node(self, name: str) -> Doc:
+        """The store or the queue."""
+        if name == BROKER:
+            title, sub = f"RAM: {visible(self._queue)}", ""
+        else:
+            title, sub = "Message store", "transient messages"
+        return {"id": name, "role": self.role(name), "name": title, "sub": sub}
+
+    # -- what is so now ---------------------------------------------------------------------
+
+    @property
+    def _level(self) -> int:
+        if not self._ram:
+            return self._start
+        return int(self._ram["ram_messages"] or 0) + int(self._ram["ram_acks"] or 0)
+
+    @property
+    def _on_disk(self) -> int:
+        """Contents that are on disk alone."""
+        ram = self._ram
+        ready = sum(int(ram.get(name) or 0) for name in ("q1", "q2", "delta", "q3", "q4"))
+        in_ram_now = int(ram.get("ram_messages") or 0)
+        return ready - in_ram_now + int(ram.get("disk_acks") or 0)
+
+    @property
+    def _stopped(self) -> bool:
+        return self._blocked and self._left > 0
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        text = ""
+        if self._quota:
+            text = f"quota {number(self._quota)}: {number(self._left)} left"
+            text += ", blocked: no credit" if self._stopped else ""
+        gauge: Doc = {"level": self._level, "stopped": self._stopped, "text": text or None}
+        return {
+            "nodes": {name: self.node_state(name) for name in self.nodes},
+            "links": {},
+            "lines": {},
+            "gauges": {RAM: gauge},
+            "counters": self._counters(),
+        }
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        if name == BROKER:
+            facts = [f"{number(self._level)} in RAM", f"{number(self._on_disk)} on disk"]
+            return {"facts": facts}
+        credit = "" if self._credit is None else f"credit for {number(self._credit)} more"
+        waits = f"{number(self._waiting)} wait to be written" if self._waiting else None
+        hangs = f"hangs: {waits}" if self._hung and waits else "hangs" if self._hung else None
+        return {"sub": credit, "blocked": hangs, "going": None if hangs else waits, "facts": []}
+
+    def _counters(self) -> Doc:
+        found: Doc = {title: [self._ram.get(name)] for name, title in _COUNTERS.items()}
+        values = (self._quota, self._left, self._credit, self._waiting)
+        return found | {name: [value] for name, value in zip(_MORE, values, strict=True)}
+
+    def knob(self, act: str, link: Any) -> int | None:
+        """The target stands where the queue was told."""
+        return self._ram.get("target") if act == "set_target" else None
+
+    def words(self) -> str:
+        """The whole state in words."""
+        told = [f"In RAM: {count(self._level, 'message')}; on disk alone: {self._on_disk}."]
+        if self._ram.get("target") is not None:
+            told.append(f"Target: {self._ram['target']}.")
+        if self._quota:
+            told.append(f"Quota {self._quota}, {self._left} left.")
+        if self._credit is not None:
+            told.append(f"Credit with the message store: {self._credit}.")
+        if self._stopped:
+            told.append("Paging is blocked: no credit with the message store.")
+        if self._waiting:
+            told.append(f"The store has {count(self._waiting, 'message')} still to write.")
+        return " ".join(told)

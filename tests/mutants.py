@@ -54,6 +54,8 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+PAGING = ("tests/queues/test_variable_queue.py", "tests/broker/test_message_store.py")
+MIRRORS = ("tests/broker/test_mirrors.py",)
 FLOW_LIMIT = ("tests/queues/test_flow_limit.py",)
 SESSION_010 = ("tests/amqp010",)
 
@@ -158,6 +160,33 @@ MUTANTS = (
         "a cancel requeues", "broker/queue_process.py",
         "self._command(Cancel(consumer=name))", "self._command(DetachConsumer(consumer=name))",
         CHANNELS,
+    ),
+    # -- paging and mirrors ---------------------------------------------------------------------
+    Mutant(
+        "phase two ignores the batch size", "queues/variable_queue.py",
+        "if surplus <= 0 or surplus < self._io_batch:", "if surplus <= 0:", PAGING,
+    ),
+    Mutant(
+        "pending acknowledgements are always paged first", "queues/variable_queue.py",
+        "acks_first = self.rates.acks_first", "acks_first = True", PAGING,
+    ),
+    Mutant(
+        "paging of messages ignores credit", "queues/variable_queue.py",
+        "and self._ram_messages > target and not self._disk.blocked",
+        "and self._ram_messages > target", PAGING,
+    ),
+    Mutant(
+        "a grant does not let paging go on", "broker/queue_process.py",
+        "            bumped=self._reduce,\n", "", PAGING,
+    ),
+    Mutant(
+        "one credit for all mirrors", "broker/mirrors.py",
+        "if publish.via is not None:",
+        "if publish.via is not None and mirror is next(iter(self.all.values())):", MIRRORS,
+    ),
+    Mutant(
+        "peer_down keeps the block", "sim/credit_flow.py",
+        "        return self.unblock(process)", "        return []", MIRRORS,
     ),
     # -- elections ------------------------------------------------------------------------------
     Mutant(

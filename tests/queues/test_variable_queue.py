@@ -343,5 +343,5 @@ class Books(RuleBasedStateMachine):
         assert len(self.store.written) == len(set(self.store.written))
 
 
-Books.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Books.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 test_messages_pending_acks_and_ram_counts_add_up = Books.TestCase

@@ -82,3 +82,24 @@ def test_before_anybody_asks_for_room_the_picture_is_that_of_the_client():
     """There is nothing to tell of RAM and disk."""
     _, doc, _ = made({"asks": False, "messages": 10})
     assert doc["layout"] == "link"
+
+
+@pytest.mark.slow
+def test_the_mirror_that_blocks_a_channel_is_the_one_without_credit():
+    """The channel is blocked, the queue and the other mirror have credit; each can be cut off."""
+    played = run("mirrors", "rmq3.5.5", {"latency_us": 100}).act_each(
+        [("stall", {"node": "n3"}), ("publish", {"count": 110})]
+    )
+    doc = scene(played, octets=False)
+    jsonschema.validate(doc, schema())
+    last = list(resolved(doc))[-1]
+    credit = {hop["id"]: last["counters"][hop["id"]][0] for hop in doc["hops"]}
+    channel = "hop channel:c1/1 to"
+    assert credit[f"{channel} mirror:q@n3"] == -20
+    assert min(credit[f"{channel} queue:q"], credit[f"{channel} mirror:q@n2"]) > 0
+    assert last["nodes"]["mirror:q@n3"] == {"facts": ["0 taken"], "blocked": "hangs"}
+    assert last["nodes"]["channel:c1/1"]["blocked"]
+    assert (last["on"]["stall:n3"], last["on"]["cut_off:n3"]) == (True, False)
+    places = {act["id"]: act["on"] for act in doc["acts"]}
+    assert places["cut_off:n2"] == "mirror:q@n2"
+    assert (places["publish"], places["synchronise"]) == ("client:client", "queue:q")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from workbench.broker.mirrors import Mirrors
+from workbench.broker.mirrors import MASTER_NODE, Mirrors
 from workbench.broker.queue_process import LocalQueueProcess
 from workbench.peers import Client091, Publisher091
 from workbench.presets import AMQP_0_9_1
@@ -15,13 +15,20 @@ from workbench.queues import QueueError
 from workbench.queues.message import Message
 
 from .acts import WIRE_ACTS
-from .declare import PRESET, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import MAX_LATENCY_US, MAX_MESSAGES, Count, Latency, SmallMessageBytes
 from .world import World
 
 QUEUE, PUBLISHER = "q", "publisher"
+NODES = ("n2", "n3", "n4", "n5")
 MAX_SEEN_US = 600_000_000
-NodeName = Annotated[str, "which node: one that has a mirror"]
+NodeName = Annotated[str, OneOf(*NODES), "which node: one that has a mirror"]
+
+
+def mirrored(world: World) -> list[str]:
+    """Where the queue had mirrors at the beginning, each as `queue@node`."""
+    nodes = str(world.parameters.get("nodes", "")).split() if world.preset.mirrors else []
+    return [f"{QUEUE}@{node}" for node in nodes]
 
 
 def _mirrors(world: World) -> Mirrors:
@@ -35,7 +42,7 @@ def _mirrors(world: World) -> Mirrors:
 @act()
 def publish(world: World, count: Count = 1) -> None:
     """Let the client publish messages."""
-    world.peers["client"].tasks[PUBLISHER].publish(count)
+    world.peers["c1"].tasks[PUBLISHER].publish(count)
 
 
 @act()
@@ -43,7 +50,7 @@ def stall(world: World, node: NodeName = "n3") -> None:
     """Let a mirror hang: it reads nothing."""
     mirror = _mirrors(world).on(node)
     mirror.stall()
-    mirror.note("note", "mirror-stalled")
+    mirror.note("note", "stalled")
 
 
 @act()
@@ -53,7 +60,7 @@ def resume(world: World, node: NodeName = "n3") -> None:
     if mirror.cut_off:
         raise QueueError(f"{node} is cut off; legal: mend")
     mirror.resume()
-    mirror.note("note", "mirror-resumed")
+    mirror.note("note", "resumed")
 
 
 @act()
@@ -108,6 +115,9 @@ def mirrors(
     queue = world.broker.declare(QUEUE)
     before = [Message(payload=bytes(message_bytes), durable=False)] * messages
     queue.fill(before)
+    for node in nodes.split():
+        if node not in (MASTER_NODE, *NODES):
+            raise ParameterError(f"there is no node {node!r:.20}; legal: {', '.join(NODES)}")
     try:
         if world.preset.mirrors:  # in others the queue stands alone, and the acts say why
             world.broker.mirror(QUEUE, nodes.split())
@@ -117,5 +127,5 @@ def mirrors(
         PUBLISHER, QUEUE, body=bytes(message_bytes), most_unconfirmed=confirms or None
     )
     client = Client091(world.clock, [publisher], name="client", on_open=world.mark_start)
-    world.peers["client"] = client
+    world.peers["c1"] = client
     world.connect(client, "c1", (latency_us, latency_us))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .schema import Row
-from .words import count, quoted, visible
+from .sentences_hops import process_words
+from .words import count, quoted
 
 RAM_TARGET = "ram-target"
 """Kind of the row by which a queue first tells what is in RAM: it has a target."""
@@ -15,7 +16,12 @@ RAM_TARGET = "ram-target"
 def paging_sentence(row: Row) -> str | None:
     """The sentence of a row about paging or mirrors, without its full stop; None for any other."""
     if row.event == "append" and row.vantage.startswith("store:"):
-        return f"{visible(row.vantage)} writes {count(row.extra.get('count', 1), 'message')}"
+        return f"{process_words(row.vantage)} writes {count(row.extra.get('count', 1), 'message')}"
+    mirror = row.vantage.startswith("mirror:")
+    if mirror and row.event == "enqueue":
+        return f"{process_words(row.vantage)} takes a message in, on the master's word"
+    if mirror and row.event == "note" and row.kind in _HANGS:
+        return f"{process_words(row.vantage)} {_HANGS[row.kind]}"
     tell = _KINDS.get(row.kind or "") if row.event == "note" else None
     return None if tell is None else tell(row)
 
@@ -63,17 +69,18 @@ def _duration(row: Row) -> str:
     )
 
 
+_HANGS = {"stalled": "hangs: it reads nothing", "resumed": "goes on"}
 _KINDS: dict[str, Callable[[Row], str]] = {
     "paged": _paged,
     RAM_TARGET: _target,
     "ram-duration": _duration,
-    "cut-off": lambda row: f"{visible(row.vantage)} is cut off; nobody has noticed yet",
-    "mirror-stalled": lambda row: f"{visible(row.vantage)} hangs: it reads nothing",
-    "mirror-resumed": lambda row: f"{visible(row.vantage)} goes on",
-    "mended": lambda row: f"{visible(row.vantage)} can be reached again",
-    "down": lambda row: f"{visible(row.vantage)} is seen to be down: nobody waits for it any more",
+    "cut-off": lambda row: f"{process_words(row.vantage)} is cut off; nobody has noticed yet",
+    "mended": lambda row: f"{process_words(row.vantage)} can be reached again",
+    "down": lambda row: (
+        f"{process_words(row.vantage)} is seen to be down: nobody waits for it any more"
+    ),
     "synchronising": lambda row: (
         f"{_queue(row)} begins to copy {count(row.extra.get('count', 0), 'message')} to its mirrors"
     ),
-    "synchronised": lambda row: f"{visible(row.vantage)} has all that its queue has",
+    "synchronised": lambda row: f"{process_words(row.vantage)} has all that its queue has",
 }

@@ -19,6 +19,7 @@ from workbench import serial
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.branches import Branches
 from workbench.scenarios.lanes import lanes_of
+from workbench.scenarios.mirrors import mirrored
 from workbench.scenarios.run import step_of
 from workbench.trace.braking import links_of
 from workbench.trace.cut import Cut
@@ -94,6 +95,7 @@ LAYOUTS: Mapping[str, Layout] = {
         " counts.",
     ),
     "chain": Layout(name="chain"),
+    "mirrors": Layout(name="chain"),
     "qpid": Layout(name="gauge", idea=GaugePicture.idea),
     "quorum": Layout(
         name="quorum",
@@ -140,7 +142,11 @@ def picture_of(
             STORE: preset.store_credit,
         }
         stored = bool(run.parameters.get("persistent"))
-        return ChainPicture(walk, lanes_of(run.world), initial, stored=stored)
+        # One that has died during the run stood there at its beginning.
+        mirrors = dict.fromkeys(f"mirror:{name}" for name in mirrored(run.world))
+        return ChainPicture(
+            walk, lanes_of(run.world), initial, stored=stored, mirrors=tuple(mirrors)
+        )
     if any(sends_messages(row) for row in walk.rows) or layout.name == "gauge":
         return GaugePicture(walk)
     links = _chosen(walk, link)
@@ -336,8 +342,11 @@ def _switched(row: Row) -> tuple[str, str, bool]:
     """What a row switches on or off: the act, what it is done to, and whether it is on now."""
     if row.event in ("alarm-set", "alarm-clear"):
         return "alarm", row.kind or "", row.event == "alarm-set"
+    about = row.vantage.rpartition("@")[2] if "@" in row.vantage else row.queue or ""
     if row.event == "note" and row.kind in ("stalled", "resumed"):
-        return "stall", row.queue or "", row.kind == "stalled"
+        return "stall", about, row.kind == "stalled"
+    if row.event == "note" and row.kind in ("cut-off", "mended", "down"):
+        return "cut_off", about, row.kind == "cut-off"
     return "", "", False
 
 

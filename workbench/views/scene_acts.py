@@ -26,7 +26,8 @@ LEAST_TOP = 10  # of a knob
 MOST_TOP = 500
 
 # What undoes an act, so that the two are one mark that is on or off.
-UNDONE_BY = {"stall": "resume", "alarm": "clear", "crash": "restart", "cut": "heal"}
+UNDONE_BY = {"stall": "resume", "alarm": "clear", "crash": "restart", "cut": "heal",
+             "cut_off": "mend"}  # fmt: skip
 # Acts on a frame that waits for a hand, by its kind.
 ARRIVALS = {"transfer_arrives": "transfer", "flow_arrives": "flow"}
 RECEIVERS = ("grant", "open_window", "drain", "echo", "stop", "acknowledge", "flow", "send_flow",
@@ -188,7 +189,7 @@ class Deeds:
             "queue": (queues | links | self.picture.things) - set(self.picture.unused),
             "link": links,
             "consumer": {name.partition(":")[2] for name in self.picture.clients},
-            "node": nodes,
+            "node": nodes | self.picture.things,
             "a": nodes,
             "b": nodes,
             "resource": {"memory", "disk"},

@@ -42,6 +42,11 @@ _IDEA = (
 )
 
 
+_MIRRORED = (
+    "A channel spends credit with the queue and with each mirror: the slowest of them holds it."
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
     """The credit of one process, or link, for the next.
@@ -97,15 +102,23 @@ class ChainPicture(LinkPicture):
         lanes: who publishes to which queue, and who consumes.
         initial: by protocol, the credit before anything was sent, and of the message store.
         stored: the message store is shown.
+        mirrors: processes of the first queue's mirrors, as a trace names them.
     """
 
     layout = "chain"
 
     def __init__(
-        self, walk: Walk, lanes: Sequence[Lane], initial: Mapping[str, int], *, stored: bool
+        self,
+        walk: Walk,
+        lanes: Sequence[Lane],
+        initial: Mapping[str, int],
+        *,
+        stored: bool,
+        mirrors: Sequence[str] = (),
     ) -> None:
         super().__init__(walk, [])
-        self.idea = _IDEA
+        self.idea = _MIRRORED if mirrors else _IDEA
+        self.mirrors = mirrors
         self.lanes = lanes
         self.stored = stored
         self._initial = initial
@@ -121,6 +134,7 @@ class ChainPicture(LinkPicture):
         self._on: dict[str, set[str]] = {}  # what blocks a process
         self._kept: Counter[str] = Counter()
         self._hung: set[str] = set()
+        self._gone: dict[str, str | None] = {}  # mirrors whose nodes cannot be reached
         self._ready: dict[str, int] = {}
         self._published: Counter[str] = Counter()
         self._got: Counter[str] = Counter()
@@ -140,6 +154,9 @@ class ChainPicture(LinkPicture):
             reader = f"reader:{one.connection}"
             pairs = [(reader, channel, own, f"reader → {number}")]
             pairs.append((channel, queue, own, f"{number} → queue {visible(one.queue)}"))
+            pairs += [
+                (channel, one, own, f"{number} → {process_words(one)}") for one in self.mirrors
+            ]
             if self.stored:
                 name = f"queue {visible(one.queue)} → store"
                 pairs.append((queue, STORE, self._initial[STORE], name))
@@ -202,6 +219,8 @@ class ChainPicture(LinkPicture):
                 self._kept[who] = 0
         elif row.event == "note" and row.kind == "grant-kept":
             self._kept[who] += 1
+        elif row.event == "note" and row.kind in _GONE:
+            self._gone[who] = _GONE[row.kind]
         elif row.event == "note" and row.kind in ("stalled", "resumed"):
             (self._hung.add if row.kind == "stalled" else self._hung.discard)(who)
         elif row.is_frame:
@@ -276,6 +295,8 @@ class ChainPicture(LinkPicture):
                 found |= dict.fromkeys(f"reader:{one.connection}" for one in group)
                 found |= dict.fromkeys(_channel(one) for one in group if one.publishes)
             found |= dict.fromkeys(f"queue:{one.queue}" for one in group)
+            if group is self._old:
+                found |= dict.fromkeys(self.mirrors)
             if group is self._old and self.stored:
                 found[STORE] = None
         return list(found)
@@ -283,12 +304,19 @@ class ChainPicture(LinkPicture):
     @property
     def things(self) -> set[str]:
         """What acts may name."""
-        return {one.queue for one in self._old} | (
-            {STORE.partition(":")[0]} if self.stored else set()
+        return (
+            {one.queue for one in self._old}
+            | ({STORE.partition(":")[0]} if self.stored else set())
+            | {_node(one) for one in self.mirrors}
         )
 
     def node_about(self, act: str, given: Mapping[str, Value]) -> str | None:
         """The box that an act stands on."""
+        for mirror in self.mirrors:
+            if given.get("node") == _node(mirror):
+                return mirror
+            if act in ("publish", "synchronise"):
+                return self._old[0].client if act == "publish" else f"queue:{self._old[0].queue}"
         queue = given.get("queue")
         if queue == STORE.partition(":")[0]:
             return STORE
@@ -367,6 +395,10 @@ class ChainPicture(LinkPicture):
                         box(_channel(one), group, place, name=f"channel {one.channel}", **toned)
                 title = f"queue {visible(one.queue)}"
                 box(f"queue:{one.queue}", group, (_QUEUE, number), name=title, **tone)
+            for place, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):
+                toned = {"tone": 1, "mark": _node(mirror)[-1]}
+                name = {"name": f"mirror {visible(_node(mirror))}"}
+                box(mirror, group, (_QUEUE, last + 1 + place), **name, **toned)
             if group == AMQP_0_9_1 and lanes and self.stored:
                 box(STORE, group, (_STORE, last / 2), name="store")
         return [boxes[name] for name in self.nodes]
@@ -459,6 +491,9 @@ class ChainPicture(LinkPicture):
                 "blocked": words,
             }
         hangs = name in self._hung
+        if kind == "mirror":
+            words = self._gone.get(name) or ("hangs" if hangs else None)
+            return {"facts": [f"{self._ready.get(name, 0)} taken"], "blocked": words}
         if kind == "store":
             return {"sub": "hangs" if hangs else "writes", "blocked": "hangs" if hangs else None}
         words = "hangs" if hangs else "blocked" if blocked else None
@@ -525,6 +560,14 @@ class ChainPicture(LinkPicture):
 _MESSAGES = ("basic.publish", "content-header", "content-body", "transfer", "basic.deliver")
 _ACKNOWLEDGES = ("basic.ack", "basic.nack", "basic.reject")
 _MARKED = ("basic.publish", *_ACKNOWLEDGES)
+
+
+_GONE = {"cut-off": "cut off", "mended": None, "down": "down"}
+
+
+def _node(mirror: str) -> str:
+    """Where a mirror is."""
+    return mirror.rpartition("@")[2]
 
 
 def _channel(lane: Lane) -> str:

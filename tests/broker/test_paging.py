@@ -7,11 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from workbench import presets
 from workbench.broker import Broker
 from workbench.broker.paging import PagingMonitor
-from workbench.queues import Message
+from workbench.queues import (
+    Deliver,
+    Message,
+    Prefetch,
+    QueueArguments,
+    Reject,
+    Release,
+    Settle,
+)
 from workbench.sim import NoTap, VirtualClock
 from workbench.trace.taps import Recorder
 
@@ -142,6 +152,69 @@ def test_a_queue_of_a_broker_short_of_memory_pages_by_its_own_rates(preset, page
     assert (broker.paging is not None) is pages
     assert (written > 100) is pages
     assert before - broker.held_octets == 10_000 * (written - _written_until(recorder, 10 * S))
+
+
+class Anybody:
+    """A consumer that takes all it can get, and holds it."""
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    def deliver(self, effect: Deliver) -> None:
+        self.held.append(effect.message.message_id)
+
+    def can_take(self) -> bool:
+        return True
+
+    def limits_size(self) -> bool:
+        return False
+
+    def available(self, count: int) -> None:
+        """Nothing."""
+
+    def noticed(self) -> None:
+        """Nothing."""
+
+
+WORDS = ("publish", "attach", "detach", "settle", "release", "reject", "purge", "target")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 9)), min_size=10, max_size=30),
+    st.booleans(),
+)
+def test_whatever_happens_to_a_queue_its_book_has_the_same_messages(words, short) -> None:
+    """In the same order, ready or handed out; also where a limit drops the head."""
+    clock = VirtualClock()
+    broker = Broker(clock, replace(RMQ355, store_credit=5, store_regrant_after=2, store_io_batch=1))
+    arguments = QueueArguments(max_length=6) if short else QueueArguments()
+    queue: Any = broker.declare("q", arguments)
+    taker: Anybody | None = None
+    for word, number in [("publish", 9), ("attach", 4), *words]:
+        if word == "publish":
+            for size in range(number):
+                queue.publish(Message(payload=bytes(4_000 + 100 * size), durable=number % 2 == 0))
+        elif word == "attach" and taker is None:
+            taker = Anybody()
+            queue.attach("t", taker, mode=Prefetch(number + 1), settled=number == 0)
+        elif word == "detach" and taker is not None:
+            queue.detach("t")
+            taker = None
+        elif word in ("settle", "release", "reject") and taker is not None and number < 9:
+            ids = tuple(one for one in queue.queue.unsettled_ids("t"))[:number]
+            kinds = {"settle": Settle, "release": Release, "reject": Reject}
+            queue.command(kinds[word](consumer="t", message_ids=ids))
+        elif word == "purge":
+            queue.purge(lambda _count: None)
+        elif word == "target":
+            queue.set_ram_target(None if number == 9 else number)
+        if number % 3:
+            clock.run_until_rest()
+        places = queue.book.messages()
+        told = [one.number for name in ("q4", "q3", "delta", "q2", "q1") for one in places[name]]
+        assert told == [one.message_id for one in queue.queue.ready_messages()]
+        assert queue.book.counts().acks == queue.queue.unsettled
 
 
 def _written_until(recorder: Recorder, t_us: int) -> int:

@@ -268,12 +268,12 @@ class QueueDisk:
             publish: how it came.
         """
         message = publish.message
-        if not self._persists(message):
-            self.reduce()
-            return True
-        if not self._embeds(message):
+        if self._persists(message) and not self._embeds(message):
             self._write(number, self._stores.persistent)
-        self.reduce()
+        if self.book is not None:
+            self.reduce()
+        if not self._persists(message):
+            return True
         if not self._stores.sync_us:
             return True
         self._unsafe[number] = publish

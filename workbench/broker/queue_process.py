@@ -256,6 +256,7 @@ class LocalQueueProcess:
 
     Attributes:
         mirrors: copies of the queue on other nodes; None until there is one.
+        book: of what of its messages is in RAM and what on disk; None: it pages nothing out.
     """
 
     queue: Queue
@@ -309,6 +310,7 @@ class LocalQueueProcess:
             self._disk = QueueDisk(
                 clock, stores, self._actor, self._confirm, self._paged, durable=durable
             )
+        self.book = None if self._disk is None else self._disk.book
         self._aims: list[Aim] = []  # that came while it was stalled
         self._told_target = False  # rows tell what is in RAM once the queue had a target
         self._timer = QueueTimer(clock, self._time_is_up)
@@ -347,11 +349,6 @@ class LocalQueueProcess:
     def held(self) -> int:
         """Messages in the queue, ready or handed out."""
         return self.queue.ready + self.queue.unsettled
-
-    @property
-    def book(self) -> VariableQueue | None:
-        """What of its messages is in RAM and what on disk; None: it pages nothing out."""
-        return None if self._disk is None else self._disk.book
 
     # -- from publishers --------------------------------------------------------------------
 
@@ -741,7 +738,7 @@ class LocalQueueProcess:
                 self._log("block" if stopped else "unblock", kind="queue-flow")
             case Confirm(publish=publish, held=held):
                 disk, number = self._disk, self.queue.enqueued - 1
-                if disk is not None and isinstance(publish, Publish):
+                if disk is not None and self.book is not None and isinstance(publish, Publish):
                     disk.holds(number, publish.message)
                 self._log("confirm" if held else "enqueue", extra=self._in_ram())
                 if isinstance(publish, Publish) and (
@@ -749,7 +746,7 @@ class LocalQueueProcess:
                 ):
                     self._confirm(publish)
             case Deliver(consumer=name):
-                if self._disk is not None:
+                if self._disk is not None and self.book is not None:
                     self._disk.handed_out(effect.message.message_id, settled=effect.settled)
                 self._log("deliver", kind=name, extra=self._in_ram())
                 if effect.settled:

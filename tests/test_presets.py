@@ -206,3 +206,18 @@ def test_credit_between_processes_by_release() -> None:
     assert (tuned.process_regrant_after, tuned.store_regrant_after) == (100, 250)
     with pytest.raises(ValueError, match=r"RabbitMQ 2\.0\.0 count no credit; legal: .* rmq3\.5\.5"):
         presets.configured(presets.get("rmq2.0"), {"credit_flow_default_credit": 400})
+
+
+def test_e22_the_batch_of_positions_grew_and_went() -> None:
+    """2048 in 3.5.5, 4096 from 3.6.7 on, removed in 4.1; what it was for went with 3.x."""
+    found = {
+        name: (presets.get(name).store_io_batch, presets.get(name).paging_ratio)
+        for name in ("rmq3.5.5", "rmq3.8.3", "rmq3.8.4", "rmq4.0", "rmq4.3")
+    }
+    assert found == {
+        "rmq3.5.5": (2_048, 0.5),
+        "rmq3.8.3": (4_096, 0.5),
+        "rmq3.8.4": (4_096, 0.5),
+        "rmq4.0": (4_096, 0.0),
+        "rmq4.3": (0, 0.0),
+    }

@@ -392,7 +392,8 @@ class ChainPicture(LinkPicture):
                     if one.publishes:
                         toned = {**tone, "mark": str(one.channel)} if several else {}
                         place = (_CHANNEL, number if several else middle)
-                        box(_channel(one), group, place, name=f"channel {one.channel}", **toned)
+                        title = f"channel {one.channel}" if several else "channel"
+                        box(_channel(one), group, place, name=title, **toned)
                 title = f"queue {visible(one.queue)}"
                 box(f"queue:{one.queue}", group, (_QUEUE, number), name=title, **tone)
             for place, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):

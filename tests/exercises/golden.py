@@ -36,6 +36,7 @@ from workbench.lessons import (
     lesson_03,
     lesson_04,
     lesson_05,
+    lesson_06,
     lesson_07,
     lesson_10,
     lesson_11,
@@ -332,6 +333,59 @@ PUBLISH: dict[str, Form] = {
     "real_regrant": real_regrant,
 }  # fmt: skip
 
+# -- lesson 06
+
+
+def chain(i: int, **more: Any) -> Run:
+    """A chain with other credits in every form."""
+    credit = (4 + i) * (2 + i % 3)
+    given = {"message_bytes": 0, "credit": credit, "more_after": 4 + i, "max_link_credit": credit}
+    return play("chain", "rmq4.3", **given, **more)
+
+
+def stored(i: int) -> Run:
+    store = {"persistent": True, "store_credit": (4 + i) * (9 + i % 4), "store_more_after": 4 + i}
+    return chain(i, **store, service_us=0, socket_octets=0) if i else early_store()
+
+
+def early_store() -> Run:
+    """The notebook's: with few credits, and messages that are too large for the index."""
+    given = {"credit": 8, "more_after": 4, "store_credit": 24, "store_more_after": 4}
+    large = {"persistent": True, "message_bytes": 4096, "service_us": 0, "socket_octets": 0}
+    return play("chain", "rmq3.5.5", **given, **large)
+
+
+def mixed(i: int) -> Question:
+    more = {"beside": True, "consume": True, "processing_us": 500}
+    played = chain(i, **more, prefetch=3 + i % 7, ready=40 + i)
+    return lesson_06.predict.ack_behind.question(played, 300 + i)
+
+
+AMQP091: dict[str, Form] = {
+    "chain_takes": lambda i: lesson_06.predict.chain_takes.question(
+        play("chain", "rmq3.5.5", message_bytes=0) if i == 0 else chain(i), 450 + i
+    ),
+    "store_takes": lambda i: lesson_06.predict.store_takes.question(
+        run("chain", "rmq4.3", {**stored(i).parameters, "message_bytes": 4096}), 400 + i
+    ),
+    "other_lane": lambda i: lesson_06.predict.other_lane.question(
+        chain(i, beside=True), 240 + i, 12 + i
+    ),
+    "other_link": lambda i: lesson_06.predict.other_link.question(
+        chain(i, beside=True), 240 + i, 12 + i
+    ),
+    "ack_behind": mixed,
+    "too_late": lambda i: lesson_06.predict.too_late.question(
+        play("prefetch", "rmq4.3", messages=80), 5 + i, 20 + 2 * i
+    ),
+    "in_all": lambda i: lesson_06.predict.in_all.question(
+        play("prefetch", ("rmq4.3", "rmq4.0")[i % 2], messages=80), 5 + i
+    ),
+    "first_after": lambda i: lesson_06.predict.first_after.question(
+        play("handover_091", "rmq4.3", prefetch=5 + i, messages=60), ("cancel", "close")[i % 2]
+    ),
+}
+
 # -- lesson 07
 
 
@@ -473,6 +527,7 @@ LESSONS = {
     "drain": DRAIN,
     "windows": WINDOWS,
     "publish": PUBLISH,
+    "amqp091": AMQP091,
     "quorum": QUORUM,
     "million": MILLION,
     "client": CLIENT,

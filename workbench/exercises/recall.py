@@ -25,6 +25,7 @@ MODULES = {
     "03": "workbench.lessons.lesson_03",
     "04": "workbench.lessons.lesson_04",
     "05": "workbench.lessons.lesson_05",
+    "06": "workbench.lessons.lesson_06",
     "07": "workbench.lessons.lesson_07",
     "10": "workbench.lessons.lesson_10",
 }

@@ -33,7 +33,15 @@ from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
-from .parameters import Count, Latency, Microseconds, Processing, SmallMessageBytes, SocketOctets
+from .parameters import (
+    Count,
+    Latency,
+    Microseconds,
+    Processing,
+    Ready,
+    SmallMessageBytes,
+    SocketOctets,
+)
 from .publishers import address, waiting_row
 from .world import World
 
@@ -43,6 +51,7 @@ CONSUMER = "consumer"
 QueueName = Annotated[str, OneOf(*QUEUES), "which queue"]
 Process = Annotated[str, OneOf(*QUEUES, STORE), "which queue, or the message store"]
 MOST_CREDIT = 100_000
+MOST_READY = 10_000
 ProcessCredit = Annotated[int, Whole(1, MOST_CREDIT, "messages")]
 
 
@@ -146,13 +155,20 @@ def chain(
     beside: Annotated[bool, "the same over AMQP 1.0, to three further queues"] = False,
     separate: Annotated[bool, "each queue's publisher has a connection of its own"] = False,
     consume: Annotated[bool, "the first connection consumes from the second queue, too"] = False,
+    consumer_apart: Annotated[bool, "that consumer has a connection of its own instead"] = False,
     prefetch: Annotated[
         int,
         Whole(0, 65_535, "messages"),
         "deliveries ahead of acknowledgement; 0: no limit. Over AMQP 1.0, the link-credit",
     ] = 10,
+    ready: Annotated[
+        Ready, Whole(0, MOST_READY, "messages"), "ready in the second queue when all begins"
+    ] = 0,
     persistent: Annotated[bool, "the messages over AMQP 0-9-1 are persistent"] = False,
     pause_us: Annotated[Microseconds, "between two messages of a publisher"] = 0,
+    service_us: Annotated[
+        Microseconds, "what a classic queue needs for a message"
+    ] = PRESET.queue_enqueue_us,
     credit: Annotated[
         ProcessCredit, "that a process gives each other that sends to it, at first"
     ] = PRESET.process_credit,
@@ -193,6 +209,9 @@ def chain(
         replicas = 1 if queue_type == QUORUM else None
         for name in (queue, twin(queue)) if beside else (queue,):
             world.broker.declare(name, arguments, replicas=replicas)
+    for name in _queues(world, QUEUES[1]):
+        messages = world.messages(message_bytes, ready)
+        world.clock.call_soon(world.broker.queues[name].fill, messages)
     together: list[list[Task091]] = [[]]
     for name in QUEUES:
         if separate and together[-1]:
@@ -209,14 +228,18 @@ def chain(
             )
         )
     if consume:
-        consumer = Consumer091(
-            CONSUMER,
-            QUEUES[1],
-            channel=len(together[0]) + 1,
-            prefetch=prefetch,
-            processing_us=processing_us,
+        if consumer_apart:
+            together.append([])
+        tasks = together[-1 if consumer_apart else 0]
+        tasks.append(
+            Consumer091(
+                CONSUMER,
+                QUEUES[1],
+                channel=len(tasks) + 1,
+                prefetch=prefetch,
+                processing_us=processing_us,
+            )
         )
-        together[0].append(consumer)
     opening = set(range(len(together) + beside))
 
     def opened(number: int) -> None:

@@ -31,6 +31,7 @@ STORE = "store:persistent"
 MOST_DOTS = 4
 """A hop's credit is drawn as at most so many dots; the number stands beside them."""
 MOST_WAITING = 8  # marks at the end of a socket
+TONES = 3  # that the stage has
 _IN_SOCKET = 0.98  # part of its way at which a frame waits for the reader
 _INSIDE_MS = 0.001  # rows of one microsecond are drawn so close together
 TITLES = {AMQP_0_9_1: "AMQP 0-9-1", AMQP_1_0: "AMQP 1.0"}
@@ -252,7 +253,7 @@ class ChainPicture(LinkPicture):
             return "✓", 0
         lane = self._lane(row)
         number = 0 if lane is None else self._numbers[lane.queue]
-        return str(number + 1), number
+        return str(number + 1), number % TONES
 
     def _lane(self, row: Row) -> Lane | None:
         """The lane that a frame is on."""
@@ -372,34 +373,35 @@ class ChainPicture(LinkPicture):
             )
 
         for group, lanes in ((AMQP_0_9_1, self._old), (AMQP_1_0, self._new)):
-            rows = [one for one in lanes if one.publishes]
-            last = len(dict.fromkeys(one.queue for one in lanes)) - 1
+            rows = _rows(lanes)
             for one in lanes:
+                mine = [row for each, row in rows.items() if each.connection == one.connection]
+                middle = sum(mine) / len(mine)
+                sends = [each for each in rows if each.publishes and each.client == one.client]
+                several = len(sends) > 1
                 number = self._numbers[one.queue]
-                mine = [
-                    self._numbers[each.queue] for each in rows if each.connection == one.connection
-                ]
-                middle = sum(mine) / len(mine) if mine else number
-                several = len(mine) > 1
-                tone = {"tone": number, "mark": str(number + 1)}
+                tone = {"tone": number % TONES, "mark": str(number + 1)}
                 words = "publishes and consumes" if self._both(one.client) else "publishes"
-                if not mine:
+                if not sends:
                     words = "consumes"
-                name = {"role": "sender" if mine else "receiver", "name": "Client", "sub": words}
+                name = {"role": "sender" if sends else "receiver", "name": "Client", "sub": words}
                 box(one.client, group, (_CLIENT, middle), **name)
                 if group == AMQP_0_9_1:
                     box(f"reader:{one.connection}", group, (_READER, middle), name="reader")
                     if one.publishes:
                         toned = {**tone, "mark": str(one.channel)} if several else {}
-                        place = (_CHANNEL, number if several else middle)
+                        place = (_CHANNEL, rows[one] if several else middle)
                         title = f"channel {one.channel}" if several else "channel"
                         box(_channel(one), group, place, name=title, **toned)
+                there = [row for each, row in rows.items() if each.queue == one.queue]
                 title = f"queue {visible(one.queue)}"
-                box(f"queue:{one.queue}", group, (_QUEUE, number), name=title, **tone)
-            for place, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):
+                place = (_QUEUE, sum(there) / len(there) if there else 0.0)
+                box(f"queue:{one.queue}", group, place, name=title, **tone)
+            last = max(rows.values(), default=0.0)
+            for number, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):
                 toned = {"tone": 1, "mark": _node(mirror)[-1]}
                 name = {"name": f"mirror {visible(_node(mirror))}"}
-                box(mirror, group, (_QUEUE, last + 1 + place), **name, **toned)
+                box(mirror, group, (_QUEUE, last + 1 + number), **name, **toned)
             if group == AMQP_0_9_1 and lanes and self.stored:
                 box(STORE, group, (_STORE, last / 2), name="store")
         return [boxes[name] for name in self.nodes]
@@ -427,6 +429,11 @@ class ChainPicture(LinkPicture):
             link(_way(one.client, queue), (one.client, queue), visible(one.link))
         for hop in self.hops.values():
             link(hop.link, (hop.sender, hop.to))
+        publish = {one.connection for one in self._old if one.publishes}
+        for one in self._old:
+            if one.connection not in publish:  # what it consumes comes this way
+                ends = (f"reader:{one.connection}", f"queue:{one.queue}")
+                link(_way(*ends), ends)
         return list(links.values())
 
     # -- what is so now ---------------------------------------------------------------------
@@ -569,6 +576,13 @@ _GONE = {"cut-off": "cut off", "mended": None, "down": "down"}
 def _node(mirror: str) -> str:
     """Where a mirror is."""
     return mirror.rpartition("@")[2]
+
+
+def _rows(lanes: Sequence[Lane]) -> dict[Lane, float]:
+    """Each lane's row: one for each that publishes, and for each client that only consumes."""
+    publish = {one.connection for one in lanes if one.publishes}
+    shown = [one for one in lanes if one.publishes or one.connection not in publish]
+    return {one: float(row) for row, one in enumerate(shown)}
 
 
 def _channel(lane: Lane) -> str:

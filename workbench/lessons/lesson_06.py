@@ -1,0 +1,421 @@
+"""Lesson 06: what a run says about each of its questions, its tables and its check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.exercises import measure
+from workbench.exercises.checks import run_of
+from workbench.exercises.table import Table
+from workbench.peers import Client091, Consumer091
+from workbench.peers.leaving import GRACEFUL
+from workbench.scenarios import handover, handover_091
+from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
+from workbench.scenarios.run import Run, run
+from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
+from workbench.trace.words import count
+
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+
+SLOW, SECOND, _ = QUEUES
+CANCEL, CLOSE = "cancel", "close"
+
+lesson = Declared("06")
+predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def flooded(played: Run, publish: int, *, others: int = 0, process: str = SLOW) -> Run:
+    """The branch in which a process hangs, and then a client publishes to the first queue.
+
+    Args:
+        played: a run of `chain`.
+        publish: how many messages go to the first queue.
+        others: how many go to the second queue after them.
+        process: that hangs: a queue, or the message store.
+    """
+    more = [("publish", {"queue": SECOND, "count": others})] if others else []
+    return played.act_each(
+        [("stall", {"queue": process}), ("publish", {"queue": SLOW, "count": publish}), *more]
+    )
+
+
+def flooded_at_once(played: Run, publish: int) -> Run:
+    """The same when everything begins, while a consumer is at work."""
+    hung = played.act(played.start_seq, "stall", queue=SLOW)
+    return hung.act(played.start_seq, "publish", queue=SLOW, count=publish)
+
+
+def taken(rows: Sequence[Row]) -> int:
+    """Messages that the reader has read."""
+    return len(measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT))
+
+
+def hop_credit(rows: Sequence[Row], vantage: str, queue: str | None = None) -> int | None:
+    """What a process may still send to a queue, or to a channel, as it counts it itself."""
+    told = (
+        row.ledger["hop_credit"]
+        for row in reversed(rows)
+        if row.vantage == vantage and row.queue == queue and row.ledger
+        if "hop_credit" in row.ledger
+    )
+    return next(told, None)
+
+
+def ready(played: Run, queue: str) -> int:
+    """Messages in a queue, when all has come to rest."""
+    return int(played.world.broker.queues[queue].queue.ready)
+
+
+def consumed(played: Run) -> int:
+    """Messages that the consumer over AMQP 0-9-1 has got."""
+    for client in played.world.peers.values():
+        if isinstance(client, Client091) and CONSUMER in client.tasks:
+            task = client.tasks[CONSUMER]
+            assert isinstance(task, Consumer091)
+            return task.received
+    return 0
+
+
+# -- what is asked
+
+
+def _small(form: int, **more: Any) -> Run:
+    """A chain with little credit, so that a run is short; the numbers differ from form to form."""
+    more_after = 4 + form % FORMS
+    credit = more_after * (2 + form % 3)
+    given = {"message_bytes": 0, "credit": credit, "more_after": more_after}
+    return run("chain", "rmq4.3", {**given, "max_link_credit": credit, **more})
+
+
+def _credit(run: Run) -> int:
+    return run.world.preset.process_credit
+
+
+def _chained(form: int) -> dict[str, Any]:
+    played = _small(form)
+    return {"run": played, "publish": 4 * _credit(played)}
+
+
+@lesson.asks
+def chain_takes(run: Run, publish: int) -> Found:
+    """How many messages does the reader read of those that go to a queue that hangs?"""
+    credit = _credit(run)
+    yield {"credit": credit, "more": run.world.preset.process_regrant_after}
+    branch = flooded(run, publish)
+    kept = [row for row in branch.rows if row.kind == "grant-kept"]
+    return facts(
+        taken(branch.rows),
+        kept=len(kept),
+        reader=hop_credit(branch.rows, "reader:c1"),
+        below=abs(hop_credit(branch.rows, "channel:c1/1", SLOW) or 0),
+        wrong={"one credit for the whole way": credit, "credit stops nobody": publish},
+        seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
+    )
+
+
+chain_takes.again(_chained)
+
+
+def _stored(form: int) -> dict[str, Any]:
+    more_after = 4 + form % FORMS
+    credit, store = more_after * (2 + form % 3), more_after * (9 + form % 4)
+    given = {
+        "message_bytes": 4096, "persistent": True, "socket_octets": 0, "service_us": 0,
+        "credit": credit, "more_after": more_after, "store_credit": store,
+        "store_more_after": more_after,
+    }  # fmt: skip
+    return {"run": run("chain", "rmq4.3", given), "publish": 4 * credit + store}
+
+
+@lesson.asks
+def store_takes(run: Run, publish: int) -> Found:
+    """And of those that a message store does not write?"""
+    credit, store = _credit(run), run.world.preset.store_credit
+    yield {"credit": credit, "store": store}
+    branch = flooded(run, publish, process=STORE)
+    return facts(
+        taken(branch.rows),
+        wrong={"the store's credit is all": store, "it is as with the queue": 2 * credit},
+        seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
+    )
+
+
+store_takes.again(_stored)
+
+
+def _beside(form: int) -> dict[str, Any]:
+    played = _small(form, beside=True)
+    return {"run": played, "publish": 4 * _credit(played), "others": 10 + form}
+
+
+@lesson.asks
+def other_lane(run: Run, publish: int, others: int) -> Facts:
+    """How many messages reach a queue whose neighbour hangs, over AMQP 0-9-1?"""
+    branch = flooded(run, publish, others=others)
+    return facts(ready(branch, SECOND), wrong={"the slow channel alone stops": others})
+
+
+other_lane.again(_beside)
+
+
+@lesson.asks
+def other_link(run: Run, publish: int, others: int) -> Facts:
+    """And over AMQP 1.0?"""
+    branch = flooded(run, publish, others=others)
+    last = measure.last_frame(branch.rows, "transfer")
+    return facts(ready(branch, twin(SECOND)), wrong={"a stall holds the connection": 0}, seen=last)
+
+
+def _consuming(form: int) -> dict[str, Any]:
+    more = {"prefetch": 3 + form % 7, "ready": 40 + form, "processing_us": 500}
+    played = _small(form, beside=True, consume=True, **more)
+    return {"run": played, "publish": 4 * _credit(played)}
+
+
+@lesson.asks
+def ack_behind(run: Run, publish: int) -> Found:
+    """How many messages does a consumer get whose connection is blocked?"""
+    there, prefetch = run.world.number("ready"), run.world.number("prefetch")
+    yield {"there": there, "prefetch": prefetch}
+    branch = flooded_at_once(run, publish)
+    acks = measure.frames(branch.rows, "basic.ack", from_peer=CLIENT)
+    return facts(
+        consumed(branch),
+        acks=len(acks),
+        wrong={
+            "acknowledgements have a way of their own": there,
+            "a blocked connection delivers nothing": 0,
+        },
+        seen=acks[-1] if acks else None,
+    )
+
+
+ack_behind.again(_consuming)
+
+
+def _limits(form: int) -> dict[str, Any]:
+    preset = ("rmq4.0", "rmq4.3")[form % 2]
+    return {"run": run("prefetch", preset, {"messages": 80}), "limit": 3 + form}
+
+
+@lesson.asks
+def too_late(run: Run, limit: int, later: int) -> Facts:
+    """How many messages does a consumer hold whose limit is raised afterwards?"""
+    branch = run.act_each(
+        [("set_prefetch", {"count": limit}), "consume", ("set_prefetch", {"count": later})]
+    )
+    return facts(
+        _delivered(branch)["a"],
+        wrong={"a new limit holds at once": later, "limits add up": limit + later},
+    )
+
+
+@too_late.again
+def _raised(form: int) -> dict[str, Any]:
+    given = _limits(form)
+    return {**given, "later": given["limit"] + 2 + form % 5}
+
+
+@lesson.asks
+def in_all(run: Run, limit: int) -> Found:
+    """How many messages do two consumers hold under a limit set with global=true?"""
+    yield {"broker": run.world.preset.title}
+    branch = run.act_each(
+        [
+            ("set_prefetch", {"count": limit, "shared": True}),
+            "consume",
+            ("consume", {"consumer": "b"}),
+        ]
+    )
+    each = _delivered(branch)
+    return facts(
+        sum(each.values()),
+        case="shared" if run.world.preset.shared_prefetch else "private",
+        a=each["a"],
+        b=each["b"],
+        wrong={"the channel has one limit": limit, "each consumer has its own": 2 * limit},
+    )
+
+
+in_all.again(_limits)
+
+
+def _delivered(played: Run) -> dict[str, int]:
+    """Deliveries by consumer."""
+    found = measure.frames(played.rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
+    return {name: sum(row.consumer == name for row in found) for name in ("a", "b")}
+
+
+@lesson.asks
+def first_after(run: Run, way: str) -> Found:
+    """Which message does the next consumer get first, when the one before has cancelled?"""
+    prefetch = run.world.number("prefetch")
+    yield {"prefetch": prefetch, "last": prefetch - 1, "leaves": _LEAVES[way]}
+    branch = run.then("cancel") if way == CANCEL else run.then("close_channel")
+    numbers = handover_091.consumer_of(branch.world, "b").numbers
+    return facts(
+        numbers[0],
+        case=way,
+        wrong={"what was handed out goes back": 0, "what was handed out stays": prefetch},
+    )
+
+
+_LEAVES = {CANCEL: "sends basic.cancel", CLOSE: "closes its channel"}
+
+
+@first_after.again
+def _handed(form: int) -> dict[str, Any]:
+    played = run("handover_091", "rmq4.3", {"prefetch": 3 + form, "messages": 60})
+    return {"run": played, "way": (CANCEL, CLOSE)[form % 2]}
+
+
+def _cancelled(played: Run, prefetch: int) -> Run:
+    """Consumer a cancels, and then crashes; b works off what it has got."""
+    return played.act_each(
+        [
+            "cancel",
+            "close_channel",
+            ("acknowledge", {"consumer": "b", "count": prefetch}),
+            ("acknowledge", {"consumer": "b", "count": prefetch}),
+        ]
+    )
+
+
+def _words(numbers: Sequence[int]) -> str:
+    """Message numbers as ranges: `5 to 9, 0 to 4, 10`."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ranges)
+
+
+# -- what is checked
+
+
+@lesson.checks(scenarios=("chain",))
+def passed(desk: Any, least: int) -> Case:
+    """Did messages of the second publisher arrive although the first queue hangs?
+
+    Args:
+        desk: a stage, or a run.
+        least: how many messages.
+    """
+    played = run_of(desk)
+    if not played.actions:
+        return case("untouched")
+    limit = 2 * _credit(played)
+    rows = measure.frames(played.rows, "basic.publish", event=SENT, from_peer=CLIENT)
+    sent = sum(row.fields.get("routing_key") == SLOW for row in rows)
+    hangs = [row.kind for row in played.rows if row.vantage == f"queue:{SLOW}"
+             and row.kind in ("stalled", "resumed")]  # fmt: skip
+    there = ready(played, SECOND)
+    if not hangs or hangs[-1] != "stalled":
+        return case("works", limit=limit)
+    if sent <= limit:
+        return case("few", sent=sent, limit=limit)
+    if there < least:
+        return case("wrong", there=there)
+    return case("right", there=there, sent=sent)
+
+
+# -- tables
+
+
+def pace_table(service_us: Sequence[int], *, publish: int, **parameters: Any) -> Table:
+    """How fast two queues are filled on one connection while the first is slow; a row a run.
+
+    Args:
+        service_us: what the first queue needs for a message, in us.
+        publish: messages to each of the two.
+        parameters: further ones of the scenario.
+    """
+    lines = []
+    for us in service_us:
+        begun = run("chain", "rmq4.3", {"message_bytes": 0, "beside": True, **parameters})
+        played = begun
+        for name, given in (
+            ("publish", {"queue": SLOW, "count": publish}),
+            ("publish", {"queue": SECOND, "count": publish}),
+            ("slow", {"queue": SECOND, "service_us": service_us[0]}),
+            ("slow", {"queue": SLOW, "service_us": us}),
+        ):
+            played = played.act(begun.last, name, **given)
+        rates = [
+            _rate(played.rows, name, begun.rows[-1].t_us)
+            for name in (SLOW, SECOND, twin(SLOW), twin(SECOND))
+        ]
+        lines.append((f"{us} µs", *(f"{rate:,.0f}" for rate in rates)))
+    head = ("slow queue needs", "slow, 0-9-1", "second, 0-9-1", "slow, 1.0", "second, 1.0")
+    return Table(name="Messages a second", head=head, lines=lines)
+
+
+def _rate(rows: Sequence[Row], queue: str, since_us: int) -> float:
+    """Messages a second that a queue has taken in."""
+    taken = [row for row in rows if row.vantage == f"queue:{queue}" and row.event == "enqueue"]
+    took_us = max(1, taken[-1].t_us - since_us)
+    return len(taken) * measure.MICROSECONDS / took_us
+
+
+def ack_table(publishes: Sequence[int], *, service_us: int) -> Table:
+    """How long an acknowledgement waits behind publishes; a row a run.
+
+    Args:
+        publishes: how many messages were published just before.
+        service_us: what their queue needs for each, in us.
+    """
+    lines = []
+    for number in publishes:
+        given = {
+            "message_bytes": 0, "beside": True, "consume": True, "ready": 1, "socket_octets": 0,
+            "processing_us": 3_000,
+        }  # fmt: skip
+        begun = run("chain", "rmq4.3", given)
+        played = begun.act(begun.start_seq, "slow", queue=SLOW, service_us=service_us)
+        if number:
+            played = played.act(begun.start_seq, "publish", queue=SLOW, count=number)
+        waits = [_way_us(played.rows, kind) / 1000 for kind in ("basic.ack", "disposition")]
+        lines.append((count(number, "publish", "publishes"), *(f"{ms:,.1f} ms" for ms in waits)))
+    head = ("before it on the socket", "basic.ack", "disposition, AMQP 1.0")
+    return Table(name="How long an acknowledgement is under way", head=head, lines=lines)
+
+
+def _way_us(rows: Sequence[Row], kind: str) -> int:
+    """How long the consumer's acknowledgement was under way."""
+    sent = measure.frames(rows, kind, from_peer=CLIENT)[0]
+    came = next(row for row in rows if row.event == RECEIVED and row.frame_id == sent.frame_id)
+    return came.t_us - sent.t_us
+
+
+def handover_table(prefetch: int = 5) -> Table:
+    """What the second consumer gets, by the way in which the first one leaves; a row a run."""
+    given = {"prefetch": prefetch, "messages": 3 * prefetch}
+    begun = run("handover_091", "rmq4.3", given)
+    cancelled = _cancelled(begun, prefetch)
+    work = ("acknowledge", {"consumer": "b", "count": prefetch})
+    closed = begun.act_each(["close_channel", work, work])
+    graceful = run(
+        "handover", "rmq4.3",
+        {"way": GRACEFUL, "leave_after": prefetch, "messages": 3 * prefetch,
+         "link_credit": prefetch},
+    )  # fmt: skip
+    lines = []
+    for words, played in (("basic.cancel, then a crash", cancelled), ("channel closed", closed)):
+        consumer = handover_091.consumer_of(played.world, "b")
+        lines.append((f"0-9-1: {words}", *_row(consumer.numbers, consumer.again)))
+    later = [one for one in handover.seen(graceful) if one.consumer == "b"]
+    numbers, again = [one.message for one in later], sum(one.again for one in later)
+    lines.append(("1.0: stop, settle, detach", *_row(numbers, again)))
+    head = ("how a leaves", "what b gets", "delivered twice", "order")
+    return Table(name="Handing over a single active consumer", head=head, lines=lines)
+
+
+def _row(numbers: Sequence[int], again: int) -> tuple[str, str, str]:
+    kept = "kept" if list(numbers) == sorted(numbers) else "lost"
+    return _words(numbers), str(again), kept

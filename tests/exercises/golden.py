@@ -375,6 +375,8 @@ AMQP091: dict[str, Form] = {
         chain(i, beside=True), 240 + i, 12 + i
     ),
     "ack_behind": mixed,
+    "four_times": lambda i: lesson_06.predict.four_times.question(6_250 - 150 * i, 40 + i),
+    "receiver": lambda i: lesson_06.predict.receiver.question(2_000 + i, 60, 3_000 + i),
     "too_late": lambda i: lesson_06.predict.too_late.question(
         play("prefetch", "rmq4.3", messages=80), 5 + i, 20 + 2 * i
     ),

@@ -4,13 +4,13 @@ import pytest
 
 from tests.lessons.asking import judged, solved, told
 from workbench.lessons.lesson_06 import (
-    ack_table,
     check,
     flooded,
     flooded_at_once,
     handover_table,
-    pace_table,
     predict,
+    receivers_table,
+    senders_table,
 )
 from workbench.scenarios import run
 
@@ -104,20 +104,31 @@ def test_a_cancel_hands_over_without_order_and_a_closed_channel_with_it():
     ]
 
 
-def test_a_slow_queue_sets_the_pace_of_its_connection_over_0_9_1():
-    """The second queue is as slow as the first; over 1.0 it is as fast as before."""
-    table = pace_table((10, 200), publish=60, credit=8, more_after=4, max_link_credit=8)
-    fast, slow = ([float(cell.replace(",", "")) for cell in line[1:]] for line in table.lines)
-    assert slow[1] < fast[1] / 4
-    assert slow[3] == fast[3]
+@pytest.mark.slow
+def test_two_senders_bring_in_four_times_as_much_over_1_0():
+    """3.5 to 4.5 times at the article's disk; with a slower one it is more."""
+    solution = solved(predict.four_times, 6_250, 60)
+    assert solution.answer == 4
+    assert told(solution, 1).startswith("all wait for the same disk")
+    assert told(solution, 2).startswith("one of two targets is free")
+    article, slower, printed = senders_table((6_250, 12_000), run_ms=60).lines
+    assert 3.5 < float(article[5]) < 4.5
+    assert float(slower[5]) > float(article[5])
+    assert printed[5:] == ("3.93", "80")
 
 
-def test_an_acknowledgement_waits_for_every_publish_before_it():
-    """Each costs its service time over 0-9-1, beyond what the credit lets through at once."""
-    lines = ack_table((0, 900), service_us=50).lines
-    alone, behind = ([float(cell.split()[0]) for cell in line[1:]] for line in lines)
-    assert alone[0] == alone[1] == behind[1]
-    assert behind[0] > alone[0]
+@pytest.mark.slow
+def test_a_consumer_is_ten_times_as_fast_where_nothing_is_published_before_it():
+    """Over 1.0 on the same connection, over 0-9-1 on one of its own."""
+    given = {"batch": 2_000, "run_ms": 60, "preload": 4_000}
+    solution = solved(predict.receiver, **given)
+    assert solution.answer == "more than ten times as many"
+    assert told(solution, "about as many").startswith("consuming costs no publishing")
+    table = receivers_table({"one": {}, "apart": {"separate": True}}, **given)
+    new, one, apart, article = (int(line[1].replace(",", "")) for line in table.lines)
+    assert new > 10 * one
+    assert apart > 10 * one
+    assert article == 9_068
 
 
 def test_the_check_wants_a_way_past_a_queue_that_hangs():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from workbench.exercises import measure
@@ -10,11 +11,13 @@ from workbench.exercises.checks import run_of
 from workbench.exercises.table import Table
 from workbench.peers import Client091, Consumer091
 from workbench.peers.leaving import GRACEFUL
-from workbench.scenarios import handover, handover_091
+from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
 from workbench.scenarios.run import Run, run
+from workbench.scenarios.streaming import stream
+from workbench.scenarios.two_senders import AMQP_0_9_1, AMQP_1_0, BOTH, CLASSIC, QUORUM
+from workbench.scenarios.world import World
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
@@ -197,6 +200,51 @@ def ack_behind(run: Run, publish: int) -> Found:
 ack_behind.again(_consuming)
 
 
+@cache
+def benchmark(name: str, **given: Any) -> World:
+    """A benchmark of the article's, played once without a trace."""
+    return stream(name, None, given).world
+
+
+@lesson.asks
+def four_times(fsync_us: int, run_ms: int) -> Found:
+    """How many times as much do two senders bring in over AMQP 1.0?"""
+    yield {"fsync_ms": f"{fsync_us / 1000:g}"}
+    world = benchmark("two_senders", run_ms=run_ms, protocol=BOTH, fsync_us=fsync_us)
+    counts = {(one.protocol, one.kind): one.messages for one in two_senders.counted(world)}
+    *_, ratio, blocks = two_senders.compared(world)
+    return facts(
+        round(ratio.model),
+        ratio=f"{ratio.model:.2f}",
+        blocks=f"{blocks.model:.0f}",
+        slow=counts[AMQP_0_9_1, QUORUM],
+        fast=counts[AMQP_0_9_1, CLASSIC],
+        link_slow=counts[AMQP_1_0, QUORUM],
+        link_fast=counts[AMQP_1_0, CLASSIC],
+        wrong={"all wait for the same disk": 1, "one of two targets is free": 2},
+    )
+
+
+@lesson.asks
+def receiver(batch: int, run_ms: int, preload: int) -> Found:
+    """How does a consumer fare beside a publisher of batches?"""
+    yield {"batch": batch, "preload": preload}
+    given = {"batch": batch, "run_ms": run_ms, "preload": preload}
+    world = benchmark("one_sender_one_receiver", **given)
+    new, old = one_sender_one_receiver.moved(world)
+    ratio = new.consumed / max(1, old.consumed)
+    limits = (("as-many", _ALIKE), ("some", _MANY))
+    return facts(
+        next((name for name, limit in limits if ratio < limit), "ten"),
+        old=old.consumed,
+        new=new.consumed,
+        wrong={"consuming costs no publishing": "as-many", "the two share the socket": "some"},
+    )
+
+
+_ALIKE, _MANY = 1.5, 10.0
+
+
 def _limits(form: int) -> dict[str, Any]:
     preset = ("rmq4.0", "rmq4.3")[form % 2]
     return {"run": run("prefetch", preset, {"messages": 80}), "limit": 3 + form}
@@ -328,69 +376,55 @@ def passed(desk: Any, least: int) -> Case:
 # -- tables
 
 
-def pace_table(service_us: Sequence[int], *, publish: int, **parameters: Any) -> Table:
-    """How fast two queues are filled on one connection while the first is slow; a row a run.
+def senders_table(fsync_us: Sequence[int], *, run_ms: int) -> Table:
+    """What two senders bring in over each protocol, by the time of an fsync; a row a run.
 
     Args:
-        service_us: what the first queue needs for a message, in us.
-        publish: messages to each of the two.
-        parameters: further ones of the scenario.
+        fsync_us: how long an fsync of the quorum queues takes, in us.
+        run_ms: how long they publish, in virtual time.
     """
     lines = []
-    for us in service_us:
-        begun = run("chain", "rmq4.3", {"message_bytes": 0, "beside": True, **parameters})
-        played = begun
-        for name, given in (
-            ("publish", {"queue": SLOW, "count": publish}),
-            ("publish", {"queue": SECOND, "count": publish}),
-            ("slow", {"queue": SECOND, "service_us": service_us[0]}),
-            ("slow", {"queue": SLOW, "service_us": us}),
-        ):
-            played = played.act(begun.last, name, **given)
-        rates = [
-            _rate(played.rows, name, begun.rows[-1].t_us)
-            for name in (SLOW, SECOND, twin(SLOW), twin(SECOND))
-        ]
-        lines.append((f"{us} µs", *(f"{rate:,.0f}" for rate in rates)))
-    head = ("slow queue needs", "slow, 0-9-1", "second, 0-9-1", "slow, 1.0", "second, 1.0")
-    return Table(name="Messages a second", head=head, lines=lines)
+    for us in fsync_us:
+        world = benchmark("two_senders", run_ms=run_ms, protocol=BOTH, fsync_us=us)
+        counts = [f"{one.messages * 1000 // run_ms:,}" for one in two_senders.counted(world)]
+        *_, ratio, blocks = two_senders.compared(world)
+        lines.append((f"{us / 1000:g} ms", *counts, f"{ratio.model:.2f}", f"{blocks.model:.0f}"))
+    whole = two_senders.ARTICLE
+    sums = [sum(n for (of, _), n in whole.items() if of == one) for one in (AMQP_1_0, AMQP_0_9_1)]
+    counts = [f"{number * 1000 // two_senders.ARTICLE_MS:,}" for number in whole.values()]
+    ratio_text, blocks_text = f"{sums[0] / sums[1]:.2f}", f"{two_senders.ARTICLE_BLOCKS}"
+    lines.append(("article", *counts, ratio_text, blocks_text))
+    head = ("fsync", *(f"{kind}, {_SPOKEN[of]}" for of, kind in whole), "ratio", "blocks")
+    return Table(
+        name="Messages a second; ratio of the sums; blocks a second", head=head, lines=lines
+    )
 
 
-def _rate(rows: Sequence[Row], queue: str, since_us: int) -> float:
-    """Messages a second that a queue has taken in."""
-    taken = [row for row in rows if row.vantage == f"queue:{queue}" and row.event == "enqueue"]
-    took_us = max(1, taken[-1].t_us - since_us)
-    return len(taken) * measure.MICROSECONDS / took_us
+_SPOKEN = {AMQP_1_0: "1.0", AMQP_0_9_1: "0-9-1"}
 
 
-def ack_table(publishes: Sequence[int], *, service_us: int) -> Table:
-    """How long an acknowledgement waits behind publishes; a row a run.
+def receivers_table(changes: Mapping[str, Mapping[str, Any]], **given: Any) -> Table:
+    """What a consumer gets beside a publisher of batches, with some parameters changed; a row each.
 
     Args:
-        publishes: how many messages were published just before.
-        service_us: what their queue needs for each, in us.
+        changes: parameters of the AMQP 0-9-1 client, by what they are called in the table.
+        given: parameters of all runs.
     """
-    lines = []
-    for number in publishes:
-        given = {
-            "message_bytes": 0, "beside": True, "consume": True, "ready": 1, "socket_octets": 0,
-            "processing_us": 3_000,
-        }  # fmt: skip
-        begun = run("chain", "rmq4.3", given)
-        played = begun.act(begun.start_seq, "slow", queue=SLOW, service_us=service_us)
-        if number:
-            played = played.act(begun.start_seq, "publish", queue=SLOW, count=number)
-        waits = [_way_us(played.rows, kind) / 1000 for kind in ("basic.ack", "disposition")]
-        lines.append((count(number, "publish", "publishes"), *(f"{ms:,.1f} ms" for ms in waits)))
-    head = ("before it on the socket", "basic.ack", "disposition, AMQP 1.0")
-    return Table(name="How long an acknowledgement is under way", head=head, lines=lines)
-
-
-def _way_us(rows: Sequence[Row], kind: str) -> int:
-    """How long the consumer's acknowledgement was under way."""
-    sent = measure.frames(rows, kind, from_peer=CLIENT)[0]
-    came = next(row for row in rows if row.event == RECEIVED and row.frame_id == sent.frame_id)
-    return came.t_us - sent.t_us
+    (new,) = one_sender_one_receiver.moved(
+        benchmark("one_sender_one_receiver", protocol=AMQP_1_0, **given)
+    )
+    lines = [("AMQP 1.0", f"{new.consumed:,}", f"{new.published:,}", "")]
+    for words, more in changes.items():
+        world = benchmark("one_sender_one_receiver", protocol=AMQP_0_9_1, **{**given, **more})
+        (old,) = one_sender_one_receiver.moved(world)
+        ratio = f"{new.consumed / max(1, old.consumed):.1f}"
+        lines.append((words, f"{old.consumed:,}", f"{old.published:,}", ratio))
+    whole = one_sender_one_receiver.ARTICLE
+    told = whole[AMQP_0_9_1, CLASSIC], whole[AMQP_0_9_1, QUORUM]
+    ratio = f"{whole[AMQP_1_0, CLASSIC] / told[0]:.1f}"
+    lines.append(("article, AMQP 0-9-1, ten seconds", f"{told[0]:,}", f"{told[1]:,}", ratio))
+    head = ("", "consumed", "published", "1.0 consumes so many times as much")
+    return Table(name="One sender, one receiver", head=head, lines=lines)
 
 
 def handover_table(prefetch: int = 5) -> Table:

@@ -38,6 +38,7 @@ from workbench.lessons import (
     lesson_05,
     lesson_06,
     lesson_07,
+    lesson_08,
     lesson_10,
     lesson_11,
 )
@@ -449,6 +450,23 @@ QUORUM: dict[str, Form] = {
     "overshoot": lambda i: lesson_07.predict.overshoot.question(32 + i, 600 - 10 * i),
 }  # fmt: skip
 
+# -- lesson 08
+
+
+def memory(i: int) -> Run:
+    """Memory and messages of another size in every form."""
+    given = {"limit_octets": 40_000 + 1_500 * i, "message_bytes": 400 + 10 * i, "ready": 20 + i}
+    return play("memory", "rmq4.3", **given, prefetch=5 + i % 3, processing_us=5_000)
+
+
+ALARMS: dict[str, Form] = {
+    "fills": lambda i: lesson_08.predict.fills.question(memory(i), 140 + i),
+    "who_is_told": lambda i: lesson_08.predict.who_is_told.question(memory(i), 140 + i),
+    "goes_on": lambda i: lesson_08.predict.goes_on.question(memory(i), 140 + i),
+    "one_publish": lambda i: lesson_08.predict.one_publish.question(memory(i), 140 + i),
+    "newcomer": lambda i: lesson_08.predict.newcomer.question(memory(i), 140 + i),
+}
+
 # -- lesson 10
 
 
@@ -531,6 +549,7 @@ LESSONS = {
     "publish": PUBLISH,
     "amqp091": AMQP091,
     "quorum": QUORUM,
+    "alarms": ALARMS,
     "million": MILLION,
     "client": CLIENT,
 }

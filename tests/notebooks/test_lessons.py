@@ -14,7 +14,15 @@ from tests.patience import TIMEOUT_S
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
 # One starts a second Java, the others measure many runs.
-LONG = ("04_windows", "05_publishers", "06_amqp091", "07_quorum", "10_million", "12_capstone")
+LONG = (
+    "04_windows",
+    "05_publishers",
+    "06_amqp091",
+    "07_quorum",
+    "08_alarms",
+    "10_million",
+    "12_capstone",
+)
 LESSONS = [
     pytest.param(path, marks=pytest.mark.slow if path.stem in LONG else (), id=path.stem)
     for path in NOTEBOOKS

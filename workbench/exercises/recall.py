@@ -27,6 +27,7 @@ MODULES = {
     "05": "workbench.lessons.lesson_05",
     "06": "workbench.lessons.lesson_06",
     "07": "workbench.lessons.lesson_07",
+    "08": "workbench.lessons.lesson_08",
     "10": "workbench.lessons.lesson_10",
 }
 

@@ -96,6 +96,7 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "chain": Layout(name="chain"),
     "mirrors": Layout(name="chain"),
+    "memory": Layout(name="chain"),
     "qpid": Layout(name="gauge", idea=GaugePicture.idea),
     "quorum": Layout(
         name="quorum",

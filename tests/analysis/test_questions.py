@@ -21,7 +21,7 @@ UNCUT = Chunks(tasks=3, deal=5)
 @pytest.fixture(scope="module")
 def rows():
     """Every scenario, every capture, and 34 runs that are cut, shifted and spoiled."""
-    return [*all_rows(), *made_rows(seed=0, runs=30)]
+    return [*all_rows(), *made_rows(seed=2, runs=30)]
 
 
 @pytest.fixture(scope="module")

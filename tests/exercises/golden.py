@@ -39,6 +39,7 @@ from workbench.lessons import (
     lesson_06,
     lesson_07,
     lesson_08,
+    lesson_09,
     lesson_10,
     lesson_11,
 )
@@ -46,6 +47,7 @@ from workbench.lessons.lesson_03 import drained, outdated
 from workbench.lessons.lesson_04 import GENEROUS, at_start
 from workbench.lessons.lesson_05 import stalled, waiting
 from workbench.lessons.lesson_07 import disks, race
+from workbench.lessons.lesson_09 import overloaded
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
@@ -466,6 +468,54 @@ ALARMS: dict[str, Form] = {
     "one_publish": lambda i: lesson_08.predict.one_publish.question(memory(i), 140 + i),
     "newcomer": lambda i: lesson_08.predict.newcomer.question(memory(i), 140 + i),
 }
+# -- lesson 09
+
+
+def qpid(i: int, **first: Any) -> Run:
+    """Queues of Qpid's: the first as the lesson has them, the others with other marks."""
+    if i == 0:
+        return play("qpid", "qpid-cpp", **first)
+    stop = 6 + i
+    return play("qpid", "qpid-cpp", **{**first, "stop": stop, "resume": stop - 1 - i % 3})
+
+
+def survives(i: int) -> Question:
+    window, most = (6, 14) if i == 0 else ((3 + i % 4) * (i % 3 > 0), 15 + 2 * i)
+    return lesson_09.predict.survives.question(
+        qpid(i, window=window, most=most), publish=40 + i, every_us=2000 + 100 * i
+    )
+
+
+hung = cache(overloaded)
+
+
+def holds_most(i: int) -> Question:
+    publish, window = 1000 - 50 * (i % 3), 50 - 10 * (i % 3)
+    return lesson_09.predict.holds_most.question(hung(publish, window), publish=publish)
+
+
+QPID: dict[str, Form] = {
+    "limit": lambda i: lesson_09.predict.limit.question(
+        play("qpid", "qpid-cpp", stop=0, resume=0, most=10 + i, window=0), publish=14 + 2 * i
+    ),
+    "stops_at": lambda i: lesson_09.predict.stops_at.question(qpid(i), publish=12 + i),
+    "goes_on_at": lambda i: lesson_09.predict.goes_on_at.question(qpid(i), publish=12 + i),
+    "free_queue": lambda i: lesson_09.predict.free_queue.question(
+        qpid(i, window=4 + i % 3), publish=8 + i, free=6 + i % 5
+    ),
+    "survives": survives,
+    "overshoot": lambda i: lesson_09.predict.overshoot.question(
+        play(
+            "qpid", "qpid-cpp", pause_us=10,
+            stop=100 - 4 * i, resume=20, window=50 - 2 * i, second_window=15 + i % 4,
+        ),
+        publish=400 - 10 * i,
+    ),
+    "two_grants": lambda i: lesson_09.predict.two_grants.question(
+        play("qpid_credit", "qpid-cpp", messages=20 + 2 * i), credit=4 + i % 8
+    ),
+    "holds_most": holds_most,
+}  # fmt: skip
 
 # -- lesson 10
 
@@ -550,6 +600,7 @@ LESSONS = {
     "amqp091": AMQP091,
     "quorum": QUORUM,
     "alarms": ALARMS,
+    "qpid": QPID,
     "million": MILLION,
     "client": CLIENT,
 }

@@ -20,6 +20,7 @@ LONG = (
     "06_amqp091",
     "07_quorum",
     "08_alarms",
+    "09_qpid",
     "10_million",
     "12_capstone",
 )

@@ -74,3 +74,17 @@ def test_acts_are_done_on_the_party_that_they_are_of():
     found = {act["id"]: act["on"] for act in doc["acts"]}
     assert (found["publish:q1"], found["accept:q1"]) == ("client:p1", "broker")
     assert not [name for name in found if name.endswith(":q2")]
+
+
+def test_a_subscriber_s_credit_is_a_limit_that_a_flow_moves_on():
+    """Two and two: the limit stands at four; octets are a number beside it."""
+    played = run("qpid_credit").then("flow", unit="octets", value=200)
+    doc = scene(played.then("flow", value=2).then("flow", value=2), octets=False)
+    jsonschema.validate(doc, schema())
+    states = list(resolved(doc))
+    (line,) = states[-1]["lines"].values()
+    assert line["ends"]["broker"] == [4, 4]
+    assert "6 ready" in states[-1]["nodes"]["broker"]["facts"]
+    messages = [frame for frame in doc["branches"][0]["frames"] if frame["kind"] == "message"]
+    assert [frame["short"] for frame in messages] == [f"message {n}" for n in (1, 2, 3, 4)]
+    assert "credit for 0 more; in octets: 132" in doc["branches"][0]["steps"][-1]["in_words"]

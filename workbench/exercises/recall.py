@@ -28,6 +28,7 @@ MODULES = {
     "06": "workbench.lessons.lesson_06",
     "07": "workbench.lessons.lesson_07",
     "08": "workbench.lessons.lesson_08",
+    "09": "workbench.lessons.lesson_09",
     "10": "workbench.lessons.lesson_10",
 }
 

@@ -1,9 +1,9 @@
 """AMQP 0-10: producers with windows of completion, and queues with watermarks.
 
 One or two producers send to two queues, or to both by one message; a receiver takes from each, and
-a message counts until it is accepted. Acts: publish, accept, set_watermarks, delete, hold,
-release, set_latency. In `qpid_credit` a hand gives credit to a subscriber. Acts: flow,
-set_flow_mode, flush, stop, complete, hold, release, set_latency.
+a message counts until it is accepted. Acts: publish, accept, set_watermarks, delete, stall,
+resume, hold, release, set_latency. In `qpid_credit` a hand gives credit to a subscriber. Acts:
+flow, set_flow_mode, flush, stop, complete, hold, release, set_latency.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from typing import Annotated
 
 from workbench.amqp010.commands import CreditUnit, FlowMode
+from workbench.broker.queue_process import QueueProcess
 from workbench.broker.routing import Binding
 from workbench.frontends.amqp010 import declare_queue, thresholds_of
 from workbench.frontends.amqp010 import set_watermarks as change_watermarks
@@ -97,8 +98,7 @@ def set_watermarks(
     world: World, queue: QueueName = QUEUES[0], *, stop: Stop, resume: Resume = 0
 ) -> None:
     """Change a queue's watermarks: what the proposal wanted, and Qpid C++ never offered."""
-    if queue not in world.broker.queues:
-        raise ActionError(f"queue {queue} is deleted; legal: the other one")
+    _queue(world, queue)
     try:
         thresholds = _thresholds(world, stop, resume, world.number("most"))
     except QueueArgumentError as error:
@@ -109,14 +109,35 @@ def set_watermarks(
 @act()
 def delete(world: World, queue: QueueName = QUEUES[0]) -> None:
     """Delete a queue: what it held is complete."""
+    world.broker.delete(_queue(world, queue).name)
+
+
+def _queue(world: World, queue: str) -> QueueProcess:
+    """A queue that is there.
+
+    Raises:
+        ActionError: it is deleted.
+    """
     if queue not in world.broker.queues:
         raise ActionError(f"queue {queue} is deleted; legal: the other one")
-    world.broker.delete(queue)
+    return world.broker.queues[queue]
+
+
+@act()
+def stall(world: World, queue: QueueName = QUEUES[0]) -> None:
+    """Let a queue's process hang: it takes nothing in and hands nothing out."""
+    _queue(world, queue).stall()
+
+
+@act()
+def resume(world: World, queue: QueueName = QUEUES[0]) -> None:
+    """Let it go on."""
+    _queue(world, queue).resume()
 
 
 @scenario(
     "AMQP 0-10: watermarks of queues, and windows of producers",
-    acts=(publish, accept, set_watermarks, delete, *WIRE_ACTS),
+    acts=(publish, accept, set_watermarks, delete, stall, resume, *WIRE_ACTS),
     preset="qpid-cpp",
     protocol=AMQP_0_10,
 )

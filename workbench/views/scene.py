@@ -36,7 +36,7 @@ from .frames import fields_of, summary
 from .scene_acts import Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
-from .scene_gauge import GaugePicture, sends_messages
+from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
 from .scene_link import LinkPicture
 from .scene_live import AT_GATE, Live, LivePicture
 from .scene_paging import PagingPicture
@@ -153,6 +153,8 @@ def picture_of(
     links = _chosen(walk, link)
     if any(row.kind == RAM_TARGET for row in walk.rows):
         return PagingPicture(walk)
+    if any(row.kind == "message.subscribe" for row in walk.rows):
+        return SubscriberPicture(walk, links)
     if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
         return ChannelPicture(walk)
     if layout.name == "quorum":

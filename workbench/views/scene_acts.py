@@ -359,6 +359,7 @@ _NAMES = {
     "grant": "link credit",
     "open_window": "window",
     "set_latency": "latency",
+    "set_flow_mode": "mode",
     "send_flow": "send next flow",
     "send_transfer": "send a message",
     "send_other": "send over the other link",

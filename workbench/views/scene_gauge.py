@@ -8,10 +8,13 @@ held is amber in both: the broker has it, and does not say so.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from workbench.serial import MODULUS
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
+from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count, visible
 
@@ -21,6 +24,7 @@ from .scene_walk import Flight, Walk
 Doc = dict[str, Any]
 MOST_ITEMS = 24
 """Of a queue that holds more its messages are a level, and no boxes."""
+NO_LIMIT = MODULUS - 1  # of credit, as the trace has it
 MOST_PLACES = 10  # of a window; a larger one is a number
 
 _STOP, _RESUME, _MOST = "qpid.flow_stop_count", "qpid.flow_resume_count", "qpid.max_count"
@@ -307,3 +311,145 @@ def _level(row: Row) -> int:
     """What a queue holds after a row: ready, and taken but not accepted."""
     ledger = row.ledger or {}
     return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
+
+
+class CreditLine:
+    """The number line of a subscription: messages sent under it, and up to where credit goes."""
+
+    def __init__(self, link: Scope, walk: Walk) -> None:
+        self.link = link
+        self.id = f"subscription {link.connection}/{link.session}/{link.link}"
+        self.octets: int | None = None  # of credit; None: nobody has told
+        self._walk = walk
+        self._made: Counter[str] = Counter()
+        self._ends: dict[str, list[int]] = {}
+        sent, self._furthest = 0, 0
+        for row in walk.rows:
+            if link_scope(row) == link and row.event != RECEIVED:
+                sent += row.kind == "message.transfer"
+            if link_scope(row) == link and (messages := self._messages(row)) is not None:
+                self._furthest = max(self._furthest, sent + min(messages, MOST_ITEMS))
+
+    @staticmethod
+    def _messages(row: Row) -> int | None:
+        return (row.ledger or {}).get("credit_messages")
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        if link_scope(row) != self.link:
+            return
+        self._made[row.vantage] += row.kind == "message.transfer"
+        messages = self._messages(row)
+        if messages is not None:
+            made = self._made[row.vantage]
+            # No limit has no end to draw.
+            self._ends[row.vantage] = [made, made + (0 if messages == NO_LIMIT else messages)]
+            self.octets = (row.ledger or {}).get("credit_octets")
+
+    def head(self) -> Doc:
+        """Of the line: what does not change."""
+        return {
+            "id": self.id,
+            "style": "cells",
+            "unit": f"messages to “{visible(self.link.link)}”",
+            "modulo": MODULUS,
+            "range": [0, self._furthest],
+            "ends": [{"id": BROKER, "name": "broker", "role": "sender", "word": "credit"}],
+        }
+
+    def state(self) -> Doc:
+        """Of the line, after the row taken last."""
+        return {"ends": {name: list(end) for name, end in self._ends.items()}}
+
+    def of_frame(self, flight: Flight) -> Doc:
+        """What a frame does to the line: a message fills a cell."""
+        row = flight.row
+        if row.kind != "message.transfer" or link_scope(row) != self.link:
+            return {}
+        number = self._made[row.vantage]
+        cell = {"cell": {"line": self.id, "at": max(0, number - 1)}}
+        return cell | {"text": str(number)[-3:], "short": f"message {number}"}
+
+
+class SubscriberPicture(LinkPicture):
+    """A broker and a subscriber, and the credit of its subscription: messages, and octets.
+
+    Args:
+        walk: the run.
+        links: its subscriptions; the first is drawn.
+    """
+
+    idea = (
+        "A flow of 0-10 adds to credit, in messages or in octets; a message needs enough of both."
+    )
+
+    def __init__(self, walk: Walk, links: Sequence[Scope]) -> None:
+        super().__init__(walk, [])
+        self.credit = CreditLine(links[0], walk)
+        self._got = self._accepted = 0
+
+    def take(self, row: Row) -> None:
+        """Take in the row that the walk took last."""
+        super().take(row)
+        self.credit.take(row)
+        if row.connection == self.credit.link.connection and row.event != SENT:
+            self._got += row.kind == "message.transfer" and row.from_peer == BROKER
+        if row.connection == self.credit.link.connection and row.event != RECEIVED:
+            self._accepted += row.kind == "message.accept"
+
+    def is_small(self, row: Row) -> bool:
+        """A message's properties and octets come with the frame that begins it."""
+        return row.kind in _PARTS and row.protocol == AMQP_0_10
+
+    def of_frame(self, flight: Flight) -> Doc | None:
+        """Where a frame flies; None for one that is not shown, as the rest of a message."""
+        if self.is_small(flight.row):
+            return None
+        found = super().of_frame(flight)
+        return None if found is None else found | self.credit.of_frame(flight)
+
+    @property
+    def nodes(self) -> list[str]:
+        """The broker, which sends, then the subscriber."""
+        client = self.walk.ends.get((self.credit.link.connection, CLIENT))
+        return [BROKER, *([client] if client else [])]
+
+    @property
+    def places(self) -> dict[str, str]:
+        """On which party each act is done."""
+        acts = ("flow", "set_flow_mode", "flush", "stop", "complete")
+        return dict.fromkeys(acts, self.nodes[-1])
+
+    def role(self, node: str) -> str:
+        """Who sends messages, and who gets them."""
+        return "sender" if node == BROKER else "receiver"
+
+    def _names(self, left: str, wire: str | None) -> list[str]:
+        return ["messages", "credit, completions"]
+
+    def head(self) -> Doc:
+        """What does not change in the run."""
+        return super().head() | {"lines": [self.credit.head()]}
+
+    def state(self) -> Doc:
+        """Everything after the row taken last."""
+        return super().state() | {"lines": {self.credit.id: self.credit.state()}}
+
+    def node_state(self, name: str) -> Doc:
+        """A party's words."""
+        if name != BROKER:
+            return {"facts": [f"{self._got} received", f"{self._accepted} accepted"]}
+        ready = next(iter(self._ready().values()), 0)
+        octets = self.credit.octets
+        told = "no limit" if octets == NO_LIMIT else "none" if not octets else f"{octets:,}"
+        return {"facts": [f"{ready} ready", f"credit in octets: {told}"], "items": ready}
+
+    def words(self) -> str:
+        """The whole state in words."""
+        (made, limit), *_ = self.credit.state()["ends"].values() or [(0, 0)]
+        octets = self.credit.octets
+        told = "no limit" if octets == NO_LIMIT else f"{octets or 0}"
+        return (
+            f"Broker: {count(made, 'message')} sent, credit for {limit - made} more; in octets:"
+            f" {told}. Subscriber: {self._got} received, {self._accepted} accepted."
+        )

@@ -1,0 +1,452 @@
+"""Lesson 09: what a run says about each of its questions, and its checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.exercises import measure
+from workbench.exercises.predict import questions
+from workbench.exercises.table import Table, tables
+from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
+from workbench.scenarios.run import Run, run
+from workbench.trace import brakes
+from workbench.trace.braking import PublishingBraking, held_by, links_of
+from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
+
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+
+__all__ = [
+    "check",
+    "full",
+    "overloaded",
+    "overloads_table",
+    "predict",
+    "questions",
+    "tables",
+    "together",
+    "windows_table",
+]
+
+FIRST, SECOND = QUEUES
+PRESET = "qpid-cpp"
+RABBITMQ = "rmq4.3"
+WIRE = CONNECTIONS[PRODUCERS[0]]
+PROTOCOLS = ("AMQP 0-9-1", "AMQP 0-10", "AMQP 1.0")
+PUBLISHES = ("basic.publish", "message.transfer", "transfer")
+OLD = "AMQP 0-10, a producer without a window"
+
+lesson = Declared("09")
+predict, check = lesson.predict, lesson.check
+
+
+# -- what is read off a run
+
+
+def full(**parameters: Any) -> Run:
+    """A run of producers and queues of Qpid's, with what differs from the scenario."""
+    return run("qpid", PRESET, parameters)
+
+
+def together(played: Run, *acts: tuple[str, dict[str, Any]]) -> Run:
+    """The run in which all of this is begun at once."""
+    return played.act_each(acts)
+
+
+def _put(messages: int, queue: str = FIRST, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "publish", {"count": messages, "queue": queue, **more}
+
+
+def _take(messages: int, every_us: int) -> tuple[str, dict[str, Any]]:
+    return "accept", {"count": messages, "processing_us": every_us}
+
+
+def held_in(row: Row) -> int:
+    """What a queue holds after a row of its own: messages that nobody has accepted."""
+    ledger = row.ledger or {}
+    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
+
+
+def _levels(rows: Sequence[Row], queue: str = FIRST) -> list[int]:
+    """What a queue held, row for row of its own."""
+    return [held_in(row) for row in rows if row.queue == queue and row.ledger] or [0]
+
+
+def _turn(rows: Sequence[Row], event: str) -> Row | None:
+    """The first row at which a queue is stopped (`block`), or goes on (`unblock`)."""
+    return next((row for row in rows if (row.event, row.kind) == (event, "queue-flow")), None)
+
+
+def _exception(rows: Sequence[Row]) -> Row | None:
+    """The word that ended a producer's session."""
+    found = measure.frames(rows, "execution.exception", event=RECEIVED, from_peer=BROKER)
+    return found[0] if found else None
+
+
+def blocked(played: Run, connection: str = WIRE) -> bool:
+    """Whether a producer is blocked by its window at the end of a run."""
+    braking = PublishingBraking(connection)
+    for row in played.rows:
+        braking.apply(row)
+    return braking.brake == brakes.QPID_WINDOW
+
+
+def ever_blocked(played: Run) -> bool:
+    """Whether a producer was blocked by its window at some time."""
+    return any((row.event, row.kind) == ("block", brakes.QPID_WINDOW) for row in played.rows)
+
+
+def _sent(rows: Sequence[Row], connection: str = WIRE) -> int:
+    """Messages that a producer sent."""
+    found = measure.frames(rows, "message.transfer", event=SENT, from_peer=CLIENT)
+    return sum(row.connection == connection for row in found)
+
+
+def fate(played: Run) -> str:
+    """What became of the first producer: `ended`, `waits` or `through`; a key of choices."""
+    if _exception(played.rows) is not None:
+        return "ended"
+    return "waits" if blocked(played) else "through"
+
+
+# -- the same overload in three protocols
+
+
+class Overload:
+    """A publisher whose queue hangs, in one protocol.
+
+    Args:
+        played: the run, to its end.
+
+    Attributes:
+        arrived: messages that the broker has when all stands still.
+        said: frames that the broker has sent the publisher since the queue hangs, by kind.
+        brake: what blocks the publisher in the end; `none` if nothing does.
+    """
+
+    def __init__(self, played: Run) -> None:
+        rows = played.rows
+        hangs = next(row.seq for row in rows if row.event == "action")
+        mine = [row for row in rows if row.connection == WIRE]
+        self.arrived = sum(
+            row.kind in PUBLISHES
+            and (row.vantage, row.from_peer, row.event) == (BROKER, CLIENT, RECEIVED)
+            for row in mine
+        )
+        self.said = Counter(
+            row.kind or ""
+            for row in mine
+            if row.seq > hangs and (row.event, row.from_peer) == (RECEIVED, BROKER)
+        )
+        self.brake = self._brake(played)
+
+    @staticmethod
+    def _brake(played: Run) -> str:
+        links = links_of(played.rows, sender=CLIENT)
+        if links:
+            return held_by(played.rows, links[0])[-1].brake
+        braking = PublishingBraking(WIRE)
+        for row in played.rows:
+            braking.apply(row)
+        return braking.brake
+
+
+def overloaded(publish: int, window: int) -> dict[str, Overload]:
+    """A queue that hangs, and a publisher with so many messages, by protocol.
+
+    Args:
+        publish: how many it has.
+        window: of the producer of AMQP 0-10; the last one has none.
+    """
+    chain = run("chain", RABBITMQ).then("stall").then("publish", count=publish)
+    links = run("publishers", RABBITMQ).then("stall", queue=FIRST)
+    qpid, old = (
+        full(window=size).then("stall", queue=FIRST).then("publish", count=publish)
+        for size in (window, 0)
+    )
+    played = (chain, qpid, links.then("publish", queue=FIRST, count=publish), old)
+    return {name: Overload(one) for name, one in zip((*PROTOCOLS, OLD), played, strict=True)}
+
+
+# -- what is asked
+
+
+@lesson.asks
+def limit(run: Run, publish: int) -> Found:
+    """What becomes of a producer that fills a queue which holds nothing back?"""
+    yield {"most": run.parameters["most"]}
+    branch = together(run, _put(publish))
+    ended = _exception(branch.rows)
+    closed = measure.frames(branch.rows, "connection.close", event=RECEIVED, from_peer=BROKER)
+    whole = "waits" if ended is None else "session"
+    return facts(
+        "connection" if closed else whole,
+        step=0 if ended is None else measure.step(ended),
+        code=0 if ended is None else ended.fields["error_code"],
+        held=max(_levels(branch.rows)),
+        sent=_sent(branch.rows),
+        wrong={
+            "the client is disconnected": "connection",
+            "the broker tells it to wait": "waits",
+            "a full queue forgets the oldest": "dropped",
+        },
+        seen=ended,
+    )
+
+
+@lesson.asks
+def stops_at(run: Run, publish: int) -> Found:
+    """Which message is the first whose completion is held back?"""
+    stop, resume = (int(run.parameters[name] or 0) for name in ("stop", "resume"))
+    yield {"stop": stop, "resume": resume}
+    turn = _turn(together(run, _put(publish)).rows, "block")
+    assert turn is not None, "so many are published"
+    return facts(
+        held_in(turn),
+        step=measure.step(turn),
+        wrong={"at the mark": stop, "at the low mark": resume},
+        seen=turn,
+    )
+
+
+def _marks(form: int) -> dict[str, Any]:
+    """Other watermarks, and more messages than the queue takes without a word."""
+    stop = 6 + form % FORMS
+    return {"run": full(stop=stop, resume=stop - 2 - form % 3), "publish": stop + 3}
+
+
+stops_at.again(_marks)
+
+
+@lesson.asks
+def goes_on_at(run: Run, publish: int) -> Found:
+    """How many messages are left when all that is held completes?"""
+    stop, resume = (int(run.parameters[name] or 0) for name in ("stop", "resume"))
+    yield {"stop": stop, "resume": resume}
+    branch = together(run, _put(publish)).then("accept", queue=FIRST, count=publish)
+    turn = _turn(branch.rows, "unblock")
+    assert turn is not None, "so many are accepted"
+    return facts(
+        held_in(turn),
+        step=measure.step(turn),
+        wrong={"at the low mark": resume, "at the high mark": stop},
+    )
+
+
+goes_on_at.again(_marks)
+
+
+@lesson.asks
+def free_queue(run: Run, publish: int, free: int) -> Found:
+    """How many messages for an empty queue go out behind those for a full one?"""
+    window = int(run.parameters["window"] or 0)
+    yield {"window": window}
+    branch = together(run, _put(publish)).then("publish", queue=SECOND, count=free)
+    return facts(
+        max(_levels(branch.rows, SECOND)),
+        full=max(_levels(branch.rows)),
+        wrong={
+            "a free queue is not held": free,
+            "a full queue holds at once": 0,
+            "each queue has a window": min(window, free),
+        },
+    )
+
+
+@lesson.asks
+def survives(run: Run, publish: int, every_us: int) -> Found:
+    """What becomes of a producer that is faster than whoever consumes?"""
+    window = int(run.parameters["window"] or 0)
+    yield {
+        "kind": "window" if window else "old",
+        "window": f"a window of {window}" if window else "no window",
+        "every_ms": measure.milliseconds(every_us),
+        "stop": run.parameters["stop"],
+        "most": run.parameters["most"],
+    }
+    branch = together(run, _take(publish, every_us), _put(publish))
+    return facts(
+        fate(branch),
+        case=fate(branch),
+        sent=_sent(branch.rows),
+        top=max(_levels(branch.rows)),
+        wrong={
+            "faster is too fast": "ended",
+            "watermarks hold every producer": "waits",
+            "watermarks save every producer": "through",
+        },
+    )
+
+
+@lesson.asks
+def overshoot(run: Run, publish: int) -> Found:
+    """How many messages can two producers bring into one queue that nobody empties?"""
+    windows = [int(run.parameters[name] or 0) for name in ("window", "second_window")]
+    stop = int(run.parameters["stop"] or 0)
+    yield {"stop": stop, "first": windows[0], "second": windows[1]}
+    acts = [_put(publish, producer=producer) for producer in PRODUCERS]
+    branch = together(run, *acts)
+    top = max(_levels(branch.rows))
+    return facts(
+        top,
+        beyond=top - stop,
+        wrong={
+            "the mark is the most": stop,
+            "the larger window counts": stop + max(windows),
+        },
+    )
+
+
+@overshoot.again
+def _two(form: int) -> dict[str, Any]:
+    given = {
+        "stop": 20 + form % FORMS,
+        "resume": 10,
+        "window": 6 + form % 5,
+        "second_window": 3 + form % 3,
+    }
+    return {"run": full(**given), "publish": 60 + form % FORMS}
+
+
+@lesson.asks
+def two_grants(run: Run, credit: int) -> Facts:
+    """How many messages do two equal flows bring a subscriber?"""
+    ready = run.then("set_flow_mode", mode="credit").then("flow", unit="octets", value=10_000_000)
+    twice = ready.then("flow", value=credit).then("flow", value=credit)
+    came = len(measure.frames(twice.rows, "message.transfer", event=RECEIVED, from_peer=BROKER))
+    return facts(came, wrong={"the second sets": credit})
+
+
+two_grants.again(
+    lambda form: {
+        "run": run("qpid_credit", PRESET, {"messages": 30}),
+        "credit": 2 + form % FORMS % 12,
+    }
+)
+
+
+@lesson.asks
+def holds_most(results: Mapping[str, Overload], publish: int) -> Found:
+    """In which protocol has the broker the most when its queue hangs?"""
+    names = [name for name in PROTOCOLS if name in results]
+    yield {"choices": tuple(names)}
+    found = {name: results[name].arrived for name in names}
+    return facts(
+        max(found, key=lambda name: found[name]),
+        told="; ".join(f"{name} {number:,}" for name, number in found.items()),
+        wrong={
+            "the newest gives the most credit": PROTOCOLS[2],
+            "nobody stops a window": PROTOCOLS[1],
+        },
+    )
+
+
+# -- what is checked
+
+
+def _whole(answer: Any) -> bool:
+    return isinstance(answer, int) and not isinstance(answer, bool) and answer >= 1
+
+
+def _worst(queue: Run, publish: int) -> Run:
+    """Of the runs in which some messages went before, the one in which the queue holds the most.
+
+    A producer looks at its window now and then: how full that is when the queue stops depends on
+    what it has sent before. If it loses its session in one of them, it is that run.
+    """
+    found = []
+    for before in range(2 * int(queue.parameters["window"] or 1)):
+        begun = together(queue, _put(before)) if before else queue
+        found.append(together(begun, _put(publish)))
+    return max(found, key=lambda one: (fate(one) == "ended", max(_levels(one.rows))))
+
+
+@lesson.checks()
+def stop_mark(answer: Any, *, burst: int, window: int, most: int) -> Case:
+    """Does this high watermark let a burst through, and keep the queue below its limit?
+
+    Args:
+        answer: the watermark; `...` if there is none yet.
+        burst: messages that come at once, and may not wait.
+        window: of the producer.
+        most: what the queue may hold.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if not _whole(answer) or answer > most:
+        return case("no-mark")
+    queue = full(stop=answer, resume=0, most=most, window=window)
+    held = _turn(together(queue, _put(burst)).rows, "block")
+    if held is not None:
+        return case("early", at=held_in(held))
+    worst = _worst(queue, 2 * most)
+    if fate(worst) == "ended":
+        return case("late", sent=_sent(worst.rows))
+    return case("right", top=max(_levels(worst.rows)))
+
+
+@lesson.checks()
+def largest_window(answer: Any, *, stop: int, most: int, publish: int) -> Case:
+    """Is that the largest window that cannot reach the queue's limit?
+
+    Args:
+        answer: the window; `...` if there is none yet.
+        stop: the high watermark.
+        most: what the queue may hold.
+        publish: messages that the producer has.
+    """
+    if answer is ...:
+        return case("unanswered")
+    if not _whole(answer) or answer > publish:
+        return case("no-window")
+    this, wider = (
+        _worst(full(stop=stop, resume=0, most=most, window=size), publish)
+        for size in (answer, answer + 1)
+    )
+    if fate(this) == "ended":
+        return case("ended", sent=_sent(this.rows))
+    top = max(_levels(this.rows))
+    return case("right" if fate(wider) == "ended" else "larger", top=top)
+
+
+# -- tables
+
+
+def windows_table(windows: Sequence[int], *, publish: int, **parameters: Any) -> Table:
+    """What windows of several sizes do at worst to a queue that nobody empties; a row a window.
+
+    Args:
+        windows: in transfers; 0: none.
+        publish: messages that the producer has.
+        parameters: of the scenario.
+    """
+    words = {"ended": "its session ended", "waits": "it waits", "through": "all were sent"}
+    lines = []
+    for window in windows:
+        played = _worst(full(window=window, **parameters), publish)
+        lines.append(
+            (
+                str(window) if window else "none",
+                str(_sent(played.rows)),
+                str(max(_levels(played.rows))),
+                words[fate(played)],
+            )
+        )
+    head = ("window", "sent", "most in the queue", "the producer")
+    return Table(name="Windows and a queue that nobody empties", head=head, lines=lines)
+
+
+def overloads_table(results: Mapping[str, Overload]) -> Table:
+    """What each protocol tells a publisher whose queue hangs, and what the broker has then."""
+    lines = [
+        (
+            name,
+            f"{one.arrived:,}",
+            ", ".join(f"{kind} × {number}" for kind, number in one.said.items()) or "nothing",
+            brakes.SHORT[one.brake] if brakes.is_blocked(one.brake) else "nothing: it goes on",
+        )
+        for name, one in results.items()
+    ]
+    head = ("protocol", "messages at the broker", "it told the publisher", "what blocks that")
+    return Table(name="A queue that hangs, in three protocols", head=head, lines=lines)

@@ -29,6 +29,7 @@ from workbench.trace.schema import Row
 TLS = b"\x16\x03\x01\x00\x05hello"
 OLD_HEADER = b"AMQP\x00\x00\x09\x01"
 QPID_HEADER = b"AMQP\x01\x01\x00\x0a"
+WEB = b"GET / HTTP/1.1\r\n\r\n"
 OLD_START = b"\x01\x00\x00\x00\x00\x00\x03abc\xce"
 
 
@@ -285,10 +286,9 @@ def other(talk: int, client: bytes, broker: bytes = b"") -> list[Burst]:
 @pytest.mark.parametrize(
     ("burst", "message"),
     [
-        (other(0, TLS, TLS), "no AMQP 1.0 or AMQP 0-9-1 in it: 1 TCP connection: 1 of TLS"),
-        (other(0, QPID_HEADER), "1 of AMQP 0-10"),
-        (other(0, b"GET / HTTP/1.1\r\n\r\n"), "1 of another protocol"),
-        (other(0, TLS) + other(1, QPID_HEADER), "2 TCP connections: 1 of AMQP 0-10, 1 of TLS"),
+        (other(0, TLS, TLS), "no AMQP 1.0 or AMQP 0-9-1 or AMQP 0-10 in it: 1 TCP connection: 1"),
+        (other(0, WEB), "1 of another protocol"),
+        (other(0, TLS) + other(1, WEB), "2 TCP connections: 1 of another protocol, 1 of TLS"),
     ],
 )
 def test_a_capture_without_amqp_that_is_read_says_what_it_holds(folder, burst, message):
@@ -315,17 +315,18 @@ def test_what_is_no_capture_is_refused(folder, content):
 
 def test_a_mixed_capture_gives_the_connections_it_reads_and_lists_the_others(folder):
     """Connections keep the number of their first packet; what nobody reads is named."""
-    mixed = other(0, TLS, TLS) + other(1, QPID_HEADER, QPID_HEADER) + plan(3)[0:0]
+    mixed = other(0, TLS, TLS) + other(1, WEB, WEB) + plan(3)[0:0]
     mixed += [dataclasses.replace(burst, talk=2) for burst in plan()]
     result = import_capture(record(mixed)[0].write(folder / "mixed.pcapng"))
     assert {row.connection for row in result.rows} == {"c3"}
-    assert [c.protocol for c in result.report.connections] == ["tls", "amqp-0-10", "amqp-1.0"]
+    assert [c.protocol for c in result.report.connections] == ["tls", "other", "amqp-1.0"]
     first, second, _ = result.report.connections
-    assert f"c2  {second.client} -> {second.broker}  amqp-0-10, not imported" in (
+    assert f"c2  {second.client} -> {second.broker}  other, not imported" in (
         result.report.text()
     )
     told = result.report.captures[0].others
-    assert told.startswith("mixed.pcapng: 2 connections not imported; AMQP 0-10: c2 ")
+    assert told.startswith("mixed.pcapng: 2 connections not imported; TLS ")
+    assert "; another protocol: c2 " in told
     assert f"{first.client} -> {first.broker}" in told
 
 
@@ -335,7 +336,8 @@ def test_a_header_outweighs_the_port_that_was_named(folder):
     path = record(mixed)[0].write(folder / "port.pcapng")
     result = import_capture(path, port=5672)
     assert result.rows == import_capture(path).rows
-    assert "1 connection not imported; AMQP 0-10" in result.report.captures[0].others
+    told = [(row.connection, row.protocol) for row in result.rows if row.kind == "protocol-header"]
+    assert set(told) == {("c1", "amqp-0-10"), ("c2", "amqp-1.0")}
 
 
 class Methods:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from workbench.capture.amqp010 import Amqp010Decoder
 from workbench.capture.amqp091 import Amqp091Decoder
 from workbench.capture.amqp10 import Amqp10Decoder
 from workbench.capture.columns import RowColumns
@@ -20,13 +21,14 @@ from workbench.capture.packet import endpoint_text
 from workbench.capture.report import ConnectionReport, DirectionReport
 from workbench.capture.tcp import Conversation, Direction, StreamSegment
 from workbench.trace.flatten import PROTOCOL_HEADER
-from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
 
 __all__ = ["DECODERS", "AmqpConnection"]
 
 DECODERS: dict[str, Callable[..., Decoder]] = {
     AMQP_1_0: Amqp10Decoder,
     AMQP_0_9_1: Amqp091Decoder,
+    AMQP_0_10: Amqp010Decoder,
 }
 """What reads a protocol, by the protocol's name in the schema. Connections of others are named."""
 

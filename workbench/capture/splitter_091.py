@@ -8,11 +8,14 @@ The rules of this file:
   there; one is enough where the connection is known to be AMQP 0-9-1.
 * What is no frame is told with its offset and passed over by its size if a frame may begin there,
   else the next boundary is searched. Nothing read so far is given up for it.
+
+How a frame begins and what it says is asked of methods that AMQP 0-10 has of its own.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any, ClassVar
 
 from workbench.amqp091.errors import DecodeError
 from workbench.amqp091.frame import (
@@ -51,6 +54,12 @@ class FrameSplitter091:
         synced: the first frame was found without the direction's beginning.
     """
 
+    protocol: ClassVar[str] = "AMQP 0-9-1"
+    header_size: ClassVar[int] = 7
+    """Octets of a frame that tell its size."""
+    start: ClassVar[re.Pattern[bytes]] = _START
+    error: ClassVar[type[Exception]] = DecodeError
+
     def __init__(self, from_start: bool, *, trusted: bool) -> None:
         self.offset = 0
         self.skipped = 0
@@ -83,11 +92,12 @@ class FrameSplitter091:
         found: list[Found] = []
         begin = self.offset
         self.offset += len(have) + octets
-        size = _size(have)
+        size = self.size(have)
         rest = 0 if size is None else size - len(have) - octets
-        if not self._search and size is not None and have[0] == 3 and rest >= 0:
-            item = Frame(int.from_bytes(have[1:3], "big"), b"")
-            found.append(DecodedFrame(begin, None, item, size, size - EMPTY_FRAME_SIZE))
+        cut = None if size is None or self._search or rest < 0 else self.without_body(have)
+        if cut is not None and size is not None:
+            item, body = cut
+            found.append(DecodedFrame(begin, None, item, size, body))
             self._pass = rest
         elif self._pass > octets:
             self._pass -= octets
@@ -125,26 +135,27 @@ class FrameSplitter091:
                 return False
             self._header = False
             if head[:4] == b"AMQP":
-                found.append(DecodedFrame(self.offset, head, ProtocolHeader(*head[4:]), 8, None))
+                item = self.protocol_header(head)
+                found.append(DecodedFrame(self.offset, head, item, 8, None))
                 self._pass_over(8)
                 return True
-        if len(data) - at < 7:
+        if len(data) - at < self.header_size:
             return False
-        size = _size(data, at)
+        size = self.size(data, at)
         if size is None or size > MAX_FRAME:
-            text = f"no frame of AMQP 0-9-1 begins here: {data[at : at + 8].hex(' ')}"
+            text = f"no frame of {self.protocol} begins here: {data[at : at + 8].hex(' ')}"
             return self._lose(text, found)
         end = at + size
         if len(data) < end:
             return False
         try:
-            item = read_frame(data, at, end)
-        except DecodeError as error:
-            if end + 7 <= len(data) and _size(data, end) is None:
-                return self._lose(error.reason, found)
-            found.append(Unreadable(self.offset, size, error.reason, False))
+            item, octets = self.read(data, at, end)
+        except self.error as error:
+            reason: str = error.reason  # type: ignore[attr-defined]
+            if end + self.header_size <= len(data) and self.size(data, end) is None:
+                return self._lose(reason, found)
+            found.append(Unreadable(self.offset, size, reason, False))
         else:
-            octets = len(item.payload) if isinstance(item.payload, bytes) else None
             found.append(DecodedFrame(self.offset, data[at:end], item, size, octets))
         self._pass_over(size)
         return True
@@ -161,9 +172,9 @@ class FrameSplitter091:
         data = self._data
         needed = 1 if self._trusted or self._begun else SYNC_FRAMES
         at = self._at
-        while match := _START.search(data, at):
+        while match := self.start.search(data, at):
             at = match.start()
-            frames, complete = _chain(data, at, needed)
+            frames, complete = self._chain(data, at, needed)
             if frames >= needed or (final and frames):
                 self._pass_over(at - self._at)
                 if not self._begun:
@@ -174,38 +185,57 @@ class FrameSplitter091:
                 self._pass_over(at - self._at)
                 return False
             at += 1
-        self._pass_over(max(0, len(data) - 3 - self._at))
+        self._pass_over(max(0, len(data) - self.header_size - self._at))
         return False
 
     def _pass_over(self, octets: int) -> None:
         self.offset += octets
         self._at += octets
 
+    def _chain(self, data: bytes, at: int, needed: int) -> tuple[int, bool]:
+        """How many whole frames follow each other, up to `needed`; whether octets were enough."""
+        count = 0
+        while count < needed:
+            size = self.size(data, at)
+            if size is None:
+                return (count, False) if len(data) - at < self.header_size else (0, True)
+            if size > SEARCH_FRAME:
+                return 0, True
+            if at + size > len(data):
+                return count, False
+            if not self.is_frame(data, at, at + size):
+                return 0, True
+            count += 1
+            at += size
+        return count, True
 
-def _size(data: bytes, at: int = 0) -> int | None:
-    """Octets of the frame that begins here; None if none does, or less than its header is there."""
-    if len(data) - at < 7 or data[at] not in (1, 2, 3, 8):
-        return None
-    return int.from_bytes(data[at + 3 : at + 7], "big") + EMPTY_FRAME_SIZE
+    # -- what AMQP 0-9-1 says of its frames -----------------------------------------------------
 
+    def protocol_header(self, octets: bytes) -> Any:
+        """The eight octets with which a connection begins."""
+        return ProtocolHeader(*octets[4:])
 
-def _chain(data: bytes, at: int, needed: int) -> tuple[int, bool]:
-    """How many whole frames follow each other, up to `needed`; and whether octets were enough."""
-    count = 0
-    while count < needed:
-        size = _size(data, at)
-        if size is None:
-            return (count, False) if len(data) - at < 7 else (0, True)
-        if size > SEARCH_FRAME:
-            return 0, True
-        if at + size > len(data):
-            return count, False
+    def size(self, data: bytes, at: int = 0) -> int | None:
+        """Octets of the frame that begins here; None if none does, or its header is not there."""
+        if len(data) - at < 7 or data[at] not in (1, 2, 3, 8):
+            return None
+        return int.from_bytes(data[at + 3 : at + 7], "big") + EMPTY_FRAME_SIZE
+
+    def read(self, data: bytes, at: int, end: int) -> tuple[Any, int | None]:
+        """A whole frame, and the octets of a body in it; raises `error`."""
+        item = read_frame(data, at, end)
+        return item, len(item.payload) if isinstance(item.payload, bytes) else None
+
+    def is_frame(self, data: bytes, at: int, end: int) -> bool:
+        """Whether what stands here can be decoded whole."""
         try:
-            inside = read_frame(data, at, at + size).payload
+            return not isinstance(read_frame(data, at, end).payload, Undecodable)
         except DecodeError:
-            return 0, True
-        if isinstance(inside, Undecodable):
-            return 0, True
-        count += 1
-        at += size
-    return count, True
+            return False
+
+    def without_body(self, have: bytes) -> tuple[Any, int] | None:
+        """A frame of a body whose octets are lost, and how many they are; None for other frames."""
+        size = self.size(have)
+        if size is None or have[0] != 3:
+            return None
+        return Frame(int.from_bytes(have[1:3], "big"), b""), size - EMPTY_FRAME_SIZE

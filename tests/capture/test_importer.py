@@ -321,9 +321,7 @@ def test_a_mixed_capture_gives_the_connections_it_reads_and_lists_the_others(fol
     assert {row.connection for row in result.rows} == {"c3"}
     assert [c.protocol for c in result.report.connections] == ["tls", "other", "amqp-1.0"]
     first, second, _ = result.report.connections
-    assert f"c2  {second.client} -> {second.broker}  other, not imported" in (
-        result.report.text()
-    )
+    assert f"c2  {second.client} -> {second.broker}  other, not imported" in (result.report.text())
     told = result.report.captures[0].others
     assert told.startswith("mixed.pcapng: 2 connections not imported; TLS ")
     assert "; another protocol: c2 " in told

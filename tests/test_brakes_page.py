@@ -1,0 +1,36 @@
+"""The page that compares what holds a sender is made from the presets."""
+
+from dataclasses import replace
+
+from tests.conftest import REPO
+from workbench import presets
+from workbench.presets import brakes
+
+
+def test_the_page_is_that_of_the_presets_as_they_are():
+    """After a change, make it again: python -m workbench.presets.brakes docs/brakes.md."""
+    page = (REPO / "docs" / "brakes.md").read_text(encoding="utf-8")
+    assert page == brakes.markdown()
+
+
+def test_a_changed_number_changes_its_cell_and_no_other():
+    """Each cell comes from fields of the preset; a protocol that is not spoken has none."""
+    for name, changes, brake in (
+        ("rmq4.3", {"publisher_credit_regrant_at": 20}, "link credit"),
+        ("rmq4.3", {"quorum_soft_limit": 5}, "soft limit of quorum queues"),
+        ("rmq3.5.5", {"store_credit": 7}, "message store"),
+        ("qpid-cpp", {"flow_stop_percent": 55}, "watermarks"),
+        ("qpid-cpp", {"default_queue_limit": 9}, "hard limit"),
+    ):
+        preset = presets.get(name)
+        told = zip(brakes.cells(preset), brakes.cells(replace(preset, **changes)), strict=True)
+        columns = [one for one, *_ in brakes.COLUMNS]
+        differ = [column for column, (a, b) in zip(columns, told, strict=True) if a != b]
+        assert differ == [brake]
+    assert brakes.cells(presets.get("qpid-cpp"))[0] == "–"
+
+
+def test_every_preset_has_its_line():
+    """Those that are added later too."""
+    for name in presets.names():
+        assert f"\n| `{name}` |" in brakes.markdown()

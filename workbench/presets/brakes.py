@@ -1,0 +1,141 @@
+"""What may hold a sender under each preset, as one table: a page for people, made from the presets.
+
+python -m workbench.presets.brakes docs/brakes.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import get, names
+from .qpid import QpidCpp
+from .specification import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, RABBITMQ, Preset
+
+HEAD = """# What holds a sender
+
+Every preset of this project, and what may hold whoever sends under it: where the brake is, the
+number that it has, and what is said to the sender. The table is made from the presets
+(`python -m workbench.presets.brakes docs/brakes.md`); a test compares the two. Where each number
+comes from stands beside it in `workbench/presets`, and what was compared with a real broker in
+[fidelity.md](fidelity.md).
+"""
+TAIL = """
+**How to read it.** A *–* says that the preset has no such brake, or speaks no protocol that has it.
+*Says* is what goes to the sender over the wire: a number beforehand (credit, a window), a word that
+is held back (a completion), or nothing at all (a socket that is not read). What is said beforehand
+bounds what the broker holds. A word that is held back bounds it by the client's own window, which
+the broker does not know.
+"""
+
+_ABSENT = "–"
+
+
+def _half(value: int | None, of: int) -> int:
+    return of // 2 if value is None else value
+
+
+def _link_credit(preset: Preset) -> str:
+    if preset.conduct != RABBITMQ:
+        return f"{preset.publisher_credit}, again at what its receiver chooses"
+    again = _half(preset.publisher_credit_regrant_at, preset.publisher_credit)
+    return f"{preset.publisher_credit}, again at {again}"
+
+
+def _unconfirmed(preset: Preset) -> str:
+    if not preset.confirms_gate_credit:
+        return _ABSENT
+    return f"no further credit with {preset.publisher_credit} unconfirmed"
+
+
+def _window(preset: Preset) -> str:
+    again = _half(preset.incoming_window_regrant_at, preset.incoming_window)
+    return f"{preset.incoming_window} frames, again at {again}"
+
+
+def _buffer(preset: Preset) -> str:
+    return f"{preset.max_queue_credit} messages a consumer" if preset.max_queue_credit else _ABSENT
+
+
+def _processes(preset: Preset) -> str:
+    return f"{preset.process_credit} messages a hop, {preset.process_regrant_after} a grant"
+
+
+def _store(preset: Preset) -> str:
+    return f"{preset.store_credit} messages, {preset.store_regrant_after} a grant"
+
+
+def _soft(preset: Preset) -> str:
+    return f"{preset.quorum_soft_limit} commands pending" if preset.conduct == RABBITMQ else _ABSENT
+
+
+def _alarm(preset: Preset) -> str:
+    if preset.conduct != RABBITMQ:
+        return _ABSENT
+    mark = preset.memory_high_watermark
+    return f"above {mark:g} of the memory" if mark <= 1 else f"above {mark:,} octets"
+
+
+def _watermarks(preset: Preset) -> str:
+    if not isinstance(preset, QpidCpp):
+        return _ABSENT
+    return (
+        f"above {preset.flow_stop_percent} %, until below {preset.flow_resume_percent} % of a"
+        " queue's limit"
+    )
+
+
+def _limit(preset: Preset) -> str:
+    if not isinstance(preset, QpidCpp):
+        return _ABSENT
+    return f"{preset.default_queue_limit:,} octets a queue"
+
+
+_Column = tuple[str, str, str | None, Callable[[Any], str]]
+COLUMNS: tuple[_Column, ...] = (
+    ("link credit", "a number beforehand, link by link", AMQP_1_0, _link_credit),
+    ("unconfirmed", "no further credit", AMQP_1_0, _unconfirmed),
+    ("session window", "a number beforehand, session by session", AMQP_1_0, _window),
+    ("the session's buffer", "nothing: the consumer's credit is passed on in parts", AMQP_1_0,
+     _buffer),
+    ("credit_flow between processes", "nothing: the socket is not read", AMQP_0_9_1, _processes),
+    ("message store", "nothing: the socket is not read", AMQP_0_9_1, _store),
+    ("soft limit of quorum queues", "nothing: a channel stops granting", AMQP_0_9_1, _soft),
+    ("memory alarm", "a closed window; connection.blocked", None, _alarm),
+    ("watermarks", "no completion", AMQP_0_10, _watermarks),
+    ("hard limit", "an exception: the session ends", AMQP_0_10, _limit),
+)  # fmt: skip
+"""Brake, what it says to the sender, the protocol that it is of (None: any), and its number."""
+
+
+def cells(preset: Preset) -> list[str]:
+    """What each brake is under a preset, in the order of `COLUMNS`."""
+    return [
+        told(preset) if protocol is None or protocol in preset.protocols else _ABSENT
+        for _, _, protocol, told in COLUMNS
+    ]
+
+
+def markdown() -> str:
+    """The page."""
+    presets = [get(name) for name in names()]
+    lines = [
+        "| preset | speaks | " + " | ".join(name for name, *_ in COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 2) + "|",
+        "| *says* | | " + " | ".join(f"*{says}*" for _, says, *_ in COLUMNS) + " |",
+    ]
+    for preset in presets:
+        spoken = ", ".join(name.removeprefix("amqp-") for name in preset.protocols)
+        lines.append(f"| `{preset.name}` | {spoken} | " + " | ".join(cells(preset)) + " |")
+    return "\n".join([HEAD, *lines, TAIL])
+
+
+def main(path: str) -> None:
+    """Write the page."""
+    Path(path).write_text(markdown(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

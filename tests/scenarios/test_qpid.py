@@ -319,3 +319,66 @@ def test_d2_the_same_two_clicks_are_another_sum_in_amqp_1_0():
         and "link_credit" in row.ledger
     ]
     assert told[-2:] == [2, 2]
+
+
+# -- Qpid's Java broker ---------------------------------------------------------------------------
+
+
+def java(*acts: Any, **parameters: Any) -> Any:
+    """The same under the preset of Broker-J: a queue may hold ten."""
+    played = run("qpid", "broker-j", {"most": 10, **parameters})
+    for name, arguments in acts:
+        played = played.then(name, **arguments)
+    return played
+
+
+def told_producer(played: Any) -> list[str]:
+    """What the broker has sent the producer by message commands, in order."""
+    return [
+        row.kind
+        for row in played.rows
+        if (row.connection, row.event, row.from_peer) == ("c1", "received", "broker")
+        and row.kind.startswith("message.")
+    ]
+
+
+def test_c17_broker_j_holds_the_session_by_credit_and_goes_on_at_80_per_cent():
+    """Above ten it says set-flow-mode and stop; with eight left it says flow, and nothing before.
+
+    Every transfer is complete at once: what waits is what the producer has not sent.
+    """
+    played = java(put(40), window=ANY)
+    assert told_producer(played) == ["message.set-flow-mode", "message.stop"]
+    assert task(played).blocked
+    (session,) = played.world.broker.connections["c1"].sessions
+    assert len(session.received_incomplete) == 0
+    braking = PublishingBraking("c1")
+    assert [braking.apply(row) for row in played.rows][-1] == "link-credit"
+    top = flow(played).count
+    assert top > 10  # what was under way when the word came
+    nearly = played.then("accept", count=top - 9)
+    assert task(nearly).blocked
+    assert told_producer(nearly) == told_producer(played)
+    freed = played.then("accept", count=top - 8)
+    assert told_producer(freed)[2] == "message.flow"
+    assert task(freed).sent > task(played).sent
+
+
+def test_c17_broker_j_stops_a_session_for_every_queue():
+    """C++ holds what is for the full queue; Broker-J all that the session would publish later."""
+    played = java(put(40), put(3, "q2"), window=ANY)
+    assert flow(played, "q2").count == 0
+    assert "q2" in task(played).waiting
+    both = java(put(20, "both"), window=ANY, pause_us=5000)
+    assert [flow(both, name).count for name in ("q1", "q2")] == [11, 11]
+    one = both.then("accept", count=3)
+    assert (flow(one).stopped, task(one).blocked) == (False, True)
+    assert task(one.then("accept", queue="q2", count=3)).sent > task(one).sent
+
+
+def test_c17_broker_j_refuses_nothing_and_lets_go_when_the_queue_is_deleted():
+    """No exception above the maximum; what the producer has left is dropped as unroutable."""
+    played = java(put(60), window=ANY, pause_us=10)
+    assert task(played).error is None
+    gone = played.then("delete", queue="q1")
+    assert (task(gone).sent, task(gone).blocked) == (60, False)

@@ -504,6 +504,9 @@ class Session:
         destination: str,
     ) -> list[Event]:
         found = self.subscriptions.get(destination)
+        if found is None and self.connection.is_client:
+            # Credit is a subscriber's; what a broker means that sends it is its client's to know.
+            return [CommandReceived(self, number, command)]
         if found is None:
             return [self._unknown(number, command, destination)]
         match command:

@@ -295,6 +295,7 @@ class LocalQueueProcess:
         self._handing_out = False  # a HAND_OUT is in the mailbox
         self._requests: list[Credit] = []  # that came while it was stalled
         self._owed: dict[str, None] = {}  # consumers whose request has not been answered
+        self._want_room: list[Callable[[], None]] = []
         self._actor: Actor[Mail] = Actor(
             clock,
             vantage,
@@ -414,6 +415,10 @@ class LocalQueueProcess:
         if by is not None:
             self._hold(held, *by)
         self._set_timer()
+
+    def when_room(self, call: Callable[[], None]) -> None:
+        """Call this, once, when the queue is below its low watermark again."""
+        self._want_room.append(call)
 
     def _hold(self, count: int, name: str, consumer: Consumer) -> None:
         """Attach a consumer that has got so many messages and not settled them."""
@@ -612,6 +617,9 @@ class LocalQueueProcess:
         with suppress(QueueError):  # a stream is not purged, nobody reads it any more
             self.queue.apply(Purge(), self._meta())
         self._log("note", kind="deleted")
+        waiting, self._want_room = self._want_room, []
+        for call in waiting:
+            call()
 
     def overview(self) -> dict[str, int | str]:
         """Flat picture: the queue's own, and the depth of its mailbox."""
@@ -736,6 +744,10 @@ class LocalQueueProcess:
                 self._log("enqueue", kind="held")
             case FlowChanged(stopped=stopped):
                 self._log("block" if stopped else "unblock", kind="queue-flow")
+                if not stopped:
+                    waiting, self._want_room = self._want_room, []
+                    for call in waiting:
+                        call()
             case Confirm(publish=publish, held=held):
                 disk, number = self._disk, self.queue.enqueued - 1
                 if disk is not None and self.book is not None and isinstance(publish, Publish):

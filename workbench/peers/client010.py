@@ -4,6 +4,8 @@ A sender's window is that of Qpid's C++ messaging API (`amqp0_10/SenderImpl.cpp`
 transfers that are not complete, as far as it has looked. Every quarter of the window it asks what
 is complete, and looks. When the window is full it blocks until all that it has sent is complete: it
 sends execution.sync, and the broker completes that last. A sender without a window never asks.
+Whatever its window, a sender heeds message.stop and message.flow for the destination "", by which
+Qpid's Java broker stops it and lets it go.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from workbench.amqp010.commands import (
     MessageSubscribe,
     MessageTransfer,
 )
+from workbench.amqp010.composite import Command
 from workbench.amqp010.connection import Connection, ConnectionSettings, ItemScope
 from workbench.amqp010.controls import ConnectionOpenOk
 from workbench.amqp010.events import (
@@ -44,6 +47,8 @@ from workbench.amqp010.values import SequenceSet
 from workbench.sim import Clock, Wire
 
 __all__ = ["CAPACITY", "Client010", "Receiver010", "Sender010", "Task010"]
+
+QPID_WINDOW, LINK_CREDIT = "qpid-window", "link-credit"  # what blocks, by its name in a trace
 
 CAPACITY = 50
 """Of a sender's window, in transfers (`SenderImpl::SenderImpl`)."""
@@ -117,13 +122,15 @@ class Sender010(Task010):
         capacity: of its window, in transfers; None: it has none, and never asks what is complete.
         body: of each message.
         pause_us: between two.
-        on_blocked: told that the window has become full (True), and that all is complete.
+        on_blocked: told that it is blocked (True) or no more, and by what: `qpid-window`, its own
+            window, or `link-credit`, a broker that has stopped it.
 
     Attributes:
         waiting: keys of the messages that are still to be sent, in order.
         sent: messages sent so far.
         outgoing: numbers of the transfers that its window counts, the oldest first.
         blocked: the window is full.
+        credit: that a broker has given it, in messages; None: none has said anything.
     """
 
     def __init__(
@@ -134,13 +141,14 @@ class Sender010(Task010):
         capacity: int | None = CAPACITY,
         body: bytes = b"some payload",
         pause_us: int = 0,
-        on_blocked: Callable[[Sender010, bool], None] = _nothing,
+        on_blocked: Callable[[Sender010, bool, str], None] = _nothing,
     ) -> None:
         super().__init__(name)
         self.waiting: deque[str] = deque()
         self.outgoing: deque[int] = deque()
         self.sent = 0
         self.capacity = capacity
+        self.credit: int | None = None
         self._exchange = exchange
         self._body = body
         self._pause_us = pause_us
@@ -152,8 +160,8 @@ class Sender010(Task010):
 
     @property
     def blocked(self) -> bool:
-        """The window is full, and something is to be sent."""
-        return self._sync is not None
+        """The window is full, and something is to be sent; or the broker has stopped it."""
+        return self._sync is not None or self.credit == 0
 
     def send(self, keys: Sequence[str]) -> None:
         """Has a message more for each key."""
@@ -168,15 +176,29 @@ class Sender010(Task010):
         """Completions let a sender go on that waits for them; an exception ends it."""
         if isinstance(event, ExceptionReceived):
             self.error = event.code, event.description
+        elif isinstance(event, CommandReceived):
+            self._heed(event.command)
         elif isinstance(event, CommandsCompleted) and self._synced:
             self._sync = None
             self._look(ask=False)
-            self._on_blocked(self, False)
+            self._on_blocked(self, False, QPID_WINDOW)
+            self._go_on()
+
+    def _heed(self, command: Command) -> None:
+        """The broker stops the producer, or lets it go on."""
+        if isinstance(command, MessageStop) and self.credit != 0:
+            self.credit = 0
+            self._on_blocked(self, True, LINK_CREDIT)
+        elif isinstance(command, MessageFlow) and self.credit == 0:
+            self.credit = command.value or 0
+            self._on_blocked(self, False, LINK_CREDIT)
             self._go_on()
 
     def ledger(self) -> dict[str, int]:
         """What it has to send, and its window: 0 is none."""
         told = {"waiting_transfers": len(self.waiting)}
+        if self.credit is not None:
+            told["credit_messages"] = self.credit
         if self.capacity is None:
             return told
         return told | {
@@ -211,7 +233,7 @@ class Sender010(Task010):
             return
         if self._full():
             self._sync = self.open.sent
-            self._on_blocked(self, True)
+            self._on_blocked(self, True, QPID_WINDOW)
             self.open.send(ExecutionSync(sync=True))
             return
         self._ask_in_time()

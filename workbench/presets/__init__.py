@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, number, settings_of
 from .early import Blog2008, RabbitMq15, RabbitMq18, RabbitMq20
-from .qpid import QpidCpp
+from .qpid import BrokerJ, Qpid, QpidCpp
 from .rabbitmq import RabbitMq40, RabbitMq43, RabbitMq355, RabbitMq383, RabbitMq384
 from .specification import (
     AMQP_0_9_1,
@@ -43,8 +43,10 @@ __all__ = [
     "UINT_MAX",
     "Blog2008",
     "Blog2024",
+    "BrokerJ",
     "Number",
     "Preset",
+    "Qpid",
     "QpidCpp",
     "RabbitMq15",
     "RabbitMq18",
@@ -98,6 +100,7 @@ _PRESETS: dict[str, Preset] = {
         RabbitMq15(),
         Blog2008(),
         QpidCpp(),
+        BrokerJ(),
     )
 }
 

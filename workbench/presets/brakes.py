@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import get, names
-from .qpid import QpidCpp
+from .qpid import BrokerJ, QpidCpp
 from .specification import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, RABBITMQ, Preset
 
 HEAD = """# What holds a sender
@@ -93,6 +93,12 @@ def _limit(preset: Preset) -> str:
     return f"{preset.default_queue_limit:,} octets a queue"
 
 
+def _producer_credit(preset: Preset) -> str:
+    if not isinstance(preset, BrokerJ):
+        return _ABSENT
+    return f"above a queue's maximum, until at {preset.flow_resume_limit} % of it"
+
+
 _Column = tuple[str, str, str | None, Callable[[Any], str]]
 COLUMNS: tuple[_Column, ...] = (
     ("link credit", "a number beforehand, link by link", AMQP_1_0, _link_credit),
@@ -105,6 +111,8 @@ COLUMNS: tuple[_Column, ...] = (
     ("soft limit of quorum queues", "nothing: a channel stops granting", AMQP_0_9_1, _soft),
     ("memory alarm", "a closed window; connection.blocked", None, _alarm),
     ("watermarks", "no completion", AMQP_0_10, _watermarks),
+    ("credit of a session", "set-flow-mode and stop, then flow; over 1.0 link-credit 0 with drain",
+     AMQP_0_10, _producer_credit),
     ("hard limit", "an exception: the session ends", AMQP_0_10, _limit),
 )  # fmt: skip
 """Brake, what it says to the sender, the protocol that it is of (None: any), and its number."""

@@ -1,4 +1,4 @@
-"""The numbers of Qpid C++, each with the option or the source that it comes from."""
+"""The numbers of Qpid's two brokers, each with the option or the source that it comes from."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from .specification import AMQP_0_10, SPEC, Preset, _number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QpidCpp(Preset):
-    """Numbers of Qpid C++ (qpidd) for AMQP 0-10; what a 1.0 client meets is as the specification.
+class Qpid(Preset):
+    """What both brokers have in common for AMQP 0-10."""
 
-    A listener with this preset makes every queue as qpidd does.
-    """
-
-    name: str = "qpid-cpp"
-    title: str = "Qpid C++ (AMQP 0-10)"
     conduct: str = SPEC
-    product: str = "qpid-cpp"
-    version: str = "1.39.0"
     protocols: tuple[str, ...] = (AMQP_0_10,)
 
     channel_max: int = _number(
@@ -27,6 +20,26 @@ class QpidCpp(Preset):
         source="ours: each session costs memory; qpidd tells 32767",
         doc="highest channel number that either end accepts",
     )
+    max_frame_size_010: int = _number(
+        65_535,
+        unit="octets",
+        source="ConnectionHandler.cpp: 64 * 1024 - 1",
+        doc="largest frame of AMQP 0-10 that the broker takes",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QpidCpp(Qpid):
+    """Numbers of Qpid C++ (qpidd) for AMQP 0-10; what a 1.0 client meets is as the specification.
+
+    A listener with this preset makes every queue as qpidd does.
+    """
+
+    name: str = "qpid-cpp"
+    title: str = "Qpid C++ (AMQP 0-10)"
+    product: str = "qpid-cpp"
+    version: str = "1.39.0"
+
     default_queue_limit: int = _number(
         104_857_600,
         unit="octets",
@@ -46,9 +59,21 @@ class QpidCpp(Preset):
         source="qpidd default-flow-resume-threshold",
         doc="below so much it lets them go again",
     )
-    max_frame_size_010: int = _number(
-        65_535,
-        unit="octets",
-        source="ConnectionHandler.cpp: 64 * 1024 - 1",
-        doc="largest frame of AMQP 0-10 that the broker takes",
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerJ(Qpid):
+    """Numbers of Qpid's Java broker for AMQP 0-10: it holds sessions, and no completions."""
+
+    name: str = "broker-j"
+    title: str = "Qpid Broker-J (AMQP 0-10)"
+    product: str = "qpid-broker-j"
+    version: str = "9.2.0"
+
+    flow_resume_limit: int = _number(
+        80,
+        unit="per cent of the queue's maximum",
+        source="Broker-J queue.queueFlowResumeLimit",
+        doc="sessions that a queue above its maximum holds may send again when it has no more than"
+        " this",
     )

@@ -57,6 +57,7 @@ class FlowThresholds:
         stop_count, stop_size: above either it is stopped.
         resume_count, resume_size: below both it goes on.
         ring: at its maximum the oldest message goes, and completions are never held.
+        holds: completions are held while it is stopped; otherwise it says only that it is.
     """
 
     max_count: int = 0
@@ -66,6 +67,28 @@ class FlowThresholds:
     stop_size: int = 0
     resume_size: int = 0
     ring: bool = False
+    holds: bool = True
+
+    @classmethod
+    def by_session(cls, arguments: Mapping[str, Any], *, resume_percent: int) -> FlowThresholds:
+        """The limits of a queue of Broker-J's with the policy PRODUCER_FLOW_CONTROL.
+
+        Above its maximum whoever publishes is held, and nothing is refused; with so many per cent
+        of it or fewer, rounded up, the queue goes on.
+
+        Raises:
+            QueueArgumentError: a value is no number.
+        """
+        count, size = (_number(arguments, name, 0) for name in (MAX_COUNT, MAX_SIZE))
+        # Here the queue goes on *below* its resume mark.
+        upto = [-(-most * resume_percent // 100) + 1 if most else 0 for most in (count, size)]
+        return cls(
+            stop_count=count,
+            resume_count=upto[0],
+            stop_size=size,
+            resume_size=upto[1],
+            holds=False,
+        )
 
     @classmethod
     def declared(
@@ -203,7 +226,8 @@ class QueueFlowLimit:
         self.count += 1
         self.size += size
         effects = self._stop() if self._over and not self.stopped else []
-        if self.stopped:  # while anything is held it is stopped: the one ends with the other
+        # While anything is held it is stopped: the one ends with the other.
+        if self.stopped and self.thresholds.holds:
             self.pending[message_id] = publish
             return [Held(publish=publish), *effects]
         return [*effects, Confirm(publish=publish)]

@@ -20,7 +20,6 @@ from workbench.frontends.amqp010 import set_watermarks as change_watermarks
 from workbench.peers import Client010, Receiver010, Sender010, Task010
 from workbench.presets import AMQP_0_10, UINT_MAX
 from workbench.queues import FlowThresholds, QueueArgumentError
-from workbench.trace import brakes
 
 from .action import ActionError
 from .acts import WIRE_ACTS
@@ -166,13 +165,13 @@ def qpid(
         for key in (name, BOTH):
             world.broker.vhost.routing.bind(Binding(EXCHANGE, name, key=key))
 
-    def blocked(sender: Sender010, on: bool) -> None:
+    def blocked(sender: Sender010, on: bool, by: str) -> None:
         session = sender.open
         world.tap.internal(
             t_us=world.clock.now_us,
             event="block" if on else "unblock",
             vantage=sender.client.vantage,
-            kind=brakes.QPID_WINDOW,
+            kind=by,
             connection=CONNECTIONS[sender.name],
             session=session.ordinal,
             ledger=session.ledger() | sender.ledger(),

@@ -127,7 +127,11 @@ def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
 def window_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
     """What holds a producer of AMQP 0-10, by its window and what it has to send."""
     window, incomplete = ledger.get("transfer_window", 0), ledger.get("incomplete_transfers", 0)
-    return brakes(available=ledger.get("waiting_transfers"), qpid_window=0 < window <= incomplete)
+    return brakes(
+        link_credit=ledger.get("credit_messages"),
+        available=ledger.get("waiting_transfers"),
+        qpid_window=0 < window <= incomplete,
+    )
 
 
 def brake(**facts: object) -> str:

@@ -168,13 +168,18 @@ class Braking:
         return peer_of(row.vantage) == link.link_sender
 
 
+_OWN = (brakes.TCP, brakes.QPID_WINDOW, brakes.ALARM, brakes.LINK_CREDIT)
+"""What a publisher's end tells of itself: an alarm that it was told of by channel.flow; the last is
+credit that a broker of AMQP 0-10 gives."""
+
+
 class PublishingBraking:
     """Takes rows one after the other and knows what holds whoever publishes on a connection.
 
     This is for AMQP 0-9-1, where a connection is held as a whole: by its reader, which credit or an
     alarm has stopped, by the client itself when the broker has asked it to stop (channel.flow), and
     by the client's socket when that is full; and for AMQP 0-10, where a producer holds itself by
-    its window.
+    its window, and Qpid's Java broker by credit.
 
     Args:
         connection: which one.
@@ -197,11 +202,11 @@ class PublishingBraking:
         """Take in one row; returns the binding brake."""
         if row.event in ("block", "unblock") and row.connection == self._connection:
             reader = row.vantage == f"reader:{self._connection}"
-            told = row.kind in (brakes.TCP, brakes.QPID_WINDOW, brakes.ALARM)
-            own = told and peer_of(row.vantage) == CLIENT
+            own = row.kind in _OWN and peer_of(row.vantage) == CLIENT
             if row.kind is not None and (reader or own):
                 (self._on.add if row.event == "block" else self._on.discard)(row.kind)
                 self.brakes = brakes.brakes(
+                    link_credit=0 if brakes.LINK_CREDIT in self._on else None,
                     qpid_window=brakes.QPID_WINDOW in self._on,
                     credit_flow=brakes.CREDIT_FLOW in self._on,
                     blocked=brakes.ALARM in self._on,

@@ -310,6 +310,8 @@ _EVENTS_OF_KIND: dict[tuple[str, str], str] = {
     ("unblock", "queue-flow"): "{queue} is below its low watermark: all that it held completes",
     ("block", "qpid-window"): "{who} has a full window: it sends nothing until all is complete",
     ("unblock", "qpid-window"): "{who} hears that all is complete, and may send again",
+    ("block", "link-credit"): "{who} is stopped by the broker: it has no credit to send",
+    ("unblock", "link-credit"): "{who} has credit again",
     ("note", "watermarks"): "{queue} has its limits",
 }
 

@@ -19,7 +19,7 @@ from workbench.amqp010.frame import WireItem
 from workbench.amqp010.session import Session
 from workbench.broker import Broker
 from workbench.broker.queue_process import QueueProcess
-from workbench.presets.qpid import QpidCpp
+from workbench.presets.qpid import Qpid
 from workbench.sim import Wire
 
 from .session import DEFAULTS, CommandError, QpidSession
@@ -48,7 +48,7 @@ class QpidConnection:
 
     def __init__(self, broker: Broker, name: str) -> None:
         preset = broker.preset
-        numbers = preset if isinstance(preset, QpidCpp) else DEFAULTS
+        numbers = preset if isinstance(preset, Qpid) else DEFAULTS
         self.name = name
         self.broker = broker
         self.wire: Wire | None = None

@@ -2,11 +2,16 @@
 
 A transfer completes when every queue that took its message has confirmed it. So a queue above its
 watermark holds the producer: not by refusing, but by not saying that it is done.
+
+Under a preset of Broker-J's a transfer completes when its queues have taken it. A session that
+publishes to a queue above its maximum is told to stop, by a subscriber's commands for the
+destination "", and to go on when no queue holds it any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp010 import commands as c
@@ -27,11 +32,12 @@ from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
 from workbench.broker.routing import ALTERNATE, Binding, RoutingError
 from workbench.broker.unconfirmed import Outcome, Refused
 from workbench.broker.virtual_host import QueueLockedError, Terms
-from workbench.presets.qpid import QpidCpp
+from workbench.presets.qpid import BrokerJ, QpidCpp
 from workbench.queues import (
     FlowThresholds,
     Modify,
     Origin,
+    QpidQueue,
     QpidQueueArguments,
     QueueArgumentError,
     Reject,
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
     from .connection import QpidConnection
 
 DEFAULTS = QpidCpp()
+PRODUCER = ""  # the destination by which Broker-J means whoever publishes on the session
 REASONS = {
     "not-found": ErrorCode.NOT_FOUND,
     "precondition-failed": ErrorCode.NOT_ALLOWED,
@@ -69,6 +76,8 @@ class CommandError(Exception):
 
 def thresholds_of(preset: Any, arguments: dict[str, Any]) -> FlowThresholds:
     """The limits of a queue that is declared so; a preset that is not Qpid's has its defaults."""
+    if isinstance(preset, BrokerJ):
+        return FlowThresholds.by_session(arguments, resume_percent=preset.flow_resume_limit)
     numbers = preset if isinstance(preset, QpidCpp) else DEFAULTS
     return FlowThresholds.declared(
         arguments,
@@ -130,6 +139,7 @@ class QpidSession:
         self.session = session
         self.subscribers: dict[str, Subscriber] = {}
         self._leaving: list[Subscriber] = []  # cancelled, with messages that are not accepted
+        self._held_by: set[str] = set()  # queues above their maximum to which it has published
         self._owner = owner
         self._vhost = owner.broker.vhost
         self._made = 0
@@ -255,9 +265,32 @@ class QpidSession:
                 )
             else:  # also where no queue is: an unroutable message is dropped
                 self.session.complete(event.command_id, accept=accept)
+                self._hold(queues)
 
         origin = Origin(exchange=exchange, routing_keys=(key,))
         self._vhost.publish(queues, message, origin, settled)
+
+    def _hold(self, queues: Iterable[QueueProcess]) -> None:
+        """Tell a producer to stop that has published to a queue above its maximum."""
+        for queue in queues:
+            if queue.name in self._held_by or not isinstance(queue, LocalQueueProcess):
+                continue
+            state = queue.queue
+            if not isinstance(state, QpidQueue) or not state.flow.stopped:
+                continue
+            if state.flow.thresholds.holds or not self.session.attached:
+                continue
+            if not self._held_by:
+                self.session.send(c.MessageSetFlowMode(PRODUCER, c.FlowMode.CREDIT))
+                self.session.send(c.MessageStop(PRODUCER))
+            self._held_by.add(queue.name)
+            queue.when_room(partial(self._room, queue.name))
+
+    def _room(self, queue: str) -> None:
+        """A queue that has held the session goes on."""
+        self._held_by.discard(queue)
+        if not self._held_by and self.session.attached:
+            self.session.send(c.MessageFlow(PRODUCER, c.CreditUnit.MESSAGE, c.UNLIMITED))
 
     def _subscribe(self, command: c.MessageSubscribe) -> None:
         queue = self._queue(command.queue)

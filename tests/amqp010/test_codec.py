@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import fuzz_frames
 from workbench.amqp010.commands import ExecutionResult, MessageTransfer, QueueDeclare
 from workbench.amqp010.composite import COMMANDS, CONTROLS, STRUCTS, UnknownStruct
 from workbench.amqp010.controls import SessionCompleted
@@ -225,3 +226,13 @@ def test_qpid_s_client_reads_what_we_write_and_writes_what_we_read(kind, data):
         if not ranges and not message:
             assert plain(found.item.content) == plain(sent.content)
             assert decode_frame(found.raw) == found.item
+
+
+@pytest.mark.parametrize(
+    "count", [1_500, pytest.param(20_000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_damaged_frames_do_no_harm(count):
+    """Wherever they are split they give the same frames, and what is read is written again."""
+    checked, good = fuzz_frames.fuzz(seed=10, count=count, protocol=fuzz_frames.AMQP_0_10)
+    assert checked == count
+    assert 0.1 * count < good < 0.9 * count

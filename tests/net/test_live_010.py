@@ -1,14 +1,22 @@
 """A live connection of AMQP 0-10: octets in any pieces, bad ones, silence, and the end."""
 
 import contextlib
+import random
 
 import pytest
 
+from tests import fuzz_frames
 from tests.net.still import StillServer, converse_damaged, gone
 from workbench.amqp010 import controls as k
-from workbench.amqp010.commands import MessageTransfer, QueueDeclare
+from workbench.amqp010.commands import (
+    MessageFlow,
+    MessageSubscribe,
+    MessageTransfer,
+    QueueDeclare,
+)
 from workbench.amqp010.connection import Connection, ConnectionSettings
 from workbench.amqp010.frame import (
+    Frame,
     FrameReader,
     Headers,
     ProtocolHeader,
@@ -17,6 +25,7 @@ from workbench.amqp010.frame import (
     frames_of,
 )
 from workbench.amqp010.structs import DeliveryProperties
+from workbench.amqp010.values import SequenceSet
 
 
 @pytest.fixture
@@ -132,3 +141,52 @@ def test_a_client_of_ours_opens_it(broker, dial):
                 end.answer(event)
     assert end.properties["product"] == "qpid-cpp"
     client.close()
+
+
+ATTACKS = {
+    "a completion of what was never sent": (
+        [control_frame(0, k.SessionCompleted(SequenceSet(((500, 600),))))], 542,
+    ),
+    "a point beyond a gap": ([control_frame(0, k.SessionCommandPoint(9, 0))], 542),
+    "credit in a unit that is none": (
+        [*frames_of(0, MessageSubscribe("q", "d", 0, 0)), *frames_of(0, MessageFlow("d", 7, 1))],
+        542,
+    ),
+    "watermarks that cannot be": (
+        [*frames_of(0, QueueDeclare("x", arguments={"qpid.flow_stop_count": 1,
+                                                    "qpid.flow_resume_count": 2}))], 542,
+    ),
+    "a session that is attached twice": ([control_frame(1, k.SessionAttach(b"s"))], 1),
+}  # fmt: skip
+
+
+def test_a_victim_beside_attackers_loses_nothing_and_they_get_their_codes(broker, dial):
+    """Each attack ends its own session, or is refused; damaged frames end their connection."""
+    chooser = random.Random(4)
+    victim = dial()
+    for octets in map(encode_item, opening()):
+        victim.sendall(octets)
+        broker.wait(0)
+    message = b"".join(map(encode_item, opening()[-3:]))
+    for number in range(40):
+        attack, code = list(ATTACKS.values())[number % len(ATTACKS)]
+        frames = [encode_item(frame) for frame in attack]
+        damaged = number % 2
+        if damaged:
+            frames = [fuzz_frames.damaged(chooser, fuzz_frames.AMQP_0_10)]
+        client = dial()
+        with contextlib.suppress(OSError):
+            for octets in [*map(encode_item, opening()[:6]), *frames]:
+                client.sendall(octets)
+                broker.wait(0)
+        if not damaged:
+            items = [one.item for one in FrameReader().feed(client.recv(65536))]
+            said = [one.content for one in items if isinstance(one, Frame)]
+            codes = {getattr(one, "error_code", getattr(one, "code", None)) for one in said}
+            assert code in codes
+        client.close()
+        victim.sendall(message)
+        broker.wait(0)
+    # Its own messages, and those that damaged frames may have been, all in order.
+    assert broker.overview()["queue:q.ready"] >= 41
+    assert "session.completed" in answers(victim.recv(65536))

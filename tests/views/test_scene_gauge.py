@@ -88,3 +88,13 @@ def test_a_subscriber_s_credit_is_a_limit_that_a_flow_moves_on():
     messages = [frame for frame in doc["branches"][0]["frames"] if frame["kind"] == "message"]
     assert [frame["short"] for frame in messages] == [f"message {n}" for n in (1, 2, 3, 4)]
     assert "credit for 0 more; in octets: 132" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
+def test_a_broker_that_stops_sessions_is_drawn_as_what_it_does():
+    """Broker-J: nothing is held back, the producer is stopped, and that is the idea."""
+    played = run("qpid", "broker-j", {"most": 10, "window": 0}).then("publish", count=60)
+    doc = scene(played, octets=False)
+    producer, queue = last(list(resolved(doc)))
+    assert producer["blocked"] == "blocked: stopped by the broker"
+    assert (queue["stopped"], queue["text"]) == (True, "above its mark")
+    assert doc["idea"].startswith("Above its maximum a queue stops the sessions")

@@ -27,6 +27,10 @@ MOST_ITEMS = 24
 NO_LIMIT = MODULUS - 1  # of credit, as the trace has it
 MOST_PLACES = 10  # of a window; a larger one is a number
 
+_BY_SESSION = (
+    "Above its maximum a queue stops the sessions that publish to it, and completes what has come."
+)
+_STOPPED = "stopped by the broker"
 _STOP, _RESUME, _MOST = "qpid.flow_stop_count", "qpid.flow_resume_count", "qpid.max_count"
 _COUNTERS = ("incomplete_commands", "incomplete_transfers", "transfer_window", "waiting_transfers")
 # Parts of a message that fly with the transfer that begins it.
@@ -53,7 +57,7 @@ class GaugePicture(LinkPicture):
     """
 
     layout = "gauge"
-    idea = (
+    idea: str = (
         "Above the high watermark a queue completes nothing more. What stops the producer is its"
         " own window of incomplete transfers."
     )
@@ -73,6 +77,8 @@ class GaugePicture(LinkPicture):
                               if isinstance(value, int)}  # fmt: skip
             self.top = max(self.top, _level(row) if row.queue == self.queue else 0)
         self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
+        if any((row.kind, row.from_peer) == ("message.stop", BROKER) for row in walk.rows):
+            self.idea = _BY_SESSION
         self.braking = PublishingBraking(self.connection or "")
         self.level = self.waiting = self.window = self.incomplete = 0
         self.stopped = False
@@ -242,8 +248,9 @@ class GaugePicture(LinkPicture):
     def state(self) -> Doc:
         """Everything after the row taken last."""
         held = self._held.get(self.queue, ())
-        words = f"completes nothing: {len(held)} held" if self.stopped else None
-        gauge: Doc = {"stopped": self.stopped, "text": words, "level": self.level}
+        words = f"completes nothing: {len(held)} held" if held else "above its mark"
+        text = words if self.stopped else None
+        gauge: Doc = {"stopped": self.stopped, "text": text, "level": self.level}
         if self.top <= MOST_ITEMS:
             gauge |= {
                 "items": [self._label(one) for one in self.items],
@@ -266,8 +273,10 @@ class GaugePicture(LinkPicture):
         if self.window and not drawn:
             state["sub"] = f"{self.incomplete} of {self.window} out, {waits}"
         brake = self.braking.brake
-        blocked = brakes.is_blocked(brake) and brake != brakes.NONE
-        state["blocked"] = f"blocked: {brakes.SHORT[brake]}" if blocked else self.ended
+        blocked = brakes.is_blocked(brake) and self.waiting > 0
+        # There is no link here: the credit is the session's, and the broker has taken it away.
+        words = _STOPPED if brake == brakes.LINK_CREDIT else brakes.SHORT[brake]
+        state["blocked"] = f"blocked: {words}" if blocked else self.ended
         state["going"] = None
         if state["blocked"] is None:
             state["going"] = "may send" if self.waiting else "nothing to send"

@@ -360,6 +360,7 @@ _NAMES = {
     "open_window": "window",
     "set_latency": "latency",
     "set_flow_mode": "mode",
+    "set_watermarks": "high watermark, as the proposal wanted",
     "send_flow": "send next flow",
     "send_transfer": "send a message",
     "send_other": "send over the other link",

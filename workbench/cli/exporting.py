@@ -1,4 +1,4 @@
-"""`workbench export`: a trace as a page that steps by itself, or as a capture for Wireshark."""
+"""`workbench export`: a trace as a page or as a capture, and a run as a test."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from typing import Any
 
 from .console import WRONG_USAGE, CommandError, Progress, add_run, add_trace, say
 from .places import one_run, output_file
+from .testing import EXPECTS, as_test
 
+LONGEST_NAME = 200
+"""Of a file; what is longer is a share code."""
 NAME = "export"
-HELP = "write a trace as a self-contained page or as a capture"
+HELP = "write a trace as a self-contained page or as a capture, a run as a test"
 TEXT = """\
 Write a trace in a form for others; the ending of the name says which.
 
   .html     a page that plays the trace by itself: open it from disk, no network needed
   .pcapng   a capture that Wireshark reads, frame by frame
+  .py       a pytest file that plays a run again; of a run's share code, which a trace does not hold
 
   workbench export credit.parquet -o credit.html
   workbench export long.parquet --from 40000 --to 41000 -o there.html
   workbench export credit.parquet -o credit.pcapng
+  workbench run credit --act grant:link_credit=3 --share | workbench export - -o test_credit.py \\
+      --expect no-overrun --expect blocked=link-credit
 
 A page holds at most 5,000 rows; choose them with --from and --to. The state before the first of
 them is worked out, so that a slice from the middle shows the right counters at once.
@@ -30,7 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `export` takes."""
     add_trace(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="a name ending in .html or .pcapng"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="a name ending in .html or .pcapng; or, for a share code in place of TRACE, in .py",
+    )
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help=f"of a test: {EXPECTS}; may be given several times",
     )
     add_run(parser)
     parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="first step")
@@ -40,13 +57,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Read, choose, write."""
-    target = output_file(arguments.output, (".html", ".pcapng"))
+    target = output_file(arguments.output, (".html", ".pcapng", ".py"))
+    if target.suffix.lower() == ".py":
+        return _test(target, arguments)
+    if arguments.expect:
+        raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
     rows = one_run(arguments.trace, arguments.run)
     first, end = chosen_rows(rows, arguments.first, arguments.last)
     if target.suffix.lower() == ".html":
         _page(target, rows, first, end, arguments.title)
     else:
         _capture(target, rows[first:end])
+    return 0
+
+
+def _test(target: Path, arguments: argparse.Namespace) -> int:
+    """A run as a test."""
+    from .running import of_code
+
+    if not target.name.startswith("test_"):
+        raise CommandError(
+            f"{target.name}: pytest looks for names that begin with test_", WRONG_USAGE
+        )
+    if len(arguments.trace) < LONGEST_NAME and Path(arguments.trace).exists():
+        raise CommandError(
+            f"{arguments.trace}: a trace does not hold what its run was made of; give the share"
+            " code of the run, or - to read it from stdin (`workbench run ... --share` prints it)"
+        )
+    arguments.code, arguments.strict = arguments.trace, True
+    for name in ("scenario", "preset"):
+        setattr(arguments, name, None)
+    arguments.settings = arguments.acts = arguments.config = []
+    run, _ = of_code(arguments)
+    text = as_test(run, arguments.expect)
+    target.write_text(text, encoding="utf-8")
+    say(f"{target}: {text.count('def test_')} tests; run them with pytest {target}")
     return 0
 
 

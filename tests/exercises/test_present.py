@@ -3,8 +3,9 @@
 import pytest
 
 from workbench.exercises import sections
+from workbench.exercises.headings import sections_of
 from workbench.exercises.present import present
-from workbench.exercises.sections import sections_of, walked
+from workbench.exercises.sections import walked
 
 
 def test_a_section_is_what_its_heading_and_its_cells_are():

@@ -15,6 +15,7 @@ from workbench.trace.schema import Row
 from workbench.views.looked import looked
 from workbench.views.stills import Still
 
+from .class_lock import obstacle
 from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .question import AnswerError, Prediction, Question, Stage, Verdict
@@ -147,6 +148,10 @@ class PredictionView(Still, widgets.VBox):
         self._say(_FROM_BEFORE.format(answer=answer, mark=mark))
 
     def _commit(self) -> None:
+        locked = obstacle(self.prediction.question.name) if self._recalled_in is None else None
+        if locked is not None:
+            self._say(locked)
+            return
         try:
             answer = self.prediction.commit(self.field.value)
         except AnswerError as error:

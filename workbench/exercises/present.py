@@ -41,10 +41,10 @@ def present(lesson: str, section: int = 1) -> Presentation:
 
 def _slides(section: Section) -> Iterator[Slide]:
     """A slide for each question, with the picture in which its answer is seen, then the others."""
-    if not section.number:
+    number = section.heading.number
+    if not number:
         return
-    title = f"{section.number}. {section.title}"
-    told = {"number": section.number, "section": title}
+    told = {"number": number, "section": f"{number}. {section.heading.title}"}
     shown: set[int] = set()
     for view in section.asks:
         question = _question_of(view)

@@ -1,0 +1,83 @@
+"""A class that stays together, and the next group that begins with nothing."""
+
+import pytest
+
+from workbench.exercises import class_lock
+from workbench.exercises.class_lock import class_code, obstacle, section_code
+from workbench.exercises.next_group import NextGroup
+from workbench.exercises.predict import PredictionView
+from workbench.exercises.progress import Progress
+from workbench.exercises.question import Prediction, Question, Solution
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A folder in which this learner's files lie."""
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_lesson_is_open_up_to_the_section_of_the_code(home):
+    """Questions of later sections wait, those of other lessons do not; the next code opens more."""
+    code = section_code("01", 2)
+    assert len(code) == 7
+    assert "up to section 2" in class_code(code.lower())
+    assert obstacle("01/after-grant") is None
+    assert "this is section 3" in obstacle("01/granted-twice")
+    assert obstacle("02/crossing") is None
+    assert "up to section 4" in class_code(section_code("01", 4))
+    assert obstacle("01/granted-twice") is None
+    assert "to its end" in class_code(section_code("01"))
+    assert obstacle("01/rabbit-flows") is None
+    assert (home / class_lock.FILE_NAME).read_text("utf-8") == "{}\n"
+
+
+def test_a_locked_question_takes_no_answer_and_says_why(home):
+    """Nothing is committed; when it is open, the same button commits."""
+    question = Question(
+        name="01/granted-twice", text="How many?", solve=lambda: Solution(answer=1, reason="")
+    )
+    view = PredictionView(Prediction(question), Progress())
+    view.field.value = "7"
+    class_code(section_code("01", 1))
+    view.commit.click()
+    assert "Your class is at section 1" in view.line.value
+    assert view.prediction.answer is None
+    class_code(section_code("01"))
+    view.commit.click()
+    assert view.prediction.answer == 7
+
+
+def test_a_mistyped_code_locks_nothing(home):
+    """It is told, and a section that there is not has no code."""
+    code = section_code("01", 2)
+    assert "mistyped" in class_code(("1" if code[0] != "1" else "2") + code[1:])
+    assert "no trainer's code" in class_code("hello, is it me")
+    assert obstacle("01/granted-twice") is None
+    with pytest.raises(ValueError, match="no section 40; it has 1 to"):
+        section_code("01", 40)
+
+
+def test_without_a_folder_the_lock_holds_in_this_kernel(monkeypatch):
+    """A server that can keep nothing still keeps a class together."""
+    monkeypatch.setattr(class_lock, "standard_folder", lambda: None)
+    class_code(section_code("01", 1))
+    assert obstacle("01/granted-twice")
+    class_lock.unlock_all()
+    assert obstacle("01/granted-twice") is None
+
+
+def test_the_next_group_begins_with_nothing_and_it_can_be_taken_back(home):
+    """Answers of every lesson, and the locks; the button acts, not the cell."""
+    log = Progress()
+    for name in ("01/after-grant", "02/crossing", "07/trigger"):
+        log.record(name, 3, True)
+    class_code(section_code("01", 1))
+    view = NextGroup(log)
+    assert len(log.records) == 3
+    view.forget.click()
+    assert log.records == []
+    assert "3 answers" in view.line.value
+    assert obstacle("01/granted-twice") is None
+    view.undo.click()
+    assert len(log.records) == 3

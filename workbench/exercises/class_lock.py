@@ -1,0 +1,144 @@
+"""A class that stays together: a lesson is open up to a section, until the trainer's next code.
+
+The trainer makes a code (`section_code("01", 3)`), writes it on the board, and whoever types it
+(`class_code("...")`) can answer the questions of the sections up to that one, and no others. The
+code of no section opens the whole lesson. It is kept beside the answers, so that every notebook of
+the learner knows it. This is an agreement, not a guard: everything lies open in the lesson's files.
+
+A code has six characters: lesson 4 bits, section 5 bits (0: all), a check of 21 bits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from functools import cache
+from pathlib import Path
+
+from workbench.lessons.table import lesson_numbered, words_of
+
+from .codes import CodeError, grouped, number_of, spelled
+from .headings import sections_of
+from .shared_file import SharedFile, standard_folder, write_whole
+
+LENGTH = 6
+FILE_NAME = "class.json"
+MOST_SECTION = 31
+_CHECK = 21
+_PREDICT = re.compile(r"\bpredict\.(\w+)\(")
+
+_here: dict[str, int] = {}
+"""The lessons that are locked where no folder can keep it, each with its last open section."""
+
+
+def section_code(lesson: str, section: int = 0) -> str:
+    """The trainer's code that opens a lesson up to a section; without one, the whole lesson.
+
+    Args:
+        lesson: its number, such as "01".
+        section: the last one that is open; 0: all.
+
+    Raises:
+        ValueError: if there is no such lesson or section.
+    """
+    number = int(lesson_numbered(lesson).number)
+    there = [one.number for one in sections_of(lesson)]
+    if section not in there:
+        raise ValueError(f"lesson {lesson} has no section {section}; it has 1 to {there[-1]}")
+    bits = number << 5 | section
+    return grouped(spelled(bits << _CHECK | _check(bits), LENGTH))
+
+
+def class_code(code: str) -> str:
+    """Type what the trainer has written on the board; says what is open now."""
+    try:
+        bits = number_of(code, LENGTH)
+    except CodeError:
+        return f"{code!r:.40} is no trainer's code: it has six characters, such as 0C3-9QX."
+    if _check(bits >> _CHECK) != bits & ((1 << _CHECK) - 1):
+        return f"{code!r:.40} is mistyped: its check is wrong."
+    lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION
+    locks = _locks() | {lesson: section}
+    _keep({name: upto for name, upto in locks.items() if upto})
+    if not section:
+        return f"Lesson {lesson} is open to its end."
+    return f"Lesson {lesson} is open up to section {section}; the next code opens more."
+
+
+def obstacle(question: str) -> str | None:
+    """Why a question cannot be answered yet; None if it can.
+
+    Args:
+        question: `lesson/question`.
+    """
+    lesson, _, name = question.partition("/")
+    upto = _locks().get(lesson)
+    if not upto:
+        return None
+    section = _section_of(lesson, name)
+    if section <= upto:
+        return None
+    return (
+        f"Your class is at section {upto} of lesson {lesson}, and this is section {section}: it"
+        " opens with your trainer's next code, typed as class_code(“...”)."
+    )
+
+
+def unlock_all() -> None:
+    """Forget every lock, for the next group."""
+    _keep({})
+
+
+@cache
+def _section_of(lesson: str, question: str) -> int:
+    """The section in which a question is asked first; 0 if in none."""
+    words = words_of(lesson)
+    for section in sections_of(lesson):
+        for source in section.cells:
+            for function in _PREDICT.findall(source):
+                key = function.replace("_", "-")
+                kept = words.get(key, {}).get("kept_as", key)
+                # A name with a fact in it, such as {rule}, stands for several.
+                if question == kept or ("{" in kept and question.startswith(kept.split("{")[0])):
+                    return section.number
+    return 0
+
+
+def _check(bits: int) -> int:
+    return zlib.crc32(b"class %d" % bits) >> (32 - _CHECK)
+
+
+def _file() -> Path | None:
+    folder = standard_folder()
+    return None if folder is None else folder / FILE_NAME
+
+
+def _locks() -> dict[str, int]:
+    """The lessons that are locked, each with its last open section."""
+    file = _file()
+    if file is None:
+        return dict(_here)
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): upto for name, upto in found.items() if isinstance(upto, int)}
+
+
+def _keep(locks: dict[str, int]) -> None:
+    file = _file()
+    if file is None:
+        _here.clear()
+        _here.update(locks)
+        return
+    if not locks and not file.exists():
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with SharedFile(file).locked():
+        write_whole(file, json.dumps(locks, sort_keys=True) + "\n")
+
+
+__all__ = ["class_code", "obstacle", "section_code", "unlock_all"]

@@ -1,0 +1,79 @@
+"""Make ready for the next group: one button for the answers, branches and locks of all lessons."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.lessons.table import LESSONS
+from workbench.trace.words import count
+from workbench.views.stills import Still
+
+from . import kept_branches
+from .class_lock import unlock_all
+from .progress import Progress, ProgressError, Record, progress
+
+
+class NextGroup(Still, widgets.VBox):
+    """A button that forgets what was answered in every lesson, and one that takes it back.
+
+    Args:
+        log: where the answers are kept.
+    """
+
+    still_is_prose = True
+
+    def __init__(self, log: Progress = progress) -> None:
+        self._log = log
+        self._gone: list[Record] = []
+        self._branches: dict[str, Any] = {}
+        self.forget = widgets.Button(
+            description="Reset all lessons",
+            tooltip="answers, branches and the class's locks; you can take answers and branches"
+            " back below",
+            layout={"width": "auto"},
+        )
+        self.undo = widgets.Button(description="Take it back", disabled=True)
+        self.line = widgets.HTML(layout={"min_height": "28px"})
+        super().__init__(children=[widgets.HBox([self.forget, self.undo]), self.line])
+        self.forget.on_click(lambda _button: self._forget())
+        self.undo.on_click(lambda _button: self._undo())
+
+    def _forget(self) -> None:
+        try:
+            for lesson in LESSONS:
+                self._gone += self._log.forget(lesson.number)
+                self._branches.update(kept_branches.forget(lesson.number))
+            unlock_all()
+        except (OSError, ProgressError) as error:
+            self._say(f"Not everything could be forgotten: {error}.")
+        else:
+            self._say(
+                f"{count(len(self._gone), 'answer')} and the branches of"
+                f" {count(len(self._branches), 'desk')} forgotten. Restart the kernels of open"
+                " lessons, and run their cells again."
+            )
+        self.undo.disabled = not (self._gone or self._branches)
+
+    def _undo(self) -> None:
+        back = self._log.put_back(self._gone)
+        kept_branches.remember(self._branches)
+        self._gone, self._branches = [], {}
+        self.undo.disabled = True
+        self._say(f"{count(back, 'answer')} put back.")
+
+    def _say(self, text: str) -> None:
+        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+
+    def __repr__(self) -> str:
+        return "Reset of all lessons; then undo."
+
+
+def reset_all() -> NextGroup:
+    """A button for the next group: nothing is forgotten before you press it."""
+    return NextGroup()
+
+
+__all__ = ["NextGroup", "reset_all"]

@@ -91,6 +91,7 @@ ONLY_IN: dict[str, set[str]] = {
     "bokeh": {"views"},
     "jupyter_bokeh": {"views"},
     "networkx": {"views"},
+    "segno": {"views"},
     "anywidget": {"views", "exercises"},
     "ipywidgets": {"views", "exercises"},
     "traitlets": {"views", "exercises"},

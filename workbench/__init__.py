@@ -25,6 +25,7 @@ _HOME = {
     "export": "workbench.views.stage_page:export",
     "follow": "workbench.cli.following:follow",
     "frozen_wire": "workbench.views.frozen_wire:frozen_wire",
+    "handout": "workbench.exercises.handing_out:handout",
     "import_capture": "workbench.capture.importer:import_capture",
     "lattice_of": "workbench.views.lattice_desk:lattice_of",
     "lattices": "workbench.views.lattice_desk:lattices",

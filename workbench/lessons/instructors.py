@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.scenarios.beliefs import BELIEFS
 
-from .table import LESSONS, Lesson, words_of
+from .table import LESSONS, Lesson, room, words_of
 
 FILE = Path(__file__).resolve().parents[2] / "INSTRUCTORS.md"
 HEAD = """\
@@ -19,13 +19,39 @@ Made of the lessons' TOML files in [workbench/lessons/](workbench/lessons/) by
 takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
 them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
 searches the shortest schedule in which the sender's credit is another, and opens it on the stage.
+How often a misconception comes is not said: no source tells it. Count it in your own room.
+
+## In the room, without a server
+
+- After *Commit* each learner sees a code of eight characters. Collect them in a chat or on paper;
+  `classroom("01/after-grant")` in a notebook of yours takes the lines as they are, or the CSV file
+  of a poll, and draws what the room says. A bar, or its button, plays that rule beside the rule.
+- `present("01", section=4)` shows a lesson by the keys of a remote: Page Down and Page Up, `b` for
+  black, a digit for a section; `.save("lesson_01.html")` for a laptop without Python.
+- `section_code("01", 3)` is a code for the board: who types it with `class_code("...")` stays with
+  the class up to section 3, until the next one; `section_code("01")` opens the whole lesson.
+- `handout("01").save("handout_01.html")` is a page to print. `reset_all()` is for the next group.
 """
 
 
 def text() -> str:
     """The whole file."""
     told = ["\n".join(_lines(lesson)) for lesson in LESSONS if lesson.instructors]
-    return "\n".join([HEAD, *told])
+    return "\n".join([HEAD, *_plans(), *told])
+
+
+def _plans() -> Iterator[str]:
+    """A table for each plan, with the minutes from the beginning."""
+    for plan in room()["plan"].values():
+        yield f"## {plan['title']}"
+        yield ""
+        yield "| from | minutes | lesson | what |"
+        yield "|---|---|---|---|"
+        at = 0
+        for number, minutes, what in plan["steps"]:
+            yield f"| {at // 60}:{at % 60:02} | {minutes} | {number} | {what} |"
+            at += minutes
+        yield ""
 
 
 def _lines(lesson: Lesson) -> Iterator[str]:
@@ -40,12 +66,46 @@ def _lines(lesson: Lesson) -> Iterator[str]:
     yield ""
     yield lesson.instructors
     yield ""
+    here = room().get(lesson.number, {})
+    if here:
+        yield f"**When late**, leave out: {here['late']}"
+        yield ""
+        yield "**For the board:**"
+        yield ""
+        yield from (f"- {question}" for question in here["board"])
+        yield ""
     yield "| question | misconceptions |"
     yield "|---|---|"
     for name, words in words_of(lesson.number).items():
         wrong = words.get("wrong")
         if isinstance(wrong, dict):
             yield f"| {name} | {'; '.join(_marked(words, one) for one in wrong)} |"
+    yield ""
+    yield from _tasks(lesson)
+
+
+def _tasks(lesson: Lesson) -> Iterator[str]:
+    """The checks, their hints, and the solutions that are there, behind a fold."""
+    checks = words_of(lesson.number).get("check", {})
+    if not checks:
+        return
+    solved = {one["check"]: one for one in room().get(lesson.number, {}).get("solution", ())}
+    yield "<details><summary>The tasks, and how they are solved</summary>"
+    yield ""
+    for name, words in checks.items():
+        yield f"**{name}**"
+        yield ""
+        yield from (f"{place}. {hint}" for place, hint in enumerate(words.get("hints", ()), 1))
+        yield ""
+        solution = solved.get(name.replace("-", "_"))
+        if solution is not None:
+            yield solution["text"]
+            yield ""
+            yield "```python"
+            yield solution["code"].strip()
+            yield "```"
+            yield ""
+    yield "</details>"
     yield ""
 
 

@@ -49,6 +49,12 @@ def words_of(number: str) -> dict[str, Any]:
     return tomllib.loads((HERE / f"lesson_{number}.toml").read_text(encoding="utf-8"))
 
 
+@cache
+def room() -> dict[str, Any]:
+    """What `room.toml` holds: of each lesson what a room needs, and `plan`."""
+    return tomllib.loads((HERE / "room.toml").read_text(encoding="utf-8"))
+
+
 def _lesson(number: str) -> Lesson:
     given = words_of(number)["lesson"]
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}

@@ -1,0 +1,62 @@
+"""What a room gets on paper, and what a trainer reads: from the lessons' data, and true of it."""
+
+import html
+
+import pytest
+
+from workbench.lessons import instructors
+from workbench.lessons.lesson_01 import check
+from workbench.lessons.table import LESSONS, room, words_of
+from workbench.scenarios import run
+from workbench.scenarios.share import open_code
+
+HANDED_OUT = [name for name in room() if name != "plan"]
+NUMBERS = {lesson.number for lesson in LESSONS}
+
+
+@pytest.mark.parametrize("lesson", HANDED_OUT)
+def test_a_handout_is_one_page_with_the_run_it_shows(lesson):
+    """Three facts, a formula, and a code that opens the very run of the picture."""
+    pytest.importorskip("segno", reason="needs segno, which draws the QR code")
+    from workbench import handout
+
+    page = handout(lesson)
+    assert len(page.facts) == 3
+    assert open_code(page.code).run.identity() == page.run.identity()
+    text = page.page
+    assert "<svg" in text
+    assert html.escape(page.title) in text
+    assert len(page.code) < 1_200  # what a telephone still reads from paper
+
+
+@pytest.mark.parametrize(
+    "solution", [one for name in HANDED_OUT for one in room()[name].get("solution", ())],
+    ids=lambda one: one["check"],
+)  # fmt: skip
+def test_a_solution_behind_the_fold_is_one(solution):
+    """The lesson's own check says right."""
+    names = {"run": run, "check": check}
+    exec(solution["code"], names)
+    assert names["answer"].right
+
+
+def test_a_plan_takes_the_time_that_it_says():
+    """Two hours, and a day with its breaks; the lessons are there."""
+    plans = room()["plan"]
+    assert sum(minutes for _, minutes, _ in plans["hours"]["steps"]) == 120
+    assert 6 * 60 <= sum(minutes for _, minutes, _ in plans["day"]["steps"]) <= 8 * 60
+    for plan in plans.values():
+        assert {number for number, _, _ in plan["steps"] if number} <= NUMBERS
+
+
+def test_the_notes_have_plans_board_questions_and_tasks_behind_a_fold():
+    """Every check of a lesson that has notes is there, with its hints."""
+    text = instructors.text()
+    assert instructors.FILE.read_text("utf-8") == text
+    for lesson in LESSONS:
+        if lesson.instructors:
+            for name in words_of(lesson.number).get("check", {}):
+                assert f"**{name}**" in text
+    assert text.count("<details>") == text.count("</details>") > 5
+    for title in ("## Two hours", "## One day"):
+        assert title in text

@@ -1,0 +1,64 @@
+"""A lesson on one sheet of paper: a picture, three facts, the formula, and a code to scan."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .scene import scene
+from .stage_page import stage_page
+from .static_html import asset, write_page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handout:
+    """One sheet.
+
+    Attributes:
+        title: of the lesson, with its number.
+        facts: what to take home.
+        formula: the rule.
+        run: the picture.
+        code: the run's share code.
+    """
+
+    title: str
+    facts: Sequence[str]
+    formula: str
+    run: Any
+    code: str
+
+    @property
+    def page(self) -> str:
+        """The HTML: it needs nothing from elsewhere."""
+        import segno  # for paper alone
+
+        picture = scene(self.run, title=self.title, octets=False)
+        for act in ("acts", "shares"):  # nobody acts on paper
+            picture.pop(act, None)
+        square = segno.make(self.code, error="l", micro=False)
+        drawn = square.svg_inline(scale=1, border=2, omitsize=True)
+        facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
+        above = (
+            f'<div class="sheet"><h1>{html.escape(self.title)}</h1><div class="row"><div>'
+            f'<ol>{facts}</ol><p class="formula">{html.escape(self.formula)}</p></div>'
+            f'<div class="code">{drawn}<div>The picture as a share code: open_code("…") in a'
+            " notebook plays it.</div></div></div></div>"
+        )
+        return stage_page(picture, above=above, style=asset("handout.css"))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page, to be printed from a browser."""
+        return write_page(self.page, path)
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"- {fact}" for fact in self.facts), self.formula])
+
+    __repr__ = __str__
+
+
+__all__ = ["Handout"]

@@ -28,6 +28,7 @@ MODULES = {
     "import": "importing",
     "analyze": "analyzing",
     "serve": "serving",
+    "snapshot": "snapshotting",
     "doctor": "doctor",
 }
 
@@ -46,6 +47,7 @@ Drive AMQP flow control by hand and see both ends, frame by frame.
   workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
   workbench analyze t.parquet stalls              who waited, for how long, and for which brake
   workbench serve --trace live                    a broker on a socket, for clients of your own
+  workbench snapshot amqp://localhost             queues and links of a broker as it is now
 """
 
 EPILOG = """\

@@ -1,0 +1,139 @@
+"""A broker as it is now: read by HTTP where that is on, else by AMQP; what is not read is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import jsonschema
+import pytest
+
+from workbench.cli import main
+from workbench.lessons.lesson_11 import fill
+from workbench.net.serve import serve
+from workbench.net.snapshot import SnapshotError, snapshot
+from workbench.views.scene import schema
+from workbench.views.scene_snapshot import snapshot_scene
+
+NOBODY = "http://127.0.0.1:9"
+SECRET = "10.1.2.3:5555 -> 10.9.9.9:5672"
+LINK = {"link_name": "private", "delivery_count": 9}
+# As `rabbit_mgmt` answers in RabbitMQ 4.1 and later; its own test suite names these fields.
+ANSWERS = {
+    "overview": {"product_name": "RabbitMQ", "product_version": "4.1.0"},
+    "queues/%2F": [
+        {"name": "orders", "type": "quorum", "messages_ready": 0,
+         "messages_unacknowledged": 4000, "consumers": 1},
+        {"name": "left", "type": "classic", "messages_ready": 3,
+         "messages_unacknowledged": 0, "consumers": 0},
+    ],
+    "nodes": [{"mem_alarm": True, "disk_free_alarm": False}],
+    "connections": [{"name": SECRET, "protocol": "AMQP 1-0", "user": "ann"}],
+    "connections/10.1.2.3%3A5555%20-%3E%2010.9.9.9%3A5672/sessions": [
+        {"incoming_window": 0, "remote_incoming_window": 50,
+         "incoming_links": [{**LINK, "target_address": "/queues/orders", "credit": 7}],
+         "outgoing_links": [{**LINK, "source_address": "x", "queue_name": "orders", "credit": 0}]},
+    ],
+}  # fmt: skip
+
+
+@contextmanager
+def management(answers):
+    """An interface that answers GET, and notes whatever else is asked of it."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            path = self.path.removeprefix("/api/")
+            asked.append(path)
+            found = answers.get(path)
+            self.send_response(404 if found is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(found).encode())
+
+        def log_message(self, *_words):
+            """Nothing is printed."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_our_own_broker_tells_of_the_queues_that_are_named():
+    """By AMQP 0-9-1, without a change; a queue that is not there, and all that AMQP hides."""
+    with serve("rmq4.3", queues=["q", "empty"]) as server:
+        fill(server, "q", 7)
+        found = snapshot(server.url, ["q", "nowhere", "empty"], http=NOBODY)
+        again = snapshot(server.url, ["q"], http=NOBODY)
+    assert [(one.name, one.ready, one.consumers) for one in found.queues] == [
+        ("q", 7, 0), ("empty", 0, 0),
+    ]  # fmt: skip
+    assert again.queues[0].ready == 7
+    assert found.broker.startswith("RabbitMQ 4.3")
+    assert found.advice() == ["Queue q: 7 ready and nobody consumes."]
+    unread = " ".join(found.unread)
+    assert all(word in unread for word in ("management interface", "links", "nowhere"))
+
+
+def test_the_management_interface_tells_of_links_and_alarms():
+    """Queues, credit and windows by direction; nothing that names a host or a user is kept."""
+    with management(ANSWERS) as (http, asked):
+        found = snapshot("amqp://ann:geheim@127.0.0.1", http=http)
+    assert found.alarms == ["memory"]
+    assert [(one.connection, one.sends, one.address, one.credit, one.window)
+            for one in found.links] == [
+        ("c1", False, "/queues/orders", 7, 0), ("c1", True, "orders", 0, 50),
+    ]  # fmt: skip
+    advice = " ".join(found.advice())
+    for telling in ("alarm is on (memory)", "huge prefetch hides a backlog", "nobody consumes",
+                    "link-credit 0", "window is closed"):  # fmt: skip
+        assert telling in advice
+    kept = json.dumps(asdict(found))
+    assert not any(secret in kept for secret in ("10.1.2.3", "ann", "geheim", "private"))
+    assert any("consumers" in one for one in found.unread)  # 404 here
+    assert set(asked) >= set(ANSWERS)
+
+
+def test_it_is_a_still_of_the_stage():
+    """By the contract of every scene, with the worst in a sentence, drawn or not."""
+    with management(ANSWERS) as (http, _):
+        doc = snapshot_scene(snapshot("amqp://127.0.0.1", http=http))
+    jsonschema.validate(doc, schema())
+    blocked = {
+        key: one.get("blocked") for key, one in doc["branches"][0]["steps"][0]["nodes"].items()
+    }
+    assert blocked["publisher 0"] == "window closed"
+    assert blocked["consumer 0"] == "no link credit"
+    assert "memory" in doc["idea"]
+
+
+@pytest.mark.parametrize(
+    ("url", "telling"),
+    [("http://127.0.0.1", "no amqp:// address"), ("amqp://127.0.0.1:9", "refused")],
+)
+def test_what_cannot_be_looked_at_is_told_in_one_line(url, telling):
+    """Neither HTTP nor AMQP."""
+    with pytest.raises(SnapshotError, match=telling):
+        snapshot(url, http=NOBODY)
+
+
+def test_the_command_tells_draws_and_lists_what_it_did_not_read(capsys, tmp_path, monkeypatch):
+    """A table and advice on stdout, the rest on stderr, a page with -o."""
+    monkeypatch.chdir(tmp_path)
+    with serve("rmq4.3", queues=["q"]) as server:
+        fill(server, "q", 2)
+        argv = ["snapshot", server.url, "--queue", "q", "--http", NOBODY, "-o", "now.html"]
+        assert main(argv) == 0
+    said = capsys.readouterr()
+    assert "Queue q: 2 ready and nobody consumes." in said.out
+    assert "not read: the management interface" in said.err
+    assert "as it is now" in (tmp_path / "now.html").read_text("utf-8")

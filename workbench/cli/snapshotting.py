@@ -1,0 +1,80 @@
+"""`workbench snapshot`: a broker as it is now, read and not touched, with advice."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+
+from .console import CommandError, add_format, say, table
+from .places import output_file
+
+NAME = "snapshot"
+HELP = "queues, links and their credit of a broker as it is now; read only"
+TEXT = """\
+Look at a broker once: its queues, links, their credit and windows, and its alarms.
+
+A RabbitMQ's management interface is asked over HTTP, with GET alone; 4.1 and later tell of the
+links of AMQP 1.0. Where it is off, AMQP 0-9-1 tells of the queues that --queue names how many
+messages are ready and how many consume. What cannot be read is listed. Names of connections and
+users are left out; the password is sent to the broker, and kept nowhere.
+
+  workbench snapshot amqp://guest:guest@localhost
+  workbench snapshot amqp://localhost:5672 --queue orders --queue invoices -o now.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `snapshot` takes."""
+    parser.add_argument("url", metavar="URL", help="amqp://user:password@host:port/virtual-host")
+    parser.add_argument("--queue", action="append", default=[], metavar="NAME", dest="queues")
+    parser.add_argument(
+        "--http",
+        default="",
+        metavar="URL",
+        help="the management interface (port 15672 of the host)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="a page that shows it, in .html")
+    add_format(parser)
+
+
+def command(arguments: argparse.Namespace) -> int:
+    """Look, tell, draw."""
+    from workbench.net.snapshot import SnapshotError, snapshot
+
+    target = None if arguments.output is None else output_file(arguments.output, (".html",))
+    try:
+        found = snapshot(arguments.url, arguments.queues, http=arguments.http)
+    except SnapshotError as error:
+        raise CommandError(str(error)) from None
+    if arguments.format == "json":
+        print(json.dumps(asdict(found) | {"advice": found.advice()}, indent=1))
+    else:
+        rows = [
+            (one.name, one.kind or "-", one.ready, one.unacknowledged, one.consumers)
+            for one in found.queues
+        ]
+        table(("queue", "type", "ready", "unsettled", "consumers"), rows, caption=found.broker)
+        if found.links:
+            table(
+                ("connection", "broker", "address", "credit", "delivery-count", "window"),
+                [
+                    (
+                        one.connection, "sends" if one.sends else "receives", one.address,
+                        one.credit, one.delivery_count, one.window,
+                    )
+                    for one in found.links
+                ],
+            )  # fmt: skip
+        for line in found.advice():
+            print(line)
+    for line in found.unread:
+        say(f"not read: {line}")
+    if target is not None:
+        from workbench.views.scene_snapshot import snapshot_scene
+        from workbench.views.stage_page import stage_page
+        from workbench.views.static_html import write_page
+
+        write_page(stage_page(snapshot_scene(found), 0), target)
+        say(f"{target}: {target.stat().st_size:,} octets")
+    return 0

@@ -220,14 +220,15 @@ def test_a25_a_connection_is_blocked_eighty_times_a_second_for_each_400_messages
 
 
 def test_a26_twice_as_fast_a_disk_doubles_what_both_queues_of_a_connection_get():
-    """And one that takes no time leaves only the channel's own work."""
+    """And one that takes no time leaves only the client's writing, for the channel is quicker."""
     slow, half, none = (
         messages(halves(ms, AMQP_0_9_1, fsync_us=us), AMQP_0_9_1)
         for ms, us in ((64, 6_300), (64, 3_150), (10, 0))
     )
     for one, other in zip(half, slow, strict=True):
         assert one == pytest.approx(2 * other, rel=0.05)
-    assert sum(none) * BLOG.channel_us == pytest.approx(10_000, rel=0.01)
+    assert BLOG.client_publish_us > BLOG.channel_us
+    assert sum(none) * BLOG.client_publish_us == pytest.approx(10_000, rel=0.01)
 
 
 def test_a27_both_queues_of_one_0_9_1_connection_get_the_same():
@@ -240,7 +241,7 @@ def test_a27_both_queues_of_one_0_9_1_connection_get_the_same():
 
 def test_a22_while_the_reader_is_blocked_no_frame_of_either_publisher_is_read():
     """The other queue hangs with it, and TCP holds the client."""
-    _, rows = recorded(30, protocol=AMQP_0_9_1)
+    _, rows = recorded(30, protocol=AMQP_0_9_1, socket_octets=20_000)
     blocked, read = False, []
     for row in rows:
         if row.vantage == "reader:c2" and row.kind == "credit-flow":

@@ -118,9 +118,13 @@ class OneLock:
         self._give(client)
 
     def _next(self, client: Socket091) -> Writer091 | None:
-        ready = [task for task in client.writers if task.ready]
-        publishers = [task for task in ready if task.publishes]
-        acknowledging = next((task for task in ready if not task.publishes), None)
+        publishers, acknowledging = [], None
+        for task in client.writers:
+            if task.ready:
+                if task.publishes:
+                    publishers.append(task)
+                else:
+                    acknowledging = acknowledging or task
         if not publishers or (acknowledging and self._went_first >= self._publishes_per_ack):
             self._went_first = 0
             return acknowledging

@@ -6,17 +6,20 @@ import base64
 import gzip
 import hashlib
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPO
+from tests.views.stage_runs import RUNS
+from workbench.views import scene as scenes
 from workbench.views.static_html import asset
 
 pytestmark = pytest.mark.browser
 
 SCENES = REPO / "tests" / "views" / "stage_scenes"
-NAMES = sorted(path.stem for path in SCENES.glob("*.json"))
+NAMES = sorted([*RUNS, *(path.stem for path in SCENES.glob("*.json"))])
 WIDTHS = (830, pytest.param(640, marks=pytest.mark.slow))
 # A page that allows no style and no script but these, mounted with a host that notes what it hears.
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
@@ -51,8 +54,14 @@ COLLISIONS = """() => {
 }"""  # noqa: E501
 
 
+@cache
+def made(name: str) -> str:
+    return json.dumps(scenes.scene(RUNS[name]()))
+
+
 def scene_of(name: str) -> dict:
-    return json.loads((SCENES / f"{name}.json").read_text("utf-8"))
+    """The scene of a real run, or one made by hand of what no run of Python's has yet."""
+    return json.loads(made(name) if name in RUNS else (SCENES / f"{name}.json").read_text("utf-8"))
 
 
 def digest(text: str) -> str:
@@ -156,10 +165,11 @@ def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
 
 def test_a_held_frame_is_ringed_and_what_follows_stands_behind_it(opened):
     page = opened("wrap")
-    seek(page, 30)
-    held = page.get_by_role("button", name="held. Press: let it go")
-    assert held.count() == 1
-    x = held.bounding_box()["x"]
+    page.keyboard.press("End")
+    seek(page, page.evaluate("stage.scene.ends"))
+    held = page.get_by_role("button", name="held. Press: release")
+    assert page.locator(".wst-picture .ring").count() == held.count() > 0
+    x = held.first.bounding_box()["x"]
     behind = page.locator(".wst-picture [data-frame]").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().x)"
     )
@@ -352,11 +362,11 @@ def test_a_toggle_undoes_what_is_so(opened):
     """A crashed node is started by the same mark; the message says what shall be."""
     page = opened("quorum")
     page.get_by_role("button", name="n2, follower. Press: crash n2").click()
-    seek(page, 70)
-    page.get_by_role("button", name="n3, down. Press: start n3").click()
+    seek(page, 20)
+    page.get_by_role("button", name="n3, down. Press: restart n3").click()
     assert [(one["act"], one["value"]) for one in sent(page)] == [
-        ("crash2", True),
-        ("crash3", False),
+        ("crash:n2", True),
+        ("crash:n3", False),
     ]
 
 
@@ -536,11 +546,12 @@ def test_the_log_filters_and_leads_to_its_step(opened):
 
 
 def test_the_sequence_diagram_shows_what_has_happened_so_far(opened):
-    page = opened("wrap")
+    page = opened("credit")
     page.get_by_role("button", name="Sequence diagram").click()
-    seek(page, 3)
+    page.locator(".wst").focus()
+    page.keyboard.press("Home")
     few = page.locator(".wst-sheet [data-frame]").count()
-    seek(page, 40)
+    page.keyboard.press("End")
     assert page.locator(".wst-sheet [data-frame]").count() > few
     assert page.get_by_text("to scale:").count() == 1
 

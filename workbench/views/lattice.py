@@ -22,11 +22,10 @@ from .lattice_words import BAD, GOOD, bad_levels, state_parts
 MOST_DRAWN = 400
 WIDTH, WIDEST = 900, 1150
 # Pixels: of a mark's place in its column, and of a picture at least and at most.
-PLACE, LOWEST, TALLEST = 11, 240, 560
+PLACE, LOWEST, TALLEST = 11, 240, 400
 NOWHERE = float("nan")
 _TOOLS = "pan,wheel_zoom,box_zoom,tap,reset"
 _OWN = {"line_color": theme.PURPLE, "line_width": 6, "line_alpha": 0.8, "line_dash": "6 2"}
-_BAD_LABEL = f"{BAD}: beyond the furthest limit granted"
 _TIP = """<div style="max-width:26em;font-size:13px"><strong>@verdict</strong>, @moves
 <br>@sender<br>@receiver<br>@wire</div>"""
 
@@ -115,7 +114,7 @@ class LatticePicture:
         self.figure = paper(
             title, across="moves made", width=WIDTH, height=height, tools=_TOOLS, active_drag=None
         )
-        self.figure.max_width = WIDEST
+        self.figure.max_width, self.figure.sizing_mode = WIDEST, "stretch_width"
         self.figure.ygrid.visible = False
 
     def _draw(self, title: str) -> None:
@@ -234,12 +233,12 @@ class LatticePicture:
             chart.scatter(fill_color=theme.SKY, legend_label=GOOD, **size)
             chart.scatter(
                 fill_color=theme.VERMILLION, hatch_pattern="diagonal_cross", hatch_alpha=0.4,
-                legend_label=_BAD_LABEL, **size,
+                legend_label=BAD, **size,
             )  # fmt: skip
         else:
             for label, marker, colour in (
                 (GOOD, "circle", theme.SKY),
-                (_BAD_LABEL, "diamond", theme.VERMILLION),
+                (BAD, "diamond", theme.VERMILLION),
             ):
                 chart.scatter(
                     marker=marker, fill_color=colour, line_color=theme.INK, size=10,

@@ -742,6 +742,7 @@ function valves(view) {
   if (out) {
     const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
     kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    if (!small || cut) view.labels.take(middle - 26, y - 34, middle + 26, y - 18);
     if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
   }
   const stands = closed < 0 ? null : VX(closed) - 26, row2 = [], clear = (x) => !list.some((_, i) => Math.abs(VX(i) - x) < 23);

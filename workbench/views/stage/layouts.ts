@@ -138,6 +138,7 @@ function valves(view: View): Kid[] {
   if (out) {
     const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
     kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    if (!small || cut) view.labels.take(middle - 26, y - 34, middle + 26, y - 18);
     if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
   }
   // Up to the first closed valve messages stand; where none is closed they run.

@@ -679,11 +679,14 @@ var sagOf = (view, link2) => {
   return clamp((latency - 10) * 0.9, -3, 16);
 };
 function corner(view, y, right = view.W - EDGE) {
-  return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
+  const left = view.W / 2 + 52, made2 = [];
+  for (const act of (view.scene.acts ?? []).filter((one) => one.on === "stage" && (one.kind === "button" || one.kind === "toggle")).slice(0, 3)) {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
+    if (right - w < left) break;
+    made2.push(button(view, act, right - w, y, w));
     right -= w + 6;
-    return button(view, act, right + 6, y, w);
-  });
+  }
+  return made2;
 }
 function sides(nodes) {
   const by = ["sender", "", "receiver"].map((role) => nodes.filter((node) => node.role === role)).filter((list) => list.length);

@@ -71,11 +71,15 @@ const sagOf = (view: View, link: Link): number => {
 
 /** Toggles of nodes, disks and links are pressed on their marks; those of the stage are buttons in its corner. */
 function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
-  return (view.scene.acts ?? []).filter((act) => act.on === "stage" && (act.kind === "button" || act.kind === "toggle")).slice(0, 3).map((act) => {
+  // Left of the middle stand the handle of a wire and the words that say what blocks; what has no room is in the list of acts.
+  const left = view.W / 2 + 52, made: Kid[] = [];
+  for (const act of (view.scene.acts ?? []).filter((one) => one.on === "stage" && (one.kind === "button" || one.kind === "toggle")).slice(0, 3)) {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
+    if (right - w < left) break;
+    made.push(button(view, act, right - w, y, w));
     right -= w + 6;
-    return button(view, act, right + 6, y, w);
-  });
+  }
+  return made;
 }
 
 /** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others. */

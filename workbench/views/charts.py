@@ -174,7 +174,7 @@ def paper(
     tools: str = PAN,
     **more: Any,
 ) -> Any:
-    """An empty figure that shrinks with the page.
+    """An empty figure that gets narrower with the page, and stays as high.
 
     Args:
         title: above it.
@@ -192,7 +192,7 @@ def paper(
         width=width,
         height=height,
         max_width=width,
-        sizing_mode="scale_width",
+        sizing_mode="stretch_width",
         tools=tools,
         toolbar_location="right" if tools else None,
         stylesheets=[InlineStyleSheet(css=SHEET)],
@@ -621,7 +621,7 @@ def outcome_map(
     now: tuple[float, float],
     title: str = "",
     width: int = 520,
-    height: int = 250,
+    height: int = 290,
 ) -> Chart:
     """What comes of which choice of two numbers: runs as marks, areas as the rule has them.
 

@@ -114,7 +114,7 @@ class LatticePicture:
         self.figure = paper(
             title, across="moves made", width=WIDTH, height=height, tools=_TOOLS, active_drag=None
         )
-        self.figure.max_width, self.figure.sizing_mode = WIDEST, "stretch_width"
+        self.figure.max_width = WIDEST
         self.figure.ygrid.visible = False
 
     def _draw(self, title: str) -> None:

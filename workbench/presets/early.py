@@ -25,6 +25,7 @@ class RabbitMq20(RabbitMq355):
     unsent_limit: int = other(
         "unsent_limit", 100, "rabbit_amqqueue_process.erl, 1.5.0 to 2.0.0: UNSENT_MESSAGE_LIMIT"
     )
+    mirrors: bool = other("mirrors", False, "no rabbit_mirror_queue_master.erl before 2.6.0")
     index_embeds_below: int = other("index_embeds_below", 0, "no embedding before 3.5.0")
     client_flow: str = other(
         "client_flow", "honoured", "rabbit_channel.erl:handle_method, 1.8.0 to 3.2.4"
@@ -53,6 +54,9 @@ class RabbitMq18(RabbitMq20):
     version: str = "1.8.0"
 
     alarm_brake: str = other("alarm_brake", "enforced-flow", "rabbit_channel.erl, 1.8.0")
+    paging_ratio: float = other(
+        "paging_ratio", 0.0, "no rabbit_variable_queue.erl before 2.0.0: messages stay in memory"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ LONG = (
 FEWER = {
     "emergency_brake": {"messages": 8, "watermark": "0.25"},
     "multicast": {"messages": 12, "message_bytes": 100},
+    "overload": {"messages": 8},
 }
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name

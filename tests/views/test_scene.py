@@ -50,6 +50,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "chain": {"beside": True, "credit": 4, "more_after": 2, "max_link_credit": 4},
     "emergency_brake": {"messages": 8, "watermark": "0.25"},
     "multicast": {"messages": 60},
+    "overload": {"messages": 8},
     "race": {"initial_delivery_count": 2**32 - 1},
     "windows": {"message_bytes": 2000, "max_frame_size": 512, "client_window": 3},
 }

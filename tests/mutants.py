@@ -315,6 +315,19 @@ MUTANTS = (
         "        if alarmed:\n", "        if False:\n", EMERGENCY,
     ),
     Mutant(
+        "a publisher that does not answer channel.flow is left alone",
+        "frontends/amqp091/publisher_flow.py",
+        "self._patience_us, self._too_late, self._wanted", "self._patience_us, bool", EMERGENCY,
+    ),
+    Mutant(
+        "an immediate message waits in its queue", "broker/queue_process.py",
+        "if message.at_once and not self._would_go():", "if False:", EMERGENCY,
+    ),
+    Mutant(
+        "a commit of 1.5 overtakes what was published", "frontends/amqp091/channel.py",
+        "if not (self._preset.settles_in_turn and queues):", "if True:", EMERGENCY,
+    ),
+    Mutant(
         "an alarm is cleared before garbage is collected", "broker/system_memory.py",
         "used = self._last + self.garbage", "used = self._last", MEMORY,
     ),

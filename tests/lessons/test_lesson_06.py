@@ -92,13 +92,13 @@ def test_a_shared_prefetch_is_shared_by_version(preset, held):
 
 
 def test_a_cancel_hands_over_without_order_and_a_closed_channel_with_it():
-    """Messages 5 to 9, then 0 to 4, then 10: as on real brokers."""
+    """Later messages come before those that are given back: as on real brokers."""
     begun = run("handover_091", "rmq4.3")
     assert solved(predict.first_after, begun, "cancel").answer == 5
     assert solved(predict.first_after, begun, "close").answer == 0
     lines = [line[1:] for line in handover_table().lines]
     assert lines == [
-        ("5 to 9, 0 to 4, 10 to 14", "5", "lost"),
+        ("5 to 14, 0 to 4", "5", "lost"),
         ("0 to 14", "5", "kept"),
         ("5 to 9", "0", "kept"),
     ]

@@ -13,6 +13,8 @@ from workbench.peers import Client091, Consumer091
 from workbench.peers.leaving import GRACEFUL
 from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
+from workbench.scenarios.handover import CANCEL
+from workbench.scenarios.handover_091 import CLOSE
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import AMQP_0_9_1, AMQP_1_0, BOTH, CLASSIC, QUORUM
@@ -22,7 +24,6 @@ from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
 SLOW, SECOND, _ = QUEUES
-CANCEL, CLOSE = "cancel", "close"
 
 lesson = Declared("06")
 predict, check = lesson.predict, lesson.check
@@ -303,10 +304,9 @@ def first_after(run: Run, way: str) -> Found:
     """Which message does the next consumer get first, when the one before has cancelled?"""
     prefetch = run.world.number("prefetch")
     yield {"prefetch": prefetch, "last": prefetch - 1, "leaves": _LEAVES[way]}
-    branch = run.then("cancel") if way == CANCEL else run.then("close_channel")
-    numbers = handover_091.consumer_of(branch.world, "b").numbers
+    branch = run.then("leave", way=way)
     return facts(
-        numbers[0],
+        _got(branch)[0],
         case=way,
         wrong={"what was handed out goes back": 0, "what was handed out stays": prefetch},
     )
@@ -321,16 +321,9 @@ def _handed(form: int) -> dict[str, Any]:
     return {"run": played, "way": (CANCEL, CLOSE)[form % 2]}
 
 
-def _cancelled(played: Run, prefetch: int) -> Run:
-    """Consumer a cancels, and then crashes; b works off what it has got."""
-    return played.act_each(
-        [
-            "cancel",
-            "close_channel",
-            ("acknowledge", {"consumer": "b", "count": prefetch}),
-            ("acknowledge", {"consumer": "b", "count": prefetch}),
-        ]
-    )
+def _got(played: Run) -> list[int]:
+    """The messages that consumer b has got, in order of arrival."""
+    return [one.message for one in handover_091.seen(played) if one.consumer == "b"]
 
 
 def _words(numbers: Sequence[int]) -> str:
@@ -429,20 +422,27 @@ def receivers_table(changes: Mapping[str, Mapping[str, Any]], **given: Any) -> T
 
 def handover_table(prefetch: int = 5) -> Table:
     """What the second consumer gets, by the way in which the first one leaves; a row a run."""
-    given = {"prefetch": prefetch, "messages": 3 * prefetch}
+    messages = 3 * prefetch
+    given = {"prefetch": prefetch, "messages": messages}
     begun = run("handover_091", "rmq4.3", given)
-    cancelled = _cancelled(begun, prefetch)
-    work = ("acknowledge", {"consumer": "b", "count": prefetch})
-    closed = begun.act_each(["close_channel", work, work])
     graceful = run(
-        "handover", "rmq4.3",
-        {"way": GRACEFUL, "leave_after": prefetch, "messages": 3 * prefetch,
-         "link_credit": prefetch},
-    )  # fmt: skip
+        "handover",
+        "rmq4.3",
+        {
+            "way": GRACEFUL,
+            "leave_after": prefetch,
+            "messages": messages,
+            "link_credit": prefetch,
+        },
+    )
+    runs = {
+        "0-9-1: basic.cancel, then a crash": begun.then("leave").then("leave", way=CLOSE),
+        "0-9-1: channel closed": begun.then("leave", way=CLOSE),
+    }
     lines = []
-    for words, played in (("basic.cancel, then a crash", cancelled), ("channel closed", closed)):
-        consumer = handover_091.consumer_of(played.world, "b")
-        lines.append((f"0-9-1: {words}", *_row(consumer.numbers, consumer.again)))
+    for words, played in runs.items():
+        again = sum(one.again for one in handover_091.seen(played) if one.consumer == "b")
+        lines.append((words, *_row(_got(played), again)))
     later = [one for one in handover.seen(graceful) if one.consumer == "b"]
     numbers, again = [one.message for one in later], sum(one.again for one in later)
     lines.append(("1.0: stop, settle, detach", *_row(numbers, again)))

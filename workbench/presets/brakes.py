@@ -31,6 +31,10 @@ the broker does not know.
 """
 
 _ABSENT = "–"
+_ASKED = {
+    "flow": ": channel.flow, and nobody sees to it",
+    "enforced-flow": ": channel.flow, and who goes on is closed",
+}
 
 
 def _half(value: int | None, of: int) -> int:
@@ -60,22 +64,29 @@ def _buffer(preset: Preset) -> str:
 
 
 def _processes(preset: Preset) -> str:
+    if not preset.process_credit:
+        return _ABSENT
     return f"{preset.process_credit} messages a hop, {preset.process_regrant_after} a grant"
 
 
 def _store(preset: Preset) -> str:
+    if not preset.process_credit:
+        return _ABSENT
     return f"{preset.store_credit} messages, {preset.store_regrant_after} a grant"
 
 
 def _soft(preset: Preset) -> str:
-    return f"{preset.quorum_soft_limit} commands pending" if preset.conduct == RABBITMQ else _ABSENT
+    if preset.conduct != RABBITMQ or not preset.process_credit:
+        return _ABSENT
+    return f"{preset.quorum_soft_limit} commands pending"
 
 
 def _alarm(preset: Preset) -> str:
     if preset.conduct != RABBITMQ:
         return _ABSENT
     mark = preset.memory_high_watermark
-    return f"above {mark:g} of the memory" if mark <= 1 else f"above {mark:,} octets"
+    said = _ASKED.get(preset.alarm_brake, "" if preset.tells_blocked else ": nothing is said")
+    return (f"above {mark:g} of the memory" if mark <= 1 else f"above {mark:,} octets") + said
 
 
 def _watermarks(preset: Preset) -> str:

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from tests.folds.test_channels import flooded
 from workbench import folds
 from workbench.analysis.chunks import Chunks
 from workbench.capture.importer import import_capture
@@ -17,9 +18,9 @@ CUT = Chunks(rows=60, tasks=3)
 
 @pytest.fixture(scope="module")
 def rows():
-    """Captures of AMQP 0-9-1, a run of the chain, the same from one end, and one of 1.0."""
+    """Captures of AMQP 0-9-1, a run of a chain that is blocked, also from one end, and of 1.0."""
     captured = import_capture(sorted(CAPTURES.glob("amqp091/*.pcapng"))).rows
-    played = run("chain").rows
+    played = flooded()
     sent = [row for row in played if not row.is_frame or row.vantage == "broker"]
     found = [*captured, *played]
     found += [dataclasses.replace(row, run="from one end") for row in sent]
@@ -39,6 +40,8 @@ def test_a_question_is_the_fold_s(trace, rows, name):
     folded = folds.QUESTIONS[name].answer(rows)
     assert len(folded) > 10
     assert {row["link_sender"] for row in folded if row["link"] is None} == {"client", "broker"}
+    if name == "stalls":
+        assert {row["brake"] for row in folded} >= {"prefetch", "alarm", "credit-flow"}
     same(collected(question(name)(chunks=CUT)(trace)), folded)
 
 

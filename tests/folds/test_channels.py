@@ -155,3 +155,10 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     (prefetched,) = names["c1/1 delivered"].more
     assert prefetched.startswith("Prefetch was 10; it was reached 290 times")
     assert {one.brake: one.stalls for one in told.brakes} == {"alarm": 1, "prefetch": 290}
+
+
+def test_a_page_without_a_stall_says_so_in_the_protocol_s_words():
+    """600 publishes without confirms: the broker said nothing at all."""
+    told = story(captured("p1_amqp091_publish_without_confirms"))
+    assert told.headline == "Nobody is known to have been held by a prefetch or an alarm."
+    assert {link.advice for link in told.links} == {"None of them was to be confirmed."}

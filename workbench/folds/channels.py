@@ -213,7 +213,7 @@ def _prefetched(rows: Iterable[Row], prompt_us: int) -> Iterable[Held]:
         if end.peer != BROKER:
             continue
         full: dict[tuple[int | None, str], Row] = {}
-        released: dict[tuple[int | None, str], tuple[Row, Row]] = {}
+        released: dict[tuple[int | None, str], list[Span]] = {}
         for row in end.rows:
             limit = (row.ledger or {}).get("prefetch_count")
             unacked = (row.ledger or {}).get("unacknowledged")
@@ -222,12 +222,12 @@ def _prefetched(rows: Iterable[Row], prompt_us: int) -> Iterable[Held]:
             consumer = row.session, row.consumer
             now = limit > 0 and unacked >= limit
             if not now and consumer in full:
-                released[consumer] = full.pop(consumer), row
-            if row.kind == "basic.deliver" and consumer in released:
-                first, last = released.pop(consumer)
-                if row.t_us - last.t_us <= prompt_us:
-                    key = channel_key(first, BROKER)
-                    yield Held(key, PREFETCH, first, last, last.t_us, "later-frames")
+                released.setdefault(consumer, []).append((full.pop(consumer), row))
+            if row.kind == "basic.deliver":
+                for first, last in released.pop(consumer, ()):
+                    if row.t_us - last.t_us <= prompt_us:
+                        key = channel_key(first, BROKER)
+                        yield Held(key, PREFETCH, first, last, last.t_us, "later-frames")
             if now:
                 full.setdefault(consumer, row)
 

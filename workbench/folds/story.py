@@ -123,6 +123,8 @@ class Story:
     def headline(self) -> str:
         """The worst in a sentence."""
         if self.worst is None:
+            if self.links and all(link.key.link is None for link in self.links):
+                return "Nobody is known to have been held by a prefetch or an alarm."
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
         where = f"{duration(worst.lasted_us)} on {link.name}, from {worst.start_us / 1e6:.3f} s on"

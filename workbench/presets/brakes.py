@@ -70,7 +70,7 @@ def _processes(preset: Preset) -> str:
 
 
 def _store(preset: Preset) -> str:
-    if not preset.process_credit:
+    if not preset.process_credit:  # before credit_flow.erl there is none of either kind
         return _ABSENT
     return f"{preset.store_credit} messages, {preset.store_regrant_after} a grant"
 

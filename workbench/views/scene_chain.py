@@ -384,7 +384,9 @@ class ChainPicture(LinkPicture):
                 words = "publishes and consumes" if self._both(one.client) else "publishes"
                 if not sends:
                     words = "consumes"
-                name = {"role": "sender" if sends else "receiver", "name": "Client", "sub": words}
+                alone = len({each.client for each in lanes}) == 1
+                title = "Client" if alone else f"Client {visible(one.client.partition(':')[2])}"
+                name = {"role": "sender" if sends else "receiver", "name": title, "sub": words}
                 box(one.client, group, (_CLIENT, middle), **name)
                 if group == AMQP_0_9_1:
                     box(f"reader:{one.connection}", group, (_READER, middle), name="reader")
@@ -483,10 +485,12 @@ class ChainPicture(LinkPicture):
             return self._client_state(name)
         if kind == "reader":
             messages = sum(1 for *_, message in waits[which] if message)
+            acks = len(waits[which]) - messages
+            behind = f", {acks} ✓" if acks else ""
             stopped = bool(self._on.get(name))
             return {
                 "sub": "stopped" if stopped else "reads",
-                "facts": [f"{messages} wait"] if messages else [],
+                "facts": [f"{messages} wait{behind}"] if waits[which] else [],
                 "blocked": "stopped" if stopped else None,
             }
         blocked = bool(self._on.get(name))
@@ -509,14 +513,16 @@ class ChainPicture(LinkPicture):
 
     def _client_state(self, name: str) -> Doc:
         gave, got = self._published[name], self._got[name]
-        facts = [f"{gave} published"] if gave or not got else []
-        facts += [f"{got} received"] if got else []
-        state: Doc = {"sub": ", ".join(facts), "blocked": None, "going": None}
+        told = f"{gave} published" if not got else f"{got} received"
+        if gave and got:
+            told = f"{gave} out, {got} in"
+        state: Doc = {"sub": told, "blocked": None, "going": None}
         lanes = [one for one in self.lanes if one.client == name and one.publishes]
         braking = self._braking.get(lanes[0].connection) if lanes else None
         if braking is not None:
             if brakes.is_blocked(braking.brake):
-                state["blocked"] = f"blocked: {brakes.SHORT[braking.brake]}, every channel"
+                every = ", every channel" if len({one.channel for one in lanes}) > 1 else ""
+                state["blocked"] = f"blocked: {brakes.SHORT[braking.brake]}{every}"
             else:
                 state["going"] = "may publish"
             return state

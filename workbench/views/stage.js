@@ -874,7 +874,8 @@ function chain(view) {
         kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
       } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
       const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
-      if (node.role) kids.push(over2 ? pill(view, `pill ${node.id}`, said, tall * g, own, W - said - EDGE) : pill(view, `pill ${node.id}`, EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32), own, W * 0.42));
+      const crowded = nodes.filter((one) => one.role).length > 1 && pitch < b.h + 32, [px, py] = over2 ? [said, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 25] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
+      if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said - EDGE : W * (crowded ? 0.3 : 0.42)));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];

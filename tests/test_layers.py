@@ -105,8 +105,8 @@ ONLY_IN: dict[str, set[str]] = {
         "trace.before",
         "trace.pieces",
     },
-    # A run is a pure function. Its one generator is made, with the run's seed, in scenarios.run.
-    "random": {"scenarios.run"},
+    # A run is a pure function. What it draws comes of its seed, and so do a mystery's parameters.
+    "random": {"scenarios.run", "exercises.mystery"},
     "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole
     "threading": {"net", "analysis"},
     # In a trace: the way of its tables to the disk, beside the run that makes them.

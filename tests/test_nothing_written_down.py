@@ -294,7 +294,8 @@ NAMES = re.compile(
     r"|[Ll]essons? \d\d|\[\d\d [^\]]*\]|\(\d\d_\w+\.ipynb\)|^\"?\d\d$"  # lessons
     # the lesson's own parts, and how long they take
     r"|[Ss]ections? \d(?:(?:, \d)* (?:and|to) \d)?|^#+ \d+\. |parts? \d(?: and \d)?|\d+ minutes"
-    r"|article-\d+-\d+|c2b|(?:rmq|rabbit)\d+\w*",  # names
+    r"|article-\d+-\d+|c2b|(?:rmq|rabbit|blog)\d+\w*|lesson_\d\d|amqp\d+|\bc\d\b"  # names
+    r"|[Ll]evel[= ]\d|open\(\d\)|\d+\.\d+\.\d+",  # levels, rows, releases
     re.MULTILINE,
 )
 
@@ -327,6 +328,10 @@ def test_the_lesson_s_prose_holds_no_results(path):
     put_in |= {spec.top_up_credit, spec.top_up_at, spec.wire_latency_us, spec.queue_deliver_us}
     rabbit = presets.get("rmq4.3")
     put_in |= {serial.MAX, rabbit.largest_grant, rabbit.incoming_window}
+    for name in ("rmq3.5.5", "rmq3.8.4"):  # credit between processes, release by release
+        old = presets.get(name)
+        put_in |= {old.process_credit, old.process_regrant_after}
+        put_in |= {old.store_credit, old.store_regrant_after}
     named = {
         (cell.id, number)
         for cell in cells_of(path, "markdown")

@@ -57,7 +57,10 @@ def contradiction(
     if solution is not None and solution.shown is not None:
         shown = side_by_side(name, solution.shown)
         if shown is not None:
-            return f"{whose}: {says}. Play: it stops where the two rules part.", shown
+            return (
+                f"{whose}: {says}. Play: it stops where {whose.lower()} and the rule part.",
+                shown,
+            )
     found = beliefs.counterexample(name)
     if found is None:
         return "No schedule contradicts it here.", None

@@ -55,7 +55,7 @@ class Disk(Protocol):
         """Hand a message to the store, for one credit."""
 
 
-class Kept(Struct, gc=False):
+class Kept(Struct):
     """One message, as the queue knows it (`msg_status`).
 
     Attributes:

@@ -51,6 +51,11 @@ def quorum() -> Run:
     return played.then("crash", node="n3").then("publish", count=1).then("cut", a="n1", b="n2")
 
 
+def gauge() -> Run:
+    """A Qpid queue stalls, fills beyond its watermark, and goes on."""
+    return run("qpid").then("stall").then("publish", count=12).then("resume")
+
+
 RUNS: dict[str, Callable[[], Run]] = {
-    one.__name__: one for one in (credit, wrap, crossing, session, valves, quorum)
+    one.__name__: one for one in (credit, wrap, crossing, session, valves, quorum, gauge)
 }

@@ -288,9 +288,10 @@ def test_a_sender_that_gives_nothing_back_changes_what_a_drain_shows(monkeypatch
 
 # What looks like a number in words and is none that a run could give.
 NAMES = re.compile(
-    r"\d+\.\d+\.\d+|\[\d+(?:\.\d+)*\]|RFC 1982|32-bit|IEEE Network, 1995|[Ii]n 1995"  # clauses and papers
+    r"\d+\.\d+\.\d+"  # releases
+    r"|\[\d+(?:\.\d+)*\]|RFC 1982|32-bit|IEEE Network, 1995|[Ii]n 1995"  # clauses and papers
     r"|AMQP \d(?:[-.]\d)+|\d-\d-\d|\d-\d\d"  # protocols
-    r"|RabbitMQ \*{0,2}\d\.\d|(?:in|and|to|[Ss]ince) \d\.\d|\*\*RabbitMQ \d\.\d\*\*"  # versions
+    r"|RabbitMQ \*{0,2}\d\.\d|(?:in|and|to|[Ss]ince) \d\.\d(?!\d)|\*\*RabbitMQ \d\.\d\*\*"  # versions
     r"|[Ll]essons? \d\d|\[\d\d [^\]]*\]|\(\d\d_\w+\.ipynb\)|^\"?\d\d$"  # lessons
     # the lesson's own parts, and how long they take
     r"|[Ss]ections? \d(?:(?:, \d)* (?:and|to) \d)?|^#+ \d+\. |parts? \d(?: and \d)?|\d+ minutes"

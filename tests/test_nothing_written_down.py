@@ -291,7 +291,8 @@ NAMES = re.compile(
     r"\d+\.\d+\.\d+"  # releases
     r"|\[\d+(?:\.\d+)*\]|RFC 1982|32-bit|IEEE Network, 1995|[Ii]n 1995"  # clauses and papers
     r"|AMQP \d(?:[-.]\d)+|\d-\d-\d|\d-\d\d"  # protocols
-    r"|RabbitMQ \*{0,2}\d\.\d|(?:in|and|to|[Ss]ince) \d\.\d(?!\d)|\*\*RabbitMQ \d\.\d\*\*"  # versions
+    r"|RabbitMQ \*{0,2}\d\.\d|\*\*RabbitMQ \d\.\d\*\*"  # versions
+    r"|(?:in|and|to|[Ss]ince) \d\.\d(?!\d)"
     r"|[Ll]essons? \d\d|\[\d\d [^\]]*\]|\(\d\d_\w+\.ipynb\)|^\"?\d\d$"  # lessons
     # the lesson's own parts, and how long they take
     r"|[Ss]ections? \d(?:(?:, \d)* (?:and|to) \d)?|^#+ \d+\. |parts? \d(?: and \d)?|\d+ minutes"

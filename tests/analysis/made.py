@@ -26,8 +26,8 @@ def made_rows(seed, runs):
     """So many runs, drawn with this seed, each under a name that says what was done to it.
 
     The first ones are not drawn: senders that send more than they were granted, messages of several
-    frames, handles that are too high and ids that were never sent are in every trace,
-    whatever there is to draw from.
+    frames, handles that are too high, ids that were never sent and echoes without an answer are in
+    every trace, whatever there is to draw from.
     """
     draw = random.Random(seed)
     sources = list(scenario_rows().items())
@@ -39,6 +39,7 @@ def made_rows(seed, runs):
     rows = [replace(row, run=f"{seed} {OVERRUN} scanted") for row in spoiled]
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
+        (TWO_LINKS, unanswered),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)
@@ -146,6 +147,17 @@ def asked(draw, rows):
         else row
         for row in rows
     ]  # fmt: skip
+
+
+def unanswered(draw, rows):
+    """Every grant to a publisher asks for an echo, and none comes."""
+    del draw
+    return [
+        replace(row, frame={**row.frame, "echo": True})
+        if row.kind == "flow" and row.link_sender == CLIENT != row.from_peer
+        else row
+        for row in rows
+    ]
 
 
 def unattached(draw, rows):

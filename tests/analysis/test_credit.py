@@ -40,7 +40,7 @@ LONG = pytest.mark.slow
 @pytest.mark.parametrize(
     "chunks",
     [
-        pytest.param(CUT, id="cut"),
+        pytest.param(CUT, id="cut", marks=LONG),
         pytest.param(replace(CUT, rows=64), id="cut little", marks=LONG),
         pytest.param(replace(CUT, rows=1 << 20), id="one chunk", marks=LONG),
         pytest.param(UNCUT, id="uncut", marks=LONG),

@@ -210,6 +210,7 @@ def test_a_bad_capture_stops_a_table_unless_told_otherwise(spark, folder):
         read.option("bad", "keep").load(str(folder)).count()
 
 
+@pytest.mark.slow
 def test_no_good_capture_is_an_error(spark, tmp_path):
     """Nothing is written, and each file has its line."""
     (tmp_path / "a.pcap").write_bytes(b"nothing")

@@ -103,7 +103,7 @@ def test_the_spoiled_runs_hold_what_they_are_for(rows):
     assert {row["certain"] for row in found} == {True, False}
     assert {row["known"] for row in folds.grants(rows)} == {True, False}
     assert {row["measure"] for row in folds.latency(rows)} == {
-        "settlement", "grant", "drain", "echo",
+        "settlement", "grant", "drain", "echo", "confirm", "ack",
     }  # fmt: skip
 
 

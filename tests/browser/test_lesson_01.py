@@ -54,6 +54,7 @@ def pictures(tmp_path_factory):
     return tmp_path_factory.mktemp("lesson-01")
 
 
+@pytest.mark.slow
 def test_the_lesson_works_in_the_browser(lab_page, pictures):
     """Predict, step by button and by key, go back, grant by hand; no error is reported."""
     lesson = lab_page
@@ -133,7 +134,6 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     lesson.assert_quiet()
 
 
-@pytest.mark.slow
 def test_a_newcomer_sees_a_frame_glide_by_the_first_press(lab_page):
     """The index's picture opens with a flow about to leave: play, and it arrives."""
     index = lab_page

@@ -20,6 +20,10 @@ pytestmark = pytest.mark.browser
 
 SCENES = REPO / "tests" / "views" / "stage_scenes"
 NAMES = sorted([*RUNS, *(path.stem for path in SCENES.glob("*.json"))])
+QUICK = ("link", "chain", "quorum")
+QUICK_FIRST = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES
+]
 WIDTHS = (830, pytest.param(640, marks=pytest.mark.slow))
 # A page that allows no style and no script but these, mounted with a host that notes what it hears.
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
@@ -143,7 +147,7 @@ def reply(page, message: dict) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", QUICK_FIRST)
 def test_a_scene_is_whole_on_one_screen_and_its_labels_never_collide(opened, name, width):
     """At most 600 px high, not wider than the page, and of one height at every step and tab.
 

@@ -25,6 +25,7 @@ NAMES = re.compile(
 # The numbers that all forms of a question share, because they share the inputs behind them: a
 # preset's credit, the size of a cluster, the recorded trace of lesson 10.
 SHARED = {
+    "amqp091/receiver": {99},
     "client/before_attach": {5, 6, 11},
     "client/rows_per_frame": {13},
     "million/longest": {8, 22, 32, 80},

@@ -124,6 +124,7 @@ def test_the_last_to_end_is_not_the_one_that_was_held(first):
     assert solved.beliefs[0].answer == last[0] != solved.answer == finding(first).who
 
 
+@LONG
 def test_of_two_brakes_the_first_cure_is_not_all():
     """At level 3 the question on the first cure is not answered by `nearly all of it`."""
     drawn = mystery("monday", level=3)

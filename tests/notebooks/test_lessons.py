@@ -15,6 +15,8 @@ REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
 # One starts a second Java, the others measure many runs.
 LONG = (
+    "02_race",
+    "03_drain",
     "04_windows",
     "05_publishers",
     "06_amqp091",

@@ -15,8 +15,8 @@ from workbench.views.looked import Looked
 from workbench.views.stage_widget import StageWidget
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
-QUICK = ("01_credit", "02_race", "03_drain", "04_windows")
-LONG = ("05_publishers", "06_amqp091", "07_quorum", "08_alarms", "09_qpid")
+QUICK = ("01_credit", "02_race", "03_drain")
+LONG = ("04_windows", "05_publishers", "06_amqp091", "07_quorum", "08_alarms", "09_qpid")
 LESSONS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 
 

@@ -46,7 +46,7 @@ def _feed(world: World, queue: str, count: int, rate: int) -> None:
 @scenario("Four applications and one broker", acts=WIRE_ACTS, preset="rmq4.3")
 def office(
     world: World,
-    messages: Annotated[int, Whole(1, 5_000, "messages"), "that each application moves"] = 20,
+    messages: Annotated[int, Whole(1, 5_000, "messages"), "that each application moves"] = 4,
     orders_rate: Annotated[Rate, "at which orders has messages to publish"] = 1_000,
     stock_rate: Annotated[Rate, "at which messages for stock come into its queue"] = 1_000,
     bills_rate: Annotated[Rate, "at which bills has messages to publish"] = 1_000,

@@ -153,7 +153,7 @@ def picture_of(
     links = _chosen(walk, link)
     if any(row.kind == RAM_TARGET for row in walk.rows):
         return PagingPicture(walk)
-    if any(row.kind == "message.subscribe" for row in walk.rows):
+    if links and any(row.kind == "message.subscribe" for row in walk.rows):
         return SubscriberPicture(walk, links)
     if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
         return ChannelPicture(walk)

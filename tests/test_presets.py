@@ -212,10 +212,9 @@ def test_e22_the_batch_of_positions_grew_and_went() -> None:
     """2048 in 3.5.5, 4096 from 3.6.7 on, removed in 4.1; what it was for went with 3.x."""
     found = {
         name: (presets.get(name).store_io_batch, presets.get(name).paging_ratio)
-        for name in ("rmq2.0", "rmq3.5.5", "rmq3.8.3", "rmq3.8.4", "rmq4.0", "rmq4.3")
+        for name in ("rmq3.5.5", "rmq3.8.3", "rmq3.8.4", "rmq4.0", "rmq4.3")
     }
     assert found == {
-        "rmq2.0": (2_048, 0.0),  # its own way to page is not modelled
         "rmq3.5.5": (2_048, 0.5),
         "rmq3.8.3": (4_096, 0.5),
         "rmq3.8.4": (4_096, 0.5),

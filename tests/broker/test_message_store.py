@@ -177,7 +177,7 @@ def test_small_messages_are_paged_without_credit_as_many_as_one_go_may(
 @pytest.mark.parametrize(
     ("preset", "target", "said"),
     [
-        (RMQ43, 0, "no message is paged out here; legal: a preset of RabbitMQ 3.x"),
+        (RMQ43, 0, "no message is paged out here; legal: a preset from before RabbitMQ 4"),
         (RMQ355, -1, "target_ram_count is -1; legal: 0 or more messages"),
     ],
 )

@@ -559,7 +559,7 @@ class LocalQueueProcess:
             QueueError: for a negative number, or if the broker's classic queues page nothing.
         """
         if self.book is None:
-            raise QueueError("no message is paged out here; legal: a preset of RabbitMQ 3.x")
+            raise QueueError("no message is paged out here; legal: a preset from before RabbitMQ 4")
         if count is not None and count < 0:
             raise QueueError(f"target_ram_count is {count}; legal: 0 or more messages")
         self._aim(lambda book: book.set_target(count))

@@ -43,11 +43,6 @@ class RabbitMq20(RabbitMq355):
     queue_limits: bool = other(
         "queue_limits", False, "rabbit_amqqueue.erl, 2.0.0: knows x-expires alone"
     )
-    paging_ratio: float = other(
-        "paging_ratio",
-        0.0,
-        "ours; 2.0.0 paged in another way than 3.5.5, which is not modelled",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -269,7 +269,8 @@ def test_the_timeline_is_dragged(opened):
 def test_play_goes_on_to_the_end_and_begins_anew_there(opened):
     """The clock is the page's; a long wait of it is not slept."""
     page = opened("crossing")
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
     page.locator(".wst").focus()
     page.keyboard.press("Space")
     assert page.get_by_role("button", name="pause").count() == 1

@@ -446,3 +446,16 @@ def certificate_for(name, folder):
     subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
     assert ssl.PEM_cert_to_DER_cert(certificate.read_text())
     return certificate, key
+
+
+def test_a_broker_may_name_its_protocol_before_the_client_has():
+    """A header of AMQP 0-9-1 that no client has asked for goes on, and so does what follows."""
+    header = b"AMQP\x00\x00\x09\x01"
+    with Peer(say=header) as peer, serve(forward=f"127.0.0.1:{peer.port}") as proxy:
+        with socket.create_connection((proxy.host, proxy.port), timeout=TIMEOUT_S) as client:
+            assert read_all(client, len(header)) == header
+            client.sendall(header)
+            until(lambda: peer.got == header)
+        assert [row.kind for row in proxy.rows() if row.event == "observed"] == (
+            ["protocol-header"] * 2
+        )

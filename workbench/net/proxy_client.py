@@ -218,6 +218,10 @@ class ProxyClient(Client):
 
     def see(self, item: Passed, *, from_client: bool) -> None:
         """A frame passes: work out the counters."""
+        if isinstance(item, frame091.ProtocolHeader) and not self._old:
+            # A broker may say which protocol it speaks before the client has, or refuse 1.0 by it.
+            self.scope = None
+            return
         if not isinstance(item, Opaque):
             observer: Any = self._observer
             self.scope = observer.see(item, from_client=from_client)
@@ -228,6 +232,11 @@ class ProxyClient(Client):
             self._unread.add(item.why)
             who = "the client" if from_client else "the broker"
             self.server.news.append(f"{self.name}: passed on unread from {who}: {item.why}")
+
+    @property
+    def _old(self) -> bool:
+        """The client speaks AMQP 0-9-1."""
+        return isinstance(self._observer, ConnectionObserver091)
 
     def told(self, side: ProxyEndpoint, item: Any) -> None:
         """`side` is sent a frame, from which it may become known who the other is, and how patient.

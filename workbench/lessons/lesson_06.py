@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
+from workbench.exercises.shared_socket import SharedSocket
 from workbench.exercises.table import Table
 from workbench.peers import Client091, Consumer091
 from workbench.peers.leaving import GRACEFUL
+from workbench.presets import get as preset_named
 from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
 from workbench.scenarios.handover import CANCEL
@@ -396,28 +398,39 @@ def senders_table(fsync_us: Sequence[int], *, run_ms: int) -> Table:
 _SPOKEN = {AMQP_1_0: "1.0", AMQP_0_9_1: "0-9-1"}
 
 
-def receivers_table(changes: Mapping[str, Mapping[str, Any]], **given: Any) -> Table:
-    """What a consumer gets beside a publisher of batches, with some parameters changed; a row each.
+def receivers(**given: Any) -> SharedSocket:
+    """What a consumer gets beside a publisher of batches, with a slider for each of two causes.
 
     Args:
-        changes: parameters of the AMQP 0-9-1 client, by what they are called in the table.
         given: parameters of all runs.
     """
-    (new,) = one_sender_one_receiver.moved(
-        benchmark("one_sender_one_receiver", protocol=AMQP_1_0, **given)
-    )
-    lines = [("AMQP 1.0", f"{new.consumed:,}", f"{new.published:,}", "")]
-    for words, more in changes.items():
-        world = benchmark("one_sender_one_receiver", protocol=AMQP_0_9_1, **{**given, **more})
-        (old,) = one_sender_one_receiver.moved(world)
-        ratio = f"{new.consumed / max(1, old.consumed):.1f}"
-        lines.append((words, f"{old.consumed:,}", f"{old.published:,}", ratio))
+
+    def consumed(**more: Any) -> int:
+        world = benchmark("one_sender_one_receiver", **{**given, **more})
+        (moved,) = one_sender_one_receiver.moved(world)
+        return moved.consumed
+
     whole = one_sender_one_receiver.ARTICLE
-    told = whole[AMQP_0_9_1, CLASSIC], whole[AMQP_0_9_1, QUORUM]
-    ratio = f"{whole[AMQP_1_0, CLASSIC] / told[0]:.1f}"
-    lines.append(("article, AMQP 0-9-1, ten seconds", f"{told[0]:,}", f"{told[1]:,}", ratio))
-    head = ("", "consumed", "published", "1.0 consumes so many times as much")
-    return Table(name="One sender, one receiver", head=head, lines=lines)
+    factor = whole[AMQP_1_0, CLASSIC] / whole[AMQP_0_9_1, CLASSIC]
+    chosen = one_sender_one_receiver.one_sender_one_receiver.defaults(preset_named("blog2024"))
+    return SharedSocket(
+        lambda octets, share: consumed(
+            protocol=AMQP_0_9_1, socket_octets=octets, publishes_per_ack=share
+        ),
+        beside={
+            "AMQP 1.0": consumed(protocol=AMQP_1_0),
+            "0-9-1, a connection for each": consumed(protocol=AMQP_0_9_1, separate=True),
+        },
+        sockets=sorted({*SOCKETS, int(chosen["socket_octets"] or 0)}),
+        shares=sorted({*SHARES, int(chosen["publishes_per_ack"] or 0)}),
+        octets=int(chosen["socket_octets"] or 0),
+        share=int(chosen["publishes_per_ack"] or 0),
+        after=f"In the article it was one of {factor:,.0f}, with ten seconds and larger batches.",
+    )
+
+
+SOCKETS = (4_000, 8_000, 65_536, 1_000_000)
+SHARES = (1, 4, 50)
 
 
 def handover_table(prefetch: int = 5) -> Table:

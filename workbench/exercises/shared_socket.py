@@ -1,0 +1,99 @@
+"""A socket that publishes and acknowledgements share: two sliders beside what a consumer gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from workbench.views.charts import Chart, bar_chart
+from workbench.views.stills import Still
+
+_BESIDE = {"flex": "1 1 300px", "max_width": "360px"}
+_CHART = {"display": "block", "width": "560px", "max_width": "100%"}
+
+
+class SharedSocket(Still, widgets.VBox):
+    """How deep the socket is, how many publishes go for each acknowledgement, and the bars.
+
+    Args:
+        consumed: plays a run and gives the messages that its consumer got, of the octets that the
+            socket takes and the publishes for each acknowledgement.
+        beside: what a consumer gets otherwise, by name: the bars that stay.
+        sockets: octets that are offered.
+        shares: publishes for each acknowledgement that are offered.
+        octets, share: chosen at first.
+        after: said of the factor, in words: what others measured.
+
+    Attributes:
+        beside: as given.
+        socket, share: the sliders.
+        line: what is chosen, and what comes of it.
+        chart: the bars.
+    """
+
+    still_is_prose = True
+
+    def __init__(
+        self,
+        consumed: Callable[[int, int], int],
+        *,
+        beside: Mapping[str, int],
+        sockets: Sequence[int],
+        shares: Sequence[int],
+        octets: int,
+        share: int,
+        after: str = "",
+    ) -> None:
+        self._consumed = consumed
+        self.beside = dict(beside)
+        self._after = after
+        self._known: dict[tuple[int, int], int] = {}
+        self.socket = _slider("octets in the socket", sockets, octets)
+        self.share = _slider("publishes for each ack", shares, share)
+        self.line = widgets.HTML()
+        self.chart: Chart = self._drawn()
+        self._place = widgets.VBox([self.chart], layout=_CHART)
+        controls = widgets.VBox([self.socket, self.share, self.line], layout=_BESIDE)
+        super().__init__([widgets.Box([controls, self._place], layout={"flex_flow": "row wrap"})])
+        for slider in (self.socket, self.share):
+            slider.observe(lambda _change: self._draw(), names="value")
+
+    @property
+    def now(self) -> int:
+        """Messages that the consumer gets with what is chosen."""
+        chosen = self.socket.value, self.share.value
+        if chosen not in self._known:
+            self._known[chosen] = self._consumed(*chosen)
+        return self._known[chosen]
+
+    def __repr__(self) -> str:
+        return f"{self.line.value}\n{self.chart.words}"
+
+    def _drawn(self) -> Chart:
+        most = max(self.beside.values(), default=0)
+        self.line.value = (
+            f"{self.now:,} messages: one of {most / max(1, self.now):,.0f} that it could get."
+            f" {self._after}"
+        ).strip()
+        bars = {**self.beside, "as chosen": self.now}
+        return bar_chart(bars, unit="messages consumed", width=540, height=260)
+
+    def _draw(self) -> None:
+        self.line.value = "The run is played …"
+        old, self.chart = self.chart, self._drawn()
+        self._place.children = [self.chart]
+        old.close()
+
+
+def _slider(name: str, offered: Sequence[int], value: int) -> Any:
+    """A slider over a few numbers, which plays nothing before it is let go."""
+    return widgets.SelectionSlider(
+        options=[(f"{one:,}", one) for one in offered],
+        value=value,
+        description=name,
+        continuous_update=False,
+        style={"description_width": "150px"},
+        layout={"width": "340px"},
+    )

@@ -155,7 +155,7 @@ def test_a_newcomer_sees_a_frame_glide_by_the_first_press(lab_page):
 
 @pytest.mark.slow
 def test_the_index_leads_to_the_lesson(lab_page, pictures):
-    """The map says what is ready and what is planned, and its link opens the lesson."""
+    """The map says that every lesson is ready, and its link opens the lesson."""
     index = lab_page
     index.open("00_index.ipynb")
     index.run_all()
@@ -163,7 +163,7 @@ def test_the_index_leads_to_the_lesson(lab_page, pictures):
     table.wait_for()
     shot(index, index.show_cell("map"), pictures, "map")
     assert table.get_by_role("row").count() == 13
-    assert "planned" in table.get_by_role("row").last.inner_text()
+    assert "ready" in table.get_by_role("row").last.inner_text()
     table.get_by_role("link", name="Grant credit by hand").click()
     index.page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget?.context?.path?.endsWith('01_credit.ipynb')"

@@ -21,10 +21,9 @@ ALLOWED = {
     ("workbench/amqp10/generated.py", "exec"),
     ("workbench/amqp010/generated.py", "exec"),
     ("workbench/exercises/order_lines.py", "exec"),
-    # The cells of a lesson of ours, for a room; and the run of a handout, as room.toml has it.
+    # The cells of a lesson of ours, for a room.
     ("workbench/exercises/sections.py", "exec"),
     ("workbench/exercises/sections.py", "eval"),
-    ("workbench/exercises/handing_out.py", "eval"),
 }
 
 

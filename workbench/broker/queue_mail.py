@@ -51,6 +51,39 @@ class Consumer(Protocol):
         """Messages came or went otherwise than to a consumer; `available` was told before."""
 
 
+class PlainConsumer:
+    """A consumer that takes messages of any size, and whose protocol has no word for the rest.
+
+    What it does with a message, and whether it takes one, it says itself.
+    """
+
+    def limits_size(self) -> bool:
+        """It does not."""
+        return False
+
+    def too_large(self, message: Stored) -> bool:
+        """None is."""
+        return False
+
+    def refuse(self, message: Stored) -> None:
+        """Never asked for."""
+
+    def drained(self, effect: Drained) -> None:
+        """Nobody is to be told."""
+
+    def credit_replied(self, reply: CreditReply) -> None:
+        """Nobody waits for it."""
+
+    def activated(self, active: bool = True) -> None:
+        """Nobody is to be told."""
+
+    def available(self, count: int) -> None:
+        """Nobody is to be told."""
+
+    def noticed(self) -> None:
+        """Nobody is to be told."""
+
+
 class Mirrored(Protocol):
     """A mirror of the queue, as far as a message goes.
 

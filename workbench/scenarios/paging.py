@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from workbench.amqp091.methods import Properties
+from workbench.broker import PlainConsumer
 from workbench.broker.queue_process import LocalQueueProcess
 from workbench.peers import Client091, Publisher091
 from workbench.presets import AMQP_0_9_1
-from workbench.queues import CreditReply, Deliver, Drained, Settle, Stored
+from workbench.queues import Deliver, Settle
 from workbench.queues.message import Message
 
 from .action import ActionError
@@ -28,7 +29,7 @@ MAX_WAIT_MS = 600_000
 Store = Annotated[str, OneOf(TRANSIENT, PERSISTENT), "which of the broker's message stores"]
 
 
-class Holder:
+class Holder(PlainConsumer):
     """A consumer that takes so many messages as it is told to, and acknowledges when it is told.
 
     Attributes:
@@ -59,32 +60,6 @@ class Holder:
         """Keep it."""
         self._wanted -= 1
         self.unsettled.append(effect.message.message_id)
-
-    def limits_size(self) -> bool:
-        """It takes messages of any size."""
-        return False
-
-    def too_large(self, message: Stored) -> bool:
-        """None is."""
-        return False
-
-    def refuse(self, message: Stored) -> None:
-        """It refuses none."""
-
-    def drained(self, effect: Drained) -> None:
-        """It gives no credit back."""
-
-    def credit_replied(self, reply: CreditReply) -> None:
-        """It asks for no credit."""
-
-    def activated(self, active: bool = True) -> None:
-        """It does not mind others."""
-
-    def available(self, count: int) -> None:
-        """It does not look."""
-
-    def noticed(self) -> None:
-        """It does not look."""
 
 
 def queue_of(world: World) -> LocalQueueProcess:

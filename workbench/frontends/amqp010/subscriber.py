@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 from workbench.amqp010.commands import UNLIMITED
 from workbench.amqp010.credit import Subscription
 from workbench.amqp010.events import FlushReceived
+from workbench.broker import PlainConsumer
 from workbench.broker.queue_process import LocalQueueProcess
 from workbench.queues import (
     Credit,
     Credited,
     CreditReply,
     Deliver,
-    Drained,
     Modify,
     Reject,
     Release,
     Settle,
-    Stored,
 )
 from workbench.serial import following
 
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from .session import QpidSession
 
 
-class Subscriber:
-    """A consumer of a queue.
+class Subscriber(PlainConsumer):
+    """A consumer of a queue: credit in octets waits, and refuses nothing.
 
     Args:
         name: of the consumer, unique at the broker.
@@ -106,17 +105,6 @@ class Subscriber:
         found = queue.next_out(others)
         return found is None or credit.octets.check(sent_as(found[1])[1])
 
-    def limits_size(self) -> bool:
-        """Never: credit in octets waits, it refuses nothing."""
-        return False
-
-    def too_large(self, message: Stored) -> bool:
-        """Never."""
-        return False
-
-    def refuse(self, message: Stored) -> None:
-        """Nothing is refused."""
-
     def deliver(self, effect: Deliver) -> None:
         """Send the message; the subscription's credit pays for it."""
         headers, octets = sent_as(effect.message)
@@ -127,21 +115,9 @@ class Subscriber:
             self.held[number] = effect.message.message_id
         self._look_at_flush()
 
-    def drained(self, effect: Drained) -> None:
-        """Nothing: no credit is ever drained."""
-
     def credit_replied(self, reply: CreditReply) -> None:
         """All that the credit could bring has been sent."""
         self._end_flush()
-
-    def activated(self, active: bool = True) -> None:
-        """Nothing: Qpid C++ knows no single active consumer."""
-
-    def available(self, count: int) -> None:
-        """Nothing: no command tells."""
-
-    def noticed(self) -> None:
-        """Nothing to tell."""
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from workbench.broker import QueueProcess
-from workbench.queues import CreditReply, Deliver, Drained, Stored
+from workbench.broker import PlainConsumer, QueueProcess
+from workbench.queues import CreditReply, Deliver
 
 
 class Taker(Protocol):
@@ -21,7 +21,7 @@ class Taker(Protocol):
         """A basic.get has got what it could."""
 
 
-class QueueConsumer:
+class QueueConsumer(PlainConsumer):
     """One consumer of a queue.
 
     Args:
@@ -52,32 +52,6 @@ class QueueConsumer:
     def deliver(self, effect: Deliver) -> None:
         """A message for it."""
         self._channel.take(self, effect)
-
-    def limits_size(self) -> bool:
-        """A client of this protocol cannot say how large a message may be."""
-        return False
-
-    def too_large(self, message: Stored) -> bool:
-        """It takes any size."""
-        return False
-
-    def refuse(self, message: Stored) -> None:
-        """Never asked for."""
-
-    def drained(self, effect: Drained) -> None:
-        """The answer to the request tells."""
-
-    def credit_replied(self, reply: CreditReply) -> None:
-        """Nothing to do: prefetch is the queue's."""
-
-    def activated(self, active: bool = True) -> None:
-        """Nothing to do: there is no method for it."""
-
-    def available(self, count: int) -> None:
-        """Nothing to do: a client asks by queue.declare."""
-
-    def noticed(self) -> None:
-        """Nothing to do, likewise."""
 
 
 class Getter(QueueConsumer):

@@ -43,7 +43,7 @@ from .parameters import (
     SocketOctets,
 )
 from .publishers import address, waiting_row
-from .world import World
+from .world import World, after_all
 
 QUEUES = ("slow", "second", "third")
 STORE = "store"
@@ -240,12 +240,7 @@ def chain(
                 processing_us=processing_us,
             )
         )
-    opening = set(range(len(together) + beside))
-
-    def opened(number: int) -> None:
-        opening.discard(number)
-        if not opening and world.start_seq is None:
-            world.mark_start()
+    opened = after_all(range(len(together) + beside), world.mark_start)
 
     def connect(number: int, client: Client091 | Client) -> None:
         name = f"c{number + 1}"

@@ -18,7 +18,7 @@ from .action import ActionError
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
-from .world import World
+from .world import World, after_all
 
 QUEUE = "q"
 APP, WORKER = "c1", "c2"
@@ -224,13 +224,12 @@ def emergency_brake(
     except SystemMemoryError as error:
         raise ParameterError(str(error)) from None
     world.broker.declare(QUEUE)
-    opening = {APP, WORKER}
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
-            producer.publish(messages)
+    def begin() -> None:
+        world.mark_start()
+        producer.publish(messages)
+
+    opened = after_all({APP, WORKER}, begin)
 
     producer = _producer(world, PUBLISHER)
     app = Client091(

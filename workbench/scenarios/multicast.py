@@ -38,7 +38,7 @@ from .emergency_brake import (
     watermark_of,
 )
 from .parameters import Latency, Microseconds, Processing, SocketOctets
-from .world import World
+from .world import World, after_all
 
 MEANT_FOR = "blog2008"
 US_PER_MS = 1_000
@@ -191,14 +191,13 @@ def multicast(
         heap_octets=heap_octets,
         on_heap_full=lambda: lose(world, WORKER),
     )
-    opening = {APP, WORKER}
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
-            producer.publish(messages)
-            world.clock.call_later(lowered_ms * US_PER_MS, memory.set_watermark, fraction)
+    def begin() -> None:
+        world.mark_start()
+        producer.publish(messages)
+        world.clock.call_later(lowered_ms * US_PER_MS, memory.set_watermark, fraction)
+
+    opened = after_all({APP, WORKER}, begin)
 
     def asked(active: bool) -> None:
         if active:  # the alarm is over, and the run with it

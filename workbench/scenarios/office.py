@@ -18,7 +18,7 @@ from .acts import WIRE_ACTS
 from .credit import client_of, session_settings
 from .declare import PRESET, Whole, scenario
 from .parameters import Latency, Microseconds, SmallMessageBytes, SocketOctets
-from .world import World
+from .world import World, after_all
 
 ORDERS, STOCK, BILLS, MAIL = "orders", "stock", "bills", "mail"
 """The applications; each one's connection and queue have its name."""
@@ -86,8 +86,6 @@ def office(
     bills = Publisher091(BILLS, BILLS, body=bytes(message_bytes), pause_us=US_PER_S // bills_rate)
     mail = Consumer091(MAIL, MAIL, prefetch=mail_prefetch)
 
-    joining = set(APPLICATIONS)
-
     def begin() -> None:
         payloads = [world.message(message_bytes) for _ in range(messages)]
         publisher.publish(payloads, US_PER_S // orders_rate)
@@ -95,11 +93,11 @@ def office(
         _feed(world, STOCK, messages, stock_rate)
         _feed(world, MAIL, messages, mail_rate)
 
-    def joined(name: str) -> None:
-        joining.discard(name)
-        if not joining:
-            # Not before the consumers' first words have come: nothing waits for those.
-            world.clock.call_later(SETTLED_TRIPS * latency_us, begin)
+    def start() -> None:
+        # Not before the consumers' first words have come: nothing waits for those.
+        world.clock.call_later(SETTLED_TRIPS * latency_us, begin)
+
+    joined = after_all(APPLICATIONS, start)
 
     window = replace(
         session_settings(world.preset), incoming_window=stock_window, regrant_at=stock_window // 2

@@ -54,7 +54,7 @@ from .two_senders import (
     put_in,
     queue_name,
 )
-from .world import World
+from .world import World, after_all
 
 ARTICLE_MS = 10_000
 ARTICLE = {
@@ -253,14 +253,13 @@ def _amqp_091(world: World) -> None:
     ]
     together = [[task] for task in tasks] if world.parameters["separate"] else [tasks]
     names = [f"c{number}" for number in range(2, 2 + len(together))]
-    opening = set(names)
     latency = world.number("latency_us")
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
-            _ends(world, names)
+    def start() -> None:
+        world.mark_start()
+        _ends(world, names)
+
+    opened = after_all(names, start)
 
     for name, ours in zip(names, together, strict=True):
         sharing = lock_of(world, world.number("publishes_per_ack"))

@@ -37,7 +37,7 @@ from .emergency_brake import (
 )
 from .parameters import Latency, Microseconds
 from .run import Run, run
-from .world import World
+from .world import World, after_all
 
 THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD = "throttle", "disk", "operator", "cut off", "discard"
 OPTIONS = (THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD)
@@ -243,13 +243,12 @@ def overload(
         raise ParameterError(str(error)) from None
     if option == DISK:
         world.broker.watch_paging(lambda: memory.compared, int(memory.limit))
-    opening = {APP, WORKER}
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
-            producer.publish(messages)
+    def begin() -> None:
+        world.mark_start()
+        producer.publish(messages)
+
+    opened = after_all({APP, WORKER}, begin)
 
     producer = MulticastProducer(PUBLISHER, QUEUE, body=bytes(message_bytes), pause_us=pause_us)
     app = Client091(world.clock, [producer], name="app", on_open=lambda: opened(APP))

@@ -25,7 +25,7 @@ from .action import ActionError
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
-from .world import World
+from .world import World, after_all
 
 QUEUES = ("q1", "q2")
 BOTH = "both"
@@ -199,12 +199,11 @@ def qpid(
 
 def _connect(world: World, tasks: Mapping[str, Sequence[Task010]], latency_us: int) -> None:
     """A client for each list of tasks; the set-up ends when all are attached."""
-    opening = set(tasks)
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
+    def begin() -> None:
+        world.mark_start()
+
+    opened = after_all(tasks, begin)
 
     for name, own in tasks.items():
         client = Client010(world.clock, own, name=name, on_open=partial(opened, name))

@@ -17,7 +17,7 @@ from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .declare import PRESET, Whole, act, scenario
 from .parameters import Count, Latency, Ready, SmallMessageBytes
-from .world import World
+from .world import World, after_all
 
 QUEUE = "q"
 FIRST, SECOND = "first", "second"
@@ -164,12 +164,11 @@ def sharing(
         )
         for name in (FIRST, SECOND)
     ]
-    opening = {"c1", "c2"}
 
-    def opened(name: str) -> None:
-        opening.discard(name)
-        if not opening:
-            world.mark_start()
+    def begin() -> None:
+        world.mark_start()
+
+    opened = after_all({"c1", "c2"}, begin)
 
     publisher = Publisher091(
         PUBLISHER, QUEUE, body=bytes(message_bytes), heeds_blocked=heeds_blocked

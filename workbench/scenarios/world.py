@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -37,6 +37,24 @@ class ClientEnd(End, Protocol):
 
     def connect(self, wire: Wire) -> None:
         """Remember the wire and begin to talk over it."""
+
+
+def after_all(names: Iterable[Hashable], then: Callable[[], None]) -> Callable[[Hashable], None]:
+    """What is told of each of some things that it is ready, and does something after the last.
+
+    Args:
+        names: of the things.
+        then: what is done, once.
+    """
+    missing = set(names)
+
+    def ready(name: Hashable) -> None:
+        if name in missing:
+            missing.remove(name)
+            if not missing:
+                then()
+
+    return ready
 
 
 class World:

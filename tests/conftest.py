@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 REPO = Path(__file__).resolve().parent.parent
-# Their tests share what is long to start, JupyterLab and Spark: with several processes each folder
-# belongs to one of them, which begins with it.
-SHARING = ("tests/browser/", "tests/analysis/")
+# Their tests share what is long to start, JupyterLab and Spark: with several processes each of
+# these belongs to one of them, which begins with it. The walks through the lessons are so long that
+# it pays to start JupyterLab twice.
+SHARING = ("tests/analysis/", "tests/browser/test_lesson_0", "tests/browser/")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FIREFOX_NAMES = ("firefox-esr", "firefox")
 
 # The same examples on every machine and in every run: a red test can be run again.
 settings.register_profile(
@@ -27,10 +29,19 @@ settings.load_profile("workbench")
 
 def find_chromium() -> str | None:
     """Give the path of a Chromium: WORKBENCH_CHROMIUM, else the first usual name on PATH."""
-    named = os.environ.get("WORKBENCH_CHROMIUM")
+    return _found("WORKBENCH_CHROMIUM", CHROMIUM_NAMES)
+
+
+def find_firefox() -> str | None:
+    """Give the path of a Firefox: WORKBENCH_FIREFOX, else the first usual name on PATH."""
+    return _found("WORKBENCH_FIREFOX", FIREFOX_NAMES)
+
+
+def _found(variable: str, names: tuple[str, ...]) -> str | None:
+    named = os.environ.get(variable)
     if named:
         return named if os.access(named, os.X_OK) else None
-    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +104,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_terminal_summary(terminalreporter, config):
     """Say in a line of its own that the browser was not tried: a skip is easily overlooked."""
     skipped = terminalreporter.stats.get("skipped", [])
-    count = sum(1 for report in skipped if "browser" in getattr(report, "keywords", {}))
+    count = sum("no Chromium" in str(report.longrepr) for report in skipped)
     if count:
         terminalreporter.write_line(
             f"The {count} browser tests were skipped: they need Chromium"

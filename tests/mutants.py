@@ -124,7 +124,7 @@ MUTANTS = (
     ),
     Mutant(
         "grant is lost", "sim/actor.py",
-        "            self._clock.call_soon(granted, grant, self, priority=Priority.REACT)",
+        "            self._clock.call_soon(granted, grant, self, priority=REACT)",
         "            assert granted", CHAIN,
     ),
     Mutant(

@@ -21,7 +21,8 @@ def test_a_changed_number_changes_its_cell_and_no_other():
         ("rmq3.5.5", {"store_credit": 7}, "message store"),
         ("qpid-cpp", {"flow_stop_percent": 55}, "watermarks"),
         ("qpid-cpp", {"default_queue_limit": 9}, "hard limit"),
-        ("broker-j", {"flow_resume_limit": 9}, "credit of a session"),
+        ("broker-j", {"flow_resume_limit": 9}, "credit taken away"),
+        ("broker-j", {"publisher_credit": 9}, "link credit"),
     ):
         preset = presets.get(name)
         told = zip(brakes.cells(preset), brakes.cells(replace(preset, **changes)), strict=True)

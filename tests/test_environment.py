@@ -121,15 +121,17 @@ def test_binder_scripts_can_be_run(name):
     assert subprocess.run(["bash", "-n", str(path)], timeout=20).returncode == 0
 
 
-def test_binder_start_opens_the_index(tmp_path):
-    """The server that Binder starts is told to open the map of the lessons."""
-    command = [str(REPO / "binder" / "start"), "echo", "server", "--port=1"]
-    said = subprocess.run(
+def test_binder_start_opens_the_index_and_tells_binder_s_limits(tmp_path):
+    """The server is told to open the map; its kernels, how much memory and idle time there is."""
+    tell = 'echo "$@"; echo "$WORKBENCH_SPARK_MEMORY $WORKBENCH_IDLE_END_MIN"'
+    command = [str(REPO / "binder" / "start"), "sh", "-c", tell, "-", "server", "--port=1"]
+    said, limits = subprocess.run(
         command, capture_output=True, text=True, timeout=20, cwd=tmp_path, check=True
-    ).stdout
+    ).stdout.splitlines()
     assert said.startswith("server --port=1 ")
     assert "--LabApp.default_url=/lab/tree/my/00_index.ipynb" in said
     assert (REPO / "notebooks" / "00_index.ipynb").is_file()
+    assert limits == "512m 10"
 
 
 def test_the_supported_pythons_agree():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ RUNNING = AMQP | {
     "capture",
 }
 EVERYTHING = RUNNING | {
+    "languages",
     "notebook",
     "folds",
     "scenarios",
@@ -43,6 +45,7 @@ EVERYTHING = RUNNING | {
 
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
+    "languages": set(),
     "stream": set(),
     "presets": set(),
     "amqp10": {"serial", "stream"},
@@ -60,7 +63,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "notebook": set(),
     "scenarios": RUNNING,
     "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
-    "views": {"trace", "scenarios", "sim", "serial"},  # sim: the results of its explorer
+    "views": {
+        "trace",
+        "scenarios",
+        "sim",
+        "serial",
+        "languages",
+    },  # sim: the results of its explorer
     "exercises": EVERYTHING,
     "lessons": EVERYTHING,
     "cli": EVERYTHING,
@@ -168,10 +177,16 @@ def module_name(path: Path, root: Path) -> str:
     return ".".join(path.relative_to(root).with_suffix("").parts)
 
 
+@cache
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """Every node of a file; each file is read several times here."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def imports_of(source: str, module: str) -> Iterator[Import]:
     """Yield every import in a file, those inside functions too, with relative ones resolved."""
     package = ["workbench", *module.split(".")[:-1]]
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(module, node.lineno, alias.name)
@@ -219,7 +234,7 @@ def clock_faults(source: str, module: str) -> Iterator[str]:
     """Yield the places where a module that gets its time as an argument asks a clock."""
     if covers(ONLY_IN["time"], module):
         return
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Attribute):
             owner = node.value
             name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
@@ -231,7 +246,7 @@ def serial_faults(source: str, module: str) -> Iterator[str]:
     """Yield the places outside `serial` that wrap a number at 2**32 by hand."""
     if module in WRAPS:
         return
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd)):
             continue
         text = ast.unparse(node.right)

@@ -45,6 +45,14 @@ def test_every_package_is_in_the_map():
             assert f"(workbench/{path.name}/" in text("README.md"), path.name
 
 
+def test_badges_lead_to_copies_of_lessons():
+    """To the index and to one lesson; a copy has the lesson's name."""
+    named = re.findall(r"urlpath=lab/tree/my/(\w+\.ipynb)", text("README.md"))
+    assert len(named) == 2
+    assert named[0] == "00_index.ipynb"
+    assert all((REPO / "notebooks" / name).is_file() for name in named)
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_command_line_work(tmp_path):
     """The block is run line by line, as a reader would, in an empty folder."""

@@ -18,6 +18,7 @@ _HOME = {
     "bar_chart": "workbench.views.charts:bar_chart",
     "brake_chart": "workbench.views.trace_charts:brake_chart",
     "capture_desk": "workbench.exercises.capture_desk:capture_desk",
+    "class_box": "workbench.exercises.class_box:class_box",
     "class_code": "workbench.exercises.class_lock:class_code",
     "classroom": "workbench.exercises.classroom:classroom",
     "credit_chart": "workbench.views.trace_charts:credit_chart",

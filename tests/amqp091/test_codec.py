@@ -23,6 +23,7 @@ from workbench.amqp091.frame import (
     Undecodable,
     body_parts,
     encode_item,
+    item_size,
 )
 from workbench.amqp091.methods import (
     BY_BROKER,
@@ -75,12 +76,13 @@ def test_a_value_is_written_by_its_letter(letter):
 
 
 def test_every_frame_of_the_corpus_comes_back():
-    """All methods, properties and letters."""
+    """All methods, properties and letters; and their size is known without writing them."""
     for frame in corpus():
         octets = encode_item(frame)
         again = one(octets)
         assert again == frame
         assert encode_item(again) == octets
+        assert item_size(frame) == len(octets)
 
 
 @pytest.mark.filterwarnings("ignore:This command is deprecated:DeprecationWarning")

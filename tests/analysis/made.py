@@ -39,7 +39,7 @@ def made_rows(seed, runs):
     rows = [replace(row, run=f"{seed} {OVERRUN} scanted") for row in spoiled]
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
-        (TWO_LINKS, unanswered),
+        (TWO_LINKS, unanswered), (TWO_LINKS, again),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)

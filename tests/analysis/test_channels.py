@@ -1,15 +1,17 @@
-"""AMQP 0-9-1: the Spark queries and the plain folds, over all its captures and a run."""
+"""AMQP 0-9-1 and 0-10: the Spark queries and the plain folds, over all captures and runs."""
 
 import dataclasses
+import random
 
 import pytest
 
-from tests.folds.test_channels import flooded
+from tests.folds.test_channels import flooded, on_the_wire, renumbered, windowed
 from workbench import folds
 from workbench.analysis.chunks import Chunks
 from workbench.capture.importer import import_capture
 from workbench.scenarios.run import run
 
+from .made import again, begun_late, captured, holed, one_sided
 from .runs import CAPTURES
 from .test_questions import collected, question, same
 
@@ -18,12 +20,23 @@ CUT = Chunks(rows=60, tasks=3)
 
 @pytest.fixture(scope="module")
 def rows():
-    """Captures of AMQP 0-9-1, a run of a chain that is blocked, also from one end, and of 1.0."""
-    captured = import_capture(sorted(CAPTURES.glob("amqp091/*.pcapng"))).rows
+    """Captures of AMQP 0-9-1, and runs of each protocol: whole, from one end, and spoiled."""
+    real = import_capture(sorted(CAPTURES.glob("amqp091/*.pcapng"))).rows
     played = flooded()
     sent = [row for row in played if not row.is_frame or row.vantage == "broker"]
-    found = [*captured, *played]
+    found = [*real, *played]
     found += [dataclasses.replace(row, run="from one end") for row in sent]
+    draw, window = random.Random(5), windowed()
+    found += [*window, *on_the_wire(window), *renumbered(window, 2**32 - 3)]
+    found += [dataclasses.replace(row, run="java") for row in windowed("broker-j", most=10)]
+    of_wire = on_the_wire(window)
+    for number, (change, its) in enumerate(
+        [(change, window) for change in (begun_late, holed, one_sided, captured, again)]
+        + [(change, of_wire) for change in (begun_late, holed, holed, again)]
+        + [(begun_late, played), (holed, played)]
+    ):
+        name = f"{number} {change.__name__}"
+        found += [dataclasses.replace(row, run=name) for row in change(draw, its)]
     return found + [dataclasses.replace(row, run="1.0") for row in run("credit").rows]
 
 
@@ -41,7 +54,12 @@ def test_a_question_is_the_fold_s(trace, rows, name):
     assert len(folded) > 10
     assert {row["link_sender"] for row in folded if row["link"] is None} == {"client", "broker"}
     if name == "stalls":
-        assert {row["brake"] for row in folded} >= {"prefetch", "alarm", "credit-flow"}
+        told = {(row["brake"], row["evidence"]) for row in folded}
+        assert told >= {
+            ("prefetch", "later-frames"), ("alarm", "internal"), ("credit-flow", "internal"),
+            ("qpid-window", "internal"), ("qpid-window", "later-frames"),
+            ("link-credit", "internal"),
+        }  # fmt: skip
     same(collected(question(name)(chunks=CUT)(trace)), folded)
 
 
@@ -54,8 +72,8 @@ def test_prefetch_is_the_fold_s(trace, rows):
 
 
 @pytest.mark.slow
-def test_both_protocols_are_compared_as_the_fold_does(trace, rows):
-    """The chain, over 0-9-1, against a run of 1.0."""
+def test_protocols_are_compared_as_the_fold_does(trace, rows):
+    """All of 0-9-1 and 0-10 against a run of 1.0."""
     one, other = "run = '1.0'", "run != '1.0'"
     left, right = ([row for row in rows if (row.run == "1.0") is is_] for is_ in (True, False))
     answer = question("compare")(trace.where(other), chunks=CUT)(trace.where(one))

@@ -9,6 +9,8 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.spark_traces import small_trace
 from workbench.lessons.lesson_10 import check
 
+pytestmark = pytest.mark.slow  # its stalls are a plan that is long to compile
+
 
 def lasted():
     """How long a stall lasts; made when there is a session."""
@@ -42,7 +44,6 @@ def by(table, *names):
     return table.groupBy(*(names or ("run", "link", "brake")))
 
 
-@pytest.mark.slow
 def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
     """Two ways; more columns and any order of rows do no harm."""
     log = Progress()
@@ -63,7 +64,6 @@ def test_the_right_query_is_right_in_whatever_way_it_is_written(desk):
     assert {record.right for record in log.records} == {True}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "belief", "words"),
     [

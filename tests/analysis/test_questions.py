@@ -56,20 +56,15 @@ def same(answer, folded):
 
 
 ASKED = [
+    ("throughput", UNCUT),
+    ("violations", CUT),
+    ("throughput", CUT),
+    ("grants", CUT),
+    ("windows", CUT),
+    ("violations", WHOLE),
+    ("windows", WHOLE),
     ("windows", UNCUT),
-    *(
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in (
-            ("violations", CUT),
-            ("throughput", CUT),
-            ("grants", CUT),
-            ("windows", CUT),
-            ("violations", WHOLE),
-            ("windows", WHOLE),
-            ("throughput", UNCUT),
-            ("latency", CUT),
-        )
-    ),
+    ("latency", CUT),
 ]
 
 
@@ -78,6 +73,7 @@ def collected(answer):
     return answer.columns, [row.asDict() for row in answer.collect()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chunks"), ASKED)
 def test_a_question_is_the_fold_s(trace, rows, name, chunks):
     """In one go, or cut into chunks, where links, sessions and messages go on in the next."""
@@ -103,7 +99,7 @@ def test_the_spoiled_runs_hold_what_they_are_for(rows):
     assert {row["certain"] for row in found} == {True, False}
     assert {row["known"] for row in folds.grants(rows)} == {True, False}
     assert {row["measure"] for row in folds.latency(rows)} == {
-        "settlement", "grant", "drain", "echo", "confirm", "ack",
+        "settlement", "grant", "drain", "echo", "confirm", "ack", "completion",
     }  # fmt: skip
 
 

@@ -128,6 +128,23 @@ class LabPage(Page):
         self.wait_idle()
         assert self.failed_cells() == {}
 
+    def run_cells(self, *cell_ids: str) -> None:
+        """Run some cells, one after the other; each must end well."""
+        for cell_id in cell_ids:
+            self.show_cell(cell_id)
+            self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+            self.page.wait_for_function(
+                """(id) => {
+                    const cells = window.jupyterapp.shell.currentWidget.content.widgets;
+                    const cell = cells.find((cell) => cell.model.id === id);
+                    return Boolean(cell.model.executionCount);
+                }""",
+                arg=cell_id,
+                timeout=RUN_MS,
+            )
+            self.wait_idle()
+        assert self.failed_cells() == {}
+
     def save(self) -> None:
         """Save the notebook in front."""
         self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
@@ -158,13 +175,15 @@ class LabPage(Page):
                 if (index >= 0) {
                     content.activeCellIndex = index;
                     await content.scrollToItem(index, 'start');
+                    // JupyterLab numbers its cells anew now and then, and has two of one number.
+                    content.widgets[index].node.dataset.shownAs = id;
                 }
                 return index;
             }""",
             cell_id,
         )
         assert index >= 0, f"no cell {cell_id!r} in this notebook"
-        cell = self.page.locator(f'.jp-Notebook .jp-Cell[data-windowed-list-index="{index}"]')
+        cell = self.page.locator(f'.jp-Notebook .jp-Cell[data-shown-as="{cell_id}"]')
         self.wait_still(cell)
         return cell
 
@@ -225,15 +244,18 @@ def wait_for_answer(url: str, process: subprocess.Popen, log: Path) -> None:
 
 
 @contextmanager
-def running(command: list[str], port: int, log: Path, cwd: Path, variables: dict[str, str]):
-    """Run a server until the block ends; it has answered when the block begins."""
+def running(
+    command: list[str], port: int, log: Path, cwd: Path, variables: dict[str, str], base: str = ""
+):
+    """Run a server until the block ends; it has answered, below `base`, when the block begins."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=output, cwd=cwd, env={**os.environ, **variables}
         )
         try:
-            wait_for_answer(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process, log)
-            yield f"http://127.0.0.1:{port}"
+            url = f"http://127.0.0.1:{port}{base}"
+            wait_for_answer(f"{url}/api/status?token={TOKEN}", process, log)
+            yield url
         finally:
             process.terminate()
             try:
@@ -243,17 +265,21 @@ def running(command: list[str], port: int, log: Path, cwd: Path, variables: dict
                 process.wait()
 
 
-@contextmanager
-def running_lab(root: Path, variables: dict[str, str]) -> Iterator[str]:
-    """Run JupyterLab on a free loopback port; give its address."""
-    port = free_port()
-    command = [
+def lab_command(port: int, root: Path) -> list[str]:
+    """The command that runs JupyterLab on a loopback port."""
+    return [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
         "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
         f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}",
         "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
-    with running(command, port, root / "jupyterlab.log", root, variables) as url:
+
+
+@contextmanager
+def running_lab(root: Path, variables: dict[str, str]) -> Iterator[str]:
+    """Run JupyterLab on a free loopback port; give its address."""
+    port = free_port()
+    with running(lab_command(port, root), port, root / "jupyterlab.log", root, variables) as url:
         yield url
 
 
@@ -265,20 +291,26 @@ def lab_url(lab_root, private_jupyter) -> Iterator[str]:
 
 
 @pytest.fixture(scope="package")
-def chromium():
-    """A Chromium under Playwright's control.
+def playwright():
+    """What drives the browsers.
 
     It ends with this folder's tests, because its event loop would be in the way of others.
     """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright):
+    """A Chromium under Playwright's control."""
     executable = find_chromium()
     if executable is None:
         pytest.skip("no Chromium on PATH (or name one in WORKBENCH_CHROMIUM)")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
-        yield browser
-        browser.close()
+    browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+    yield browser
+    browser.close()
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""Lesson 08 as a learner meets it: every connection under an alarm, as a picture and as text."""
+"""Lesson 08 as a learner meets it: alarms, a brake that asks, a queue that sinks, a mirror."""
+
+import re
 
 import pytest
 
@@ -16,8 +18,16 @@ def pictures(tmp_path_factory):
     return tmp_path_factory.mktemp("lesson-08")
 
 
-def test_an_alarm_stops_who_publishes_and_a_newcomer_connects(lab_page, pictures):
-    """The reader of c1 stops, those of the others read; c4 comes in and is stopped later."""
+def act(lesson, root, name: str, branch: int) -> None:
+    """Click an act on the picture, and wait for its branch; then stand at its end."""
+    root.get_by_role("button", name=re.compile(name)).first.click()
+    root.get_by_text(f"Branch {branch}").first.wait_for()
+    root.focus()
+    lesson.page.keyboard.press("End")
+
+
+def test_the_lesson_is_walked_by_mouse(lab_page, pictures):
+    """From the alarm to the mirror that blocks; two of the tasks are solved on the picture."""
     lesson = lab_page
     lesson.open(LESSON)
     lesson.run_all()
@@ -28,12 +38,32 @@ def test_an_alarm_stops_who_publishes_and_a_newcomer_connects(lab_page, pictures
     assert "The reader of c2 reads" in said(root)
     root.screenshot(path=pictures / "fills.png")
     assert "Right" in answer(lesson, "who-is-told", "clients", "1")
+    assert "on still" in run_cell(lesson, "check-over")
 
-    root = picture(lesson, "newcomer-step")
+    root = picture(lesson, "brake-step")
+    assert "raises an alarm" in root.locator(".wst-sentence").inner_text()
     lesson.page.keyboard.press("End")
-    assert "The reader of c4 has stopped" in said(root)
+    root.screenshot(path=pictures / "brake.png")
+    figures = lesson.show_cell("article").get_by_role("table", name="The article's run")
+    assert figures.get_by_role("row").count() == 9
+    answers = lesson.show_cell("answers-table").get_by_role("table")
+    answers.screenshot(path=pictures / "answers.png")
+    assert answers.get_by_role("row").count() == 6
+
+    root = picture(lesson, "paging-step")
+    lesson.page.keyboard.press("ArrowRight")
+    lesson.page.keyboard.press("ArrowRight")
+    assert "pages out 2000 ready messages" in root.locator(".wst-sentence").inner_text()
+    act(lesson, root, "^stall", 1)
+    assert "18,000 in RAM2,000 on disk" in root.locator(".wst-picture").text_content()
+    root.screenshot(path=pictures / "paging.png")
+
+    root = picture(lesson, "mirror-desk")
+    root.screenshot(path=pictures / "mirrors.png")
+    act(lesson, root, "n4", 1)
+    assert "It was n4" in run_cell(lesson, "check-blocker")
+    assert lesson.show_cell("history").get_by_role("row").count() == 6
     lesson.set_theme("JupyterLab Dark")
     lesson.page.locator(".wst[data-theme=dark]").first.wait_for(state="attached")
-    root.screenshot(path=pictures / "newcomer-dark.png")
-    assert "on still" in run_cell(lesson, "check-over")
+    picture(lesson, "mirror-desk").screenshot(path=pictures / "mirrors-dark.png")
     lesson.assert_quiet()

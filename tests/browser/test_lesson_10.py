@@ -47,24 +47,6 @@ def put(lesson, cell_id: str, source: str) -> None:
     )
 
 
-def run_cells(lesson, *cell_ids: str) -> None:
-    """Run some cells, one after the other; each must end well."""
-    for cell_id in cell_ids:
-        lesson.show_cell(cell_id)
-        lesson.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
-        lesson.page.wait_for_function(
-            """(id) => {
-                const cells = window.jupyterapp.shell.currentWidget.content.widgets;
-                const cell = cells.find((cell) => cell.model.id === id);
-                return Boolean(cell.model.executionCount);
-            }""",
-            arg=cell_id,
-            timeout=RUN_MS,
-        )
-        lesson.wait_idle()
-    assert lesson.failed_cells() == {}
-
-
 def test_from_the_throughput_to_the_frame_and_the_brake(lab_page, pictures):
     """The whole lesson with recorded answers: dips, stalls, the worst one opened, its brake."""
     lesson = lab_page
@@ -117,7 +99,7 @@ def test_spark_starts_shows_its_tasks_and_runs_a_query(lab_page, pictures):
     """The start is timed, a question counts tasks, a wrong query is told what it computes."""
     lesson = lab_page
     lesson.open(LESSON)
-    run_cells(lesson, "imports", "start", "captured")
+    lesson.run_cells("imports", "start", "captured")
     start = lesson.show_cell("start").get_by_role("status")
     assert re.search(r"ready after [\d.]+ s", start.inner_text())
     asked = lesson.show_cell("captured")

@@ -1,5 +1,6 @@
 """Following a recorder's folder: all of it, once, however often it is stopped."""
 
+import argparse
 import io
 import json
 import os
@@ -16,6 +17,9 @@ from functools import partial
 import pytest
 
 from tests.analysis.runs import acted
+from tests.folds.test_channels import flooded, windowed
+from tests.folds.test_live import told
+from tests.folds.test_live import whole as every_answer
 from tests.patience import TIMEOUT_S
 from workbench import folds
 from workbench.capture.importer import import_capture
@@ -92,6 +96,28 @@ def test_what_is_stopped_and_started_counts_everything_once(rows, tmp_path):
     assert len(answers(followed)["stalls"]) > 5
     assert answers(follower(folder)) == whole(rows)
     assert follower(folder).rows == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [(flooded, "c1/4 consumer: 0 of 3 unacknowledged\n"),
+     (windowed, "c1/1 published: completion of 28, 0.130 s at most; 2 wait, for ")],
+)  # fmt: skip
+def test_channels_are_followed_as_links_are(made, line, tmp_path, capsys):
+    """Their stalls and rates; how long answers take, and what each consumer has; counted once."""
+    rows = made()
+    for number, part in enumerate((rows[:400], rows[400:]), 1):
+        files.write(tmp_path / f"live-{number:05d}.parquet", part)
+        followed = follower(tmp_path)
+        assert followed.poll() == len(part)
+        found = {name: followed.answer(name) for name in following.QUESTIONS.values()}
+        assert told(found) == every_answer(rows[: 400 if number == 1 else None], WINDOW_US)
+    lines = ""
+    for question in following.QUESTIONS.values():
+        arguments = argparse.Namespace(format="table", trace=str(tmp_path))
+        following._Screen(arguments, question).show(followed)
+        lines += capsys.readouterr().out
+    assert line in lines
 
 
 @pytest.mark.parametrize("when", ["before the answers", "before the state", "after the state"])
@@ -210,14 +236,14 @@ def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
     follower(folder).poll()
     good = json.loads(state.read_text(encoding="utf-8"))
     for text in (
-        "nothing", "{}", '{"version": 3}', json.dumps(good | {"fold": {}}),
+        "nothing", "{}", '{"version": 4}', json.dumps(good | {"fold": {}}),
         json.dumps(good | {"octets": {"stalls": 10**9, "rates": 0}}),
     ):  # fmt: skip
         state.write_text(text, encoding="utf-8")
         with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
             follower(folder)
-    state.write_text(json.dumps(good | {"version": 2}), encoding="utf-8")
-    with pytest.raises(TraceFileError, match="of version 2, and this is version 3"):
+    state.write_text(json.dumps(good | {"version": 3}), encoding="utf-8")
+    with pytest.raises(TraceFileError, match="of version 3, and this is version 4"):
         follower(folder)
     state.write_text(json.dumps(good), encoding="utf-8")
     with pytest.raises(TraceFileError, match=r"follows .*/live; begin with another checkpoint"):

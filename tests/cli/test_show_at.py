@@ -55,7 +55,7 @@ def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(
     ("argv", "code", "telling"),
     [
         (["show", "t.parquet", "--at", "3", "--around", "-1"], 2, "legal: 0 or more"),
-        (["analyze", "t.parquet", "credit", "--follow"], 2, "--follow answers stalls and through"),
+        (["analyze", "t.parquet", "credit", "--follow"], 2, "--follow answers stalls, through"),
         (["analyze", "nowhere", "stalls", "--follow"], 1, "nowhere: no such folder"),
     ],
 )

@@ -21,9 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from workbench import import_capture
-from workbench.exercises import (
-    recall,
-)
+from workbench.exercises import museum, recall
 from workbench.exercises.audit import audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.question import Question, Solution
@@ -50,6 +48,7 @@ from workbench.lessons.lesson_07 import disks, race
 from workbench.lessons.lesson_09 import overloaded
 from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
+from workbench.scenarios.two_faces import faces
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.unknowns import unknowns_report
 
@@ -419,7 +418,9 @@ def best_way(i: int) -> Question:
 
 
 def beside(i: int) -> Question:
-    fast_us, slow_us, number = (1000, 20000, 500) if i == 0 else (500 * i, 9000 * i, 400 + 5 * i)
+    # So slow that the quorum link is told from the other one: both send their first credit at once.
+    slow_us = 20000 if i == 0 else max(18000, 9000 * i)
+    fast_us, number = (1000, 500) if i == 0 else (500 * i, 400 + 5 * i)
     fast, slow = (
         play("two_targets", "rmq4.3", fsync_us=pace).then("publish", count=number)
         for pace in (fast_us, slow_us)
@@ -461,13 +462,50 @@ def memory(i: int) -> Run:
     return play("memory", "rmq4.3", **given, prefetch=5 + i % 3, processing_us=5_000)
 
 
+def all_clear(i: int) -> Question:
+    given = {"message_bytes": 1_000, "messages": 60}
+    if i:  # larger messages: a few are enough
+        given = {"message_bytes": 2_000 + 20 * i, "messages": 26 + i}
+    times = {
+        "processing_us": (4 + i % 2) * 1_000_000,
+        "collected_us": (2 + i % 4) * 1_000_000,
+        "reclaimed_us": (3 + i % 3) * 1_000_000,
+    }
+    return lesson_08.predict.all_clear.question(play("emergency_brake", "rmq1.5", **given, **times))
+
+
+def first_go(i: int) -> Question:
+    """As the lesson has it, and with fewer messages; every second time some are handed out."""
+    given = {"messages": 20_000, "target": 8_000}
+    if i:
+        given = {"messages": 800 + 40 * i, "target": 300 + 10 * i, "store_credit": 60 + i}
+        given |= {"store_regrant_after": 15 + 2 * i, "held": i % 2 * (500 + 30 * i)}
+    return lesson_08.predict.first_go.question(play("paging", "rmq3.5.5", **given))
+
+
 ALARMS: dict[str, Form] = {
     "fills": lambda i: lesson_08.predict.fills.question(memory(i), 140 + i),
     "who_is_told": lambda i: lesson_08.predict.who_is_told.question(memory(i), 140 + i),
     "goes_on": lambda i: lesson_08.predict.goes_on.question(memory(i), 140 + i),
     "one_publish": lambda i: lesson_08.predict.one_publish.question(memory(i), 140 + i),
     "newcomer": lambda i: lesson_08.predict.newcomer.question(memory(i), 140 + i),
-}
+    "heedless": lambda i: lesson_08.predict.heedless.question(
+        play("emergency_brake", "rmq1.5", client="heedless", messages=60 + i)
+        if i % 2 == 0
+        else play("emergency_brake", "rmq1.8", client="silent", messages=60 + i)
+    ),
+    "all_clear": all_clear,
+    "answers": lambda i: lesson_08.predict.answers.question(60 + i),
+    "first_go": first_go,
+    "lost_mirror": lambda i: lesson_08.predict.lost_mirror.question(
+        play(
+            "mirrors", "rmq3.5.5",
+            credit=20 + 2 * i, more_after=5 + i % 4, mirror_death_us=(5 + i % 7) * 1_000_000,
+        ),
+        publish=70 + 5 * i,
+    ),
+}  # fmt: skip
+
 # -- lesson 09
 
 
@@ -515,6 +553,9 @@ QPID: dict[str, Form] = {
         play("qpid_credit", "qpid-cpp", messages=20 + 2 * i), credit=4 + i % 8
     ),
     "holds_most": holds_most,
+    "other_queue": lambda i: lesson_09.predict.other_queue.question(
+        faces(40 + i, 2 + i % 5, most=5 + i), other=2 + i % 5
+    ),
 }  # fmt: skip
 
 # -- lesson 10
@@ -591,6 +632,10 @@ CLIENT: dict[str, Form] = {
     ),
 }
 
+MUSEUM: dict[str, Form] = {
+    "piece": lambda i: museum.question(list(museum.PIECES)[i % len(museum.PIECES)]),
+}
+
 LESSONS = {
     "credit": CREDIT,
     "race": RACE,
@@ -603,6 +648,7 @@ LESSONS = {
     "qpid": QPID,
     "million": MILLION,
     "client": CLIENT,
+    "museum": MUSEUM,
 }
 
 
@@ -635,7 +681,11 @@ def words(question: Question, solution: Solution) -> list[str]:
 def form(make: Form, number: int) -> dict[str, Any]:
     """One form of a question as the file has it."""
     question = make(number)
-    solution = question.solve()
+    return entry(question, question.solve())
+
+
+def entry(question: Question, solution: Solution) -> dict[str, Any]:
+    """A question and its solution as the file has them."""
     return {**facts(question, solution), "words": words(question, solution)}
 
 

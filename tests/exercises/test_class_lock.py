@@ -2,12 +2,15 @@
 
 import pytest
 
+from workbench import lesson_card
 from workbench.exercises import class_lock
+from workbench.exercises.class_box import ClassBox
 from workbench.exercises.class_lock import class_code, obstacle, section_code
 from workbench.exercises.next_group import NextGroup
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction, Question, Solution
+from workbench.exercises.recall_view import RecallView
 
 
 @pytest.fixture
@@ -43,9 +46,27 @@ def test_a_locked_question_takes_no_answer_and_says_why(home):
     view.commit.click()
     assert "Your class is at section 1" in view.line.value
     assert view.prediction.answer is None
-    class_code(section_code("01"))
+    (box,) = view.locked.children
+    assert "up to section 1" in box.line.value
+    box.code.value = section_code("01")
+    box.enter.click()
+    assert "to its end" in box.line.value
     view.commit.click()
     assert view.prediction.answer == 7
+    assert view.locked.children == ()
+
+
+def test_the_code_is_typed_in_a_lessons_card(home):
+    """By button and by the Enter key; rubbish is told and locks nothing."""
+    view = RecallView("02", Progress(), card=lesson_card("02"))
+    (box,) = [child for child in view.children if isinstance(child, ClassBox)]
+    box.code.value = "hello"
+    box.enter.click()
+    assert "no trainer&#x27;s code" in box.line.value
+    box.code.value = section_code("02", 1)
+    box.code._handle_custom_msg({"event": "submit"}, [])
+    assert "up to section 1" in box.line.value
+    assert "section 1" in repr(ClassBox())
 
 
 def test_a_mistyped_code_locks_nothing(home):

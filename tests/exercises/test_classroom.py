@@ -18,8 +18,8 @@ from workbench.scenarios import run
 SOLUTION = Solution(
     answer=5, reason="It was five.",
     beliefs=(
-        Belief(name="adds", answer=8, because="nothing is added."),
-        Belief(name="sets", answer=6, because="some had left."),
+        Belief(name="adds", answer=8, because="nothing is added.", known_as="adds"),
+        Belief(name="sets", answer=6, because="some had left.", known_as="sets"),
     ),
 )  # fmt: skip
 

@@ -39,7 +39,7 @@ def test_how_sure_the_learner_was_is_recorded(confidence):
     """One of three, or nothing: it may be left out, and none is preselected."""
     shown, log = view()
     assert shown.confidence.value is None
-    assert tuple(shown.confidence.options) == CONFIDENCES
+    assert tuple(value for _, value in shown.confidence.options) == CONFIDENCES
     shown.confidence.value = confidence
     answer(shown, "9")
     assert log.records[0].confidence == confidence

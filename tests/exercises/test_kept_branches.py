@@ -65,6 +65,12 @@ def test_a_stage_has_its_branches_again(file):
     assert len(json.loads(gzip.decompress(again.scene))["branches"]) == 4
     assert run_of(again) is again.run
     assert shown(desk(file)) == shown(again)  # and looking changed nothing
+    again.begin({"messages": 9})
+    grant(again, 2)
+    later = desk(file)
+    assert (later.tree, shown(later)[0]) == (1, shown(again)[0])
+    later.begin({"messages": 20})
+    assert shown(later)[0] == acts
 
 
 def test_looking_makes_no_file(file):

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.exercises import progress, shared_file
+from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, MOST_RECORDS, Lines, Progress, Record, read
-from workbench.exercises.progress_view import BrowserCopy, ProgressView
+from workbench.exercises.progress_view import BrowserCopy, ProgressView, browser_copy
+from workbench.exercises.question import Prediction, Question, Solution
 
 REPO = Path(__file__).resolve().parent.parent.parent
 
@@ -366,6 +368,24 @@ def test_two_kernels_of_a_browser_keep_each_other_s_answers(tmp_path):
     one.record("01/c", 3, True)
     assert sorted(names(one)) == ["a", "b", "c"]
     assert browser.stored == one.text()
+
+
+def test_every_view_of_a_log_has_the_same_copy_in_the_browser():
+    """A question has it itself: a server may be lost before the log is looked at."""
+    log = Progress()
+    question = Question(name="01/a", text="How many?", solve=lambda: Solution(answer=1))
+    asked = PredictionView(Prediction(question), log)
+    assert browser_copy(log) in asked.children
+    assert browser_copy(log) is ProgressView(log).copy
+
+
+@pytest.mark.parametrize(("said", "minutes"), [(None, 0), ("10", 10)])
+def test_the_browser_warns_where_the_server_ends_when_idle(monkeypatch, said, minutes):
+    """Nowhere else: a lab at home stays."""
+    monkeypatch.delenv("WORKBENCH_IDLE_END_MIN", raising=False)
+    if said is not None:
+        monkeypatch.setenv("WORKBENCH_IDLE_END_MIN", said)
+    assert BrowserCopy(Progress()).idle_end_min == minutes
 
 
 @pytest.mark.parametrize("content", [None, 7, {}, {"found": 7}, {"found": "\ud800nonsense"}])

@@ -1,7 +1,9 @@
-"""AMQP 0-9-1 in the questions: what real captures' notes say, and what the chain does."""
+"""AMQP 0-9-1 and 0-10 in the questions: what real captures' notes say, and what runs do."""
 
 import dataclasses
+import json
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -29,6 +31,7 @@ def pika():
     return captured("k1_amqp091_client_pika")
 
 
+@cache
 def flooded(count=40):
     """A queue hangs; the chain before it holds four messages on each hop; then it goes on."""
     few = {"process_credit": 4, "process_regrant_after": 2}
@@ -36,6 +39,41 @@ def flooded(count=40):
     parameters = {"latency_us": 100, "message_bytes": 20, "consume": True, "prefetch": 3}
     begun = run("chain", preset, parameters)
     return begun.act_each(["stall", ("publish", {"count": count})]).then("resume").rows
+
+
+@cache
+def windowed(preset="qpid-cpp", **parameters):
+    """A producer with a window of four fills a queue above its watermark; a consumer takes all."""
+    played = run("qpid", preset, {"window": 4, **parameters})
+    played = played.then("publish", count=30).then("accept", count=14, processing_us=30_000)
+    return played.then("accept", count=16).rows
+
+
+def on_the_wire(rows):
+    """The frames of one connection as a capture at the client's machine has them."""
+    return [
+        dataclasses.replace(row, run="wire", event="observed", vantage="wire", ledger=ledger)
+        for row in rows
+        if row.is_frame and row.connection == "c1" and row.vantage.startswith("client")
+        for ledger in [{k: v for k, v in (row.ledger or {}).items() if k == "incomplete_commands"}]
+    ]
+
+
+def renumbered(rows, first):
+    """The same, with commands that are numbered from another one on."""
+
+    def moved(row):
+        if row.frame_010 is None:
+            return dataclasses.replace(row, run="renumbered")
+        fields = dict(row.frame_010)
+        if "command_id" in fields:
+            fields["command_id"] = (fields["command_id"] + first) % 2**32
+        if row.kind == "session.completed":
+            ranges = [[(one + first) % 2**32 for one in two] for two in row.extra["commands"]]
+            fields["extra_json"] = json.dumps({"commands": ranges})
+        return dataclasses.replace(row, run="renumbered", frame_010=fields)
+
+    return [moved(row) for row in rows]
 
 
 def by_direction(answer, *names):
@@ -151,14 +189,115 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     assert told.headline.endswith("blocked by alarm.")
     names = {link.name: link for link in told.links}
     assert set(names) == {"c1 published", "c1/1 published", "c1/1 delivered"}
-    assert names["c1/1 published"].advice.startswith("Confirmed after 133 µs typically, 2.3 s")
-    (prefetched,) = names["c1/1 delivered"].more
-    assert prefetched.startswith("Prefetch was 10; it was reached 290 times")
+    (confirmed,) = names["c1/1 published"].more
+    assert confirmed.startswith("Confirmed after 133 µs typically, 2.3 s")
+    assert names["c1 published"].advice.startswith("The client waited for a resource alarm to end")
+    held = names["c1/1 delivered"]
+    assert held.advice.startswith("The broker waited for acknowledgements, 290 times, ")
+    acknowledged, prefetched = held.more
+    assert acknowledged.startswith("Acknowledged after 645 µs typically")
+    assert prefetched.startswith("The limit was 10; it was reached 290 times")
     assert {one.brake: one.stalls for one in told.brakes} == {"alarm": 1, "prefetch": 290}
 
 
 def test_a_page_without_a_stall_says_so_in_the_protocol_s_words():
     """600 publishes without confirms: the broker said nothing at all."""
     told = story(captured("p1_amqp091_publish_without_confirms"))
-    assert told.headline == "Nobody is known to have been held by a prefetch or an alarm."
-    assert {link.advice for link in told.links} == {"None of them was to be confirmed."}
+    assert told.headline == "Nobody is known to have been held by a prefetch, a window or an alarm."
+    assert {link.more for link in told.links} == {()}
+
+
+def test_transfers_are_timed_to_their_completion_however_commands_are_numbered():
+    """One of the producer when its queue is below the mark, one of the broker when accepted."""
+    rows = windowed()
+    told = [row for row in latency(rows) if row["measure"] == "completion"]
+    found = by_direction(told, "count", "unanswered")
+    assert found == {"client": (28, 2), "broker": (30, 0)}
+    at = {row.seq: row for row in rows}
+    slowest = next(row for row in told if row["link_sender"] == "client")
+    answer = next(
+        row
+        for row in rows[slowest["worst_seq"] :]
+        if row.kind == "session.completed"
+        and row.vantage == at[slowest["worst_seq"]].vantage
+        and row.t_us - at[slowest["worst_seq"]].t_us == slowest["max_us"]
+    )
+    assert answer.event == "received"
+    for first in (2**32 - 3, 2**31 - 2):
+        again = latency(renumbered(rows, first))
+        assert [{**row, "run": ""} for row in again] == [{**row, "run": ""} for row in told]
+
+
+def test_transfers_with_their_segments_are_counted_once():
+    """A transfer, its header and its body; of either peer."""
+    found = Counter()
+    for row in throughput(windowed(), window_us=100_000):
+        assert row["link"] is None
+        for name in ("messages", "frames", "body_bytes"):
+            found[row["link_sender"], name] += row[name]
+    for sender in ("client", "broker"):
+        assert (found[sender, "messages"], found[sender, "frames"]) == (30, 90)
+        assert found[sender, "body_bytes"] == 30 * 12
+
+
+def test_a_full_window_is_a_stall_from_the_block_to_the_unblock():
+    """As many wait as the producer has left to send."""
+    rows = windowed()
+    turns = [row for row in rows if row.kind == "qpid-window"]
+    found = [stall for stall in stalls(rows) if stall.brake == "qpid-window"]
+    assert [(one.seq, one.messages_waiting) for one in found] == [
+        (row.seq, row.ledger["waiting_transfers"]) for row in turns if row.event == "block"
+    ]
+    assert [one.end_us for one in found] == [row.t_us for row in turns if row.event == "unblock"]
+    assert {(one.session, one.link_sender, one.evidence) for one in found} == {
+        (1, "client", "internal")
+    }
+
+
+def test_on_the_wire_a_sync_tells_of_a_full_window():
+    """A producer that asked for completion, and sent again as soon as it came, had waited."""
+    inside = [stall for stall in stalls(windowed()) if stall.brake == "qpid-window"]
+    found = stalls(on_the_wire(windowed()))
+    assert {(one.brake, one.evidence) for one in found} == {("qpid-window", "later-frames")}
+    assert [one.start_us for one in found] == [one.start_us for one in inside]
+    assert stalls(on_the_wire(windowed()), prompt_us=0) == []
+    without = on_the_wire(windowed(window=0))
+    assert [row for row in without if row.kind == "message.transfer"] != []
+    assert stalls(without) == []
+
+
+def test_a_producer_that_qpid_s_java_broker_stops_waits_for_credit():
+    """Its window is one of messages, which the broker gives."""
+    found = stalls(windowed("broker-j", most=10, window=50))
+    assert {(one.brake, one.session, one.link_sender) for one in found} == {
+        ("link-credit", 1, "client")
+    }
+
+
+def test_three_protocols_can_be_held_against_each_other(pika):
+    """What each carried, and how long answers took where there are any."""
+    links = run("credit", parameters={"messages": 30}).then("grant", link_credit=30).rows
+    totals = ("messages", "frames")
+    for other, measures in ((pika, (*totals, "settlement_us")), (links, totals)):
+        found = {row["measure"]: row for row in folds.compare(windowed(), other)}
+        assert found["messages"]["left"] == 60
+        for measure in measures:
+            assert found[measure]["left"] > 0
+            assert found[measure]["right"] > 0, measure
+        assert found["gap_us"]["right_seq"] is not None
+
+
+def test_the_page_of_a_window_says_who_waited_how_long_why_and_what_to_change():
+    """Of the producer; what was delivered waited for nobody."""
+    told = story(windowed())
+    assert told.headline.endswith("on c1/1 published, from 0.012 s on; blocked by qpid-window.")
+    names = {link.name: link for link in told.links}
+    assert set(names) == {"c1/1 published", "c3/1 delivered"}
+    held = names["c1/1 published"]
+    assert held.advice.startswith("The client waited for earlier transfers to complete, 7 times, ")
+    assert "its window was full" in held.advice
+    assert "Consume faster, or raise the watermarks" in held.advice
+    completed, window = held.more
+    assert completed.startswith("Completed after")
+    assert completed.endswith("; 2 never were.")
+    assert window.startswith("The limit was 4; it was reached 7 times")

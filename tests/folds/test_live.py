@@ -11,11 +11,16 @@ import pytest
 
 from tests.analysis.runs import capture_rows, scenario_rows
 from workbench import folds
+from workbench.folds.channels import prefetch
 from workbench.folds.live import FORGET_US, LiveFold
 from workbench.folds.stalls import stalls
-from workbench.trace.schema import AMQP_0_9_1, Row
+from workbench.trace.schema import Row
 
 WINDOW_US = 5_000
+ANSWER_COLUMNS = (
+    "run", "connection", "session", "link", "link_sender", "attach_no", "measure", "count",
+    "max_us", "unanswered", "worst_seq",
+)  # fmt: skip
 RATE_COLUMNS = (
     "run", "connection", "session", "link", "link_sender", "attach_no", "window_start_us",
     "messages", "frames", "body_bytes", "rate",
@@ -26,14 +31,30 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(str(row[name]) for name in sorted(row)))
 
 
-def whole(rows: list[Row]) -> dict[str, list[dict[str, Any]]]:
-    """The answers over all rows at once; following tells of links alone, and 0-9-1 has none."""
-    rows = [row for row in rows if row.protocol != AMQP_0_9_1]
-    rates = folds.throughput(rows, window_us=WINDOW_US)
+def whole(rows: list[Row], window_us: int = WINDOW_US) -> dict[str, list[dict[str, Any]]]:
+    """The answers over all rows at once; of latency that of protocols without links."""
+    rates = folds.throughput(rows, window_us=window_us)
+    answers = [row for row in folds.latency(rows) if row["link"] is None]
+    latest = {(row["run"], row["connection"], row["session"], row["consumer"]): row
+              for row in prefetch(rows)}  # fmt: skip
     return {
         "stalls": in_order([stall._asdict() for stall in stalls(rows)]),
         "rates": in_order([{name: row[name] for name in RATE_COLUMNS} for row in rates]),
+        "answers": in_order([{name: row[name] for name in ANSWER_COLUMNS} for row in answers]),
+        "prefetch": in_order(list(latest.values())),
     }
+
+
+def nothing() -> dict[str, list[dict[str, Any]]]:
+    """No answer to any of them yet."""
+    return {name: [] for name in whole([])}
+
+
+def told(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """In order, and without what a trace that is whole does not tell."""
+    for row in found["answers"]:
+        row.pop("waiting_us", None)
+    return {name: in_order(each) for name, each in found.items()}
 
 
 def taken_up(fold: LiveFold) -> LiveFold:
@@ -43,10 +64,12 @@ def taken_up(fold: LiveFold) -> LiveFold:
     return again
 
 
-def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, Any]]]:
+def streamed(
+    rows: list[Row], draw: random.Random, window_us: int = WINDOW_US
+) -> dict[str, list[dict[str, Any]]]:
     """The answers batch by batch; now and then the fold is put away and taken up again."""
-    fold, at = LiveFold(WINDOW_US), 0
-    found: dict[str, list[dict[str, Any]]] = {"stalls": [], "rates": []}
+    fold, at = LiveFold(window_us), 0
+    found = nothing()
     while at < len(rows):
         size = draw.choice([1, 1, 2, 5, 40, 400])
         for name, over in fold.take(rows[at : at + size]).items():
@@ -56,15 +79,17 @@ def streamed(rows: list[Row], draw: random.Random) -> dict[str, list[dict[str, A
             fold = taken_up(fold)
     for name, rest in fold.now().items():
         found[name] += rest
-    return {name: in_order(each) for name, each in found.items()}
+    return told(found)
 
 
 @pytest.mark.parametrize("name", list(scenario_rows()))
 def test_batches_of_a_scenario_come_to_the_whole(name: str) -> None:
     """However its rows are dealt to batches."""
     rows = list(scenario_rows()[name])[:3_000]
+    window_us = max(WINDOW_US, rows[-1].t_us // 200)  # of seconds there are many windows
+    expected = whole(rows, window_us)
     for seed in range(3):
-        assert streamed(rows, random.Random(seed)) == whole(rows)
+        assert streamed(rows, random.Random(seed), window_us) == expected
 
 
 def test_batches_of_captures_come_to_the_whole() -> None:
@@ -77,12 +102,12 @@ def test_the_answer_is_right_after_each_row() -> None:
     """What is over and what goes on are together the answer over the rows so far."""
     rows = list(scenario_rows()["drained rmq4.3"])
     fold = LiveFold(WINDOW_US)
-    found: dict[str, list[dict[str, Any]]] = {"stalls": [], "rates": []}
+    found = nothing()
     for count, row in enumerate(rows, 1):
         for name, over in fold.take([row]).items():
             found[name] += over
-        now = {name: in_order(found[name] + rest) for name, rest in fold.now().items()}
-        assert now == whole(rows[:count])
+        now = {name: found[name] + rest for name, rest in fold.now().items()}
+        assert told(now) == whole(rows[:count])
 
 
 def test_a_row_that_comes_twice_counts_once() -> None:
@@ -91,7 +116,7 @@ def test_a_row_that_comes_twice_counts_once() -> None:
     fold = LiveFold(WINDOW_US)
     fold.take(rows[:200])
     before = fold.now()
-    assert fold.take(rows[100:200]) == {"stalls": [], "rates": []}
+    assert fold.take(rows[100:200]) == {"stalls": [], "rates": [], "answers": []}
     assert fold.now() == before
     assert fold.rows == 200
 
@@ -102,7 +127,7 @@ def test_a_connection_that_is_over_is_forgotten_and_its_answers_stay() -> None:
     rows: list[Row] = []
     sizes = []
     fold = LiveFold(WINDOW_US)
-    found: dict[str, list[dict[str, Any]]] = {"stalls": [], "rates": []}
+    found = nothing()
     for client in range(6):
         start = rows[-1].t_us + FORGET_US if rows else 0
         more = [
@@ -122,8 +147,8 @@ def test_a_connection_that_is_over_is_forgotten_and_its_answers_stay() -> None:
         for name, over in fold.take([*more, end]).items():
             found[name] += over
         sizes.append(len(json.dumps(fold.kept())))
-    now = {name: in_order(found[name] + rest) for name, rest in fold.now().items()}
-    assert now == whole(rows)
+    now = {name: found[name] + rest for name, rest in fold.now().items()}
+    assert told(now) == whole(rows)
     assert sizes[-1] < sizes[1] * 1.3
 
 

@@ -1,6 +1,7 @@
 """A lesson's words and its facts fit together: none is unknown, none is unused, none is missing."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -12,9 +13,10 @@ from workbench.exercises.question import NotYetError, judge
 from workbench.exercises.show_me import ShowMe
 from workbench.lessons import declare, instructors
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
-from workbench.lessons.table import HERE, LESSONS, words_of
+from workbench.lessons.table import LESSONS, words_of
 from workbench.scenarios.beliefs import SHOWN
 
+HERE = Path(declare.__file__).parent
 DECLARED = sorted(path for path in HERE.glob("lesson_*.py"))
 RESERVED = {"lesson", "check"}
 
@@ -67,7 +69,7 @@ def keys_of(node: ast.AST | None) -> set[str]:
     return {ast.literal_eval(key) for one in dicts for key in one.keys if key}
 
 
-SHAPE = {"wrong", "seen", "shown", "case"}
+SHAPE = {"wrong", "seen", "shown", "beside", "case"}
 RANGE = {"choices", "minimum", "maximum"}
 
 
@@ -214,7 +216,8 @@ def test_the_map_has_every_lesson_in_order():
 def test_the_notes_for_instructors_are_those_of_the_lessons():
     """`python -m workbench.lessons.instructors` writes them; no sentence with a fact is in them."""
     assert instructors.FILE.read_text(encoding="utf-8") == instructors.text()
-    assert "{" not in instructors.text()
+    prose = re.sub(r"```python.*?```", "", instructors.text(), flags=re.DOTALL)
+    assert "{" not in prose
 
 
 # -- the machinery
@@ -345,10 +348,11 @@ def test_an_answer_among_choices_is_a_key_of_its_words():
 
 def test_a_misconception_about_a_rule_can_be_shown_contradicted():
     """Every question can; one that means something else by the name says so."""
-    plain = {"ask": "?", "right": "!"}
-    make = lambda words: Asked("01", "q", words, lambda: facts(1))()  # noqa: E731
-    assert isinstance(make(plain), ShowMe)
-    assert not isinstance(make({**plain, "search": False}), ShowMe)
+    plain = {"ask": "?", "right": "!", "wrong": {"adds": "No."}}
+    make = lambda words: Asked("01", "q", words, lambda: facts(1, wrong={"adds": 2}))  # noqa: E731
+    assert isinstance(make(plain)(), ShowMe)
+    assert make(plain).question().solve().beliefs[0].known_as == "adds"
+    assert make({**plain, "search": False}).question().solve().beliefs[0].known_as is None
 
 
 def test_a_misconception_is_searched_by_the_name_that_it_is_known_as():
@@ -357,7 +361,7 @@ def test_a_misconception_is_searched_by_the_name_that_it_is_known_as():
     shown = Asked("01", "q", words, lambda: facts(1, wrong={"mine": 2}))()
     shown.prediction.commit("2")
     assert shown.prediction.compare(None).belief == "mine"
-    assert shown.belief == "adds"
+    assert shown.belief.known_as == "adds"
 
 
 def test_what_is_asked_again_keeps_its_name(monkeypatch):

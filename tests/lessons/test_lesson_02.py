@@ -120,7 +120,7 @@ def test_a_wrong_belief_is_shown_beside_the_rule_on_the_same_numbers(race):
     view.view.commit.click()
     assert view.place.layout.display == "none"
     view.view.compare.click()
-    assert view.belief == "adds"
+    assert view.belief.name == "adds"
     assert view.place.layout.display is None
     view.button.click()
     assert "it stops where your rule and the rule part" in view.told.value
@@ -143,16 +143,17 @@ def test_every_sentence_has_a_schedule_in_which_the_stage_shows_both_rules(name)
     assert played.rows[place].seq >= [row.seq for row in played.rows if row.event == "action"][-1]
 
 
-def test_a_belief_without_a_schedule_offers_nothing(race):
-    """Some wrong answers are explained in words alone."""
+def test_a_belief_without_a_schedule_is_shown_in_step_with_the_run(race):
+    """What it expects stands beside what the sender counts."""
     looked_at(race)
     view = lesson_02.predict.crossing(race)
     view.view.field.value = "2"
     view.view.commit.click()
     view.view.compare.click()
     assert view.prediction.verdict.belief == "the flow came too late"
-    assert view.belief is None
-    assert view.place.layout.display == "none"
+    view.button.click()
+    assert "Beside it is what happens" in view.told.value
+    assert "the misconception “the flow came too late”" in view.shown.still()
 
 
 # -- checks -------------------------------------------------------------------------------------

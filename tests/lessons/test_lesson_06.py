@@ -125,8 +125,10 @@ def test_a_consumer_is_ten_times_as_fast_where_nothing_is_published_before_it():
     assert solution.answer == "more than ten times as many"
     assert told(solution, "about as many").startswith("consuming costs no publishing")
     view = receivers(**given)
-    new, apart = view.beside.values()
+    new, apart, smaller = view.beside.values()
     default = view.now
+    assert smaller > 4 * default  # a fifth of the batch stands before an acknowledgement
+    assert f"held for {200 * 60 / default:,.0f} ms" in view.line.value
     assert new > 10 * default
     assert apart > 10 * default
     assert "of 73," in view.line.value

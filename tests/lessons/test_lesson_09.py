@@ -6,6 +6,8 @@ from tests.lessons.asking import judged, solved, told
 from workbench import run
 from workbench.lessons.lesson_09 import (
     check,
+    faces,
+    faces_table,
     full,
     overloaded,
     overloads_table,
@@ -86,6 +88,19 @@ def test_each_protocol_says_something_else_to_a_publisher_that_must_stop(hung):
     ]  # fmt: skip
     assert [line[2].partition(" ")[0] for line in lines] == [
         "nothing", "session.completed", "flow", "nothing",
+    ]  # fmt: skip
+
+
+def test_c17_the_java_broker_stops_a_session_of_0_10_and_a_link_of_1_0():
+    """By credit both times; the same marks, and what was under way comes on top."""
+    both = faces(publish=40, other=6, most=10)
+    solution = solved(predict.other_queue, both, other=6)
+    assert solution.answer == said("other-queue", "link")
+    assert told(solution, "over neither").startswith("credit is credit")
+    assert [line[0:1] + line[2:] for line in faces_table(both).lines] == [
+        ("AMQP 0-10", "message.set-flow-mode; message.stop", "31", "0", "8",
+         "message.flow: 2,147,483,647 messages"),
+        ("AMQP 1.0", "flow: link-credit 0, drain", "31", "6", "8", "flow: link-credit 20,000"),
     ]  # fmt: skip
 
 

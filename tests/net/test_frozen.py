@@ -170,8 +170,10 @@ def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
     broker.until(broker.wires)
     wire = broker.wire()
     assert [frame.kind for frame in wire.wait_held(1)] == ["protocol-header"]
+    assert wire.picture().words.startswith("not open yet")
     wire.free_run()
     client.pump(lambda: client.amqp.opened)
+    assert wire.picture().words.startswith("container ")
 
 
 @pytest.mark.parametrize("limits", [Limits(held_frames=50), Limits(held_octets=1_000)])

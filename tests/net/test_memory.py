@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from tests.net.still import StillServer
 from workbench import presets
 from workbench.amqp10.frame import Frame, encode_item
 from workbench.amqp10.performatives import Flow, Transfer
@@ -46,7 +47,7 @@ def test_what_queues_hold_stays_near_the_watermark_until_it_leaves(raw_client, k
     """64 MB are held and the windows close; the alarm is over when the queue is deleted."""
     numbers = {"vm_memory_high_watermark": LIMIT}
     preset = presets.configured(presets.get("rmq4.3"), numbers)
-    with LiveBroker(preset) as broker:
+    with StillServer(preset, record=False) as broker:
         arguments = QueueArguments(queue_type=kind)
         broker.ask(lambda: broker.listener.broker.declare("q", arguments))
         client = raw_client(broker, max_frame_size=FRAME).open()

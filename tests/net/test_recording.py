@@ -98,7 +98,7 @@ def test_a_long_trace_rolls_over_into_more_files(tmp_path):
     with serve() as broker:
         talk(broker, messages=20)
     rows = broker.rows()
-    spool = Spool(tmp_path, "t", files.write, period_s=0.01, file_rows=50)
+    spool = Spool(tmp_path, "t", files.to_table, files.write_tables, period_s=0.01, file_rows=50)
     for first in range(0, len(rows), 50):
         for row in rows[first : first + 50]:
             spool.put(row)
@@ -112,21 +112,28 @@ def test_a_long_trace_rolls_over_into_more_files(tmp_path):
 def test_a_disk_that_takes_nothing_is_told_and_loses_nothing(tmp_path):
     """While a write fails the rows wait; when it works again they are written, in order."""
     full = True
-    written = []
+    packed, written = [], []
 
-    def write(_path, rows):
+    def pack(rows):
+        packed.append(rows)
+        return rows
+
+    def write(_path, tables):
         if full:
             raise OSError("no space left on device")
-        written[:] = rows
+        written[:] = itertools.chain(*tables)
 
-    spool = Spool(tmp_path, "t", write, period_s=0.01)
+    spool = Spool(tmp_path, "t", pack, write, period_s=0.01)
     spool.put(1)
     until(lambda: spool.problem is not None)
     assert "no space" in str(spool.problem)
     spool.put(2)
     full = False
+    until(lambda: spool.written == 2)
+    spool.put(3)
     spool.close()
-    assert written == [1, 2]
+    assert written == [1, 2, 3]
+    assert packed[-1] == [3], "what is in the file already was packed again"
     assert spool.problem is None
 
 

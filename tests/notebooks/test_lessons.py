@@ -13,7 +13,7 @@ from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = sorted((REPO / "notebooks").glob("*.ipynb"))
-# One starts a second Java, the others measure many runs.
+# One starts a second Java, another real servers, the others measure many runs.
 LONG = (
     "02_race",
     "03_drain",
@@ -24,6 +24,7 @@ LONG = (
     "08_alarms",
     "09_qpid",
     "10_million",
+    "11_own_client",
     "12_capstone",
 )
 LESSONS = [

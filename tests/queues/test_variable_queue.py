@@ -156,6 +156,28 @@ def test_e22_positions_are_paged_out_by_the_batch_and_beyond_what_is_permitted(
     assert found.counts().delta == moved
 
 
+@pytest.mark.parametrize(("io_batch", "goes", "kept"), [(2_048, 1, 2_047), (256, 9, 255)])
+def test_e23_a_low_batch_size_gives_the_index_more_work_and_leaves_fewer_positions_in_ram(
+    io_batch, goes, kept
+) -> None:
+    """2,500 messages come one by one when all that is permitted is used up.
+
+    That a go costs less since 3.5.5 is a measure of RabbitMQ's index, which takes no time here.
+    """
+    found, _ = queue(16_385, io_batch=io_batch)
+    found.set_target(1)
+    found.reduce()
+    moved, most = [], 0
+    for number in range(16_385, 16_385 + 2_500):
+        found.published(number, BIG, 0, persistent=False, embedded=False)
+        made = found.reduce()
+        moved += [made.positions] if made is not None and made.positions else []
+        counts = found.counts()
+        most = max(most, counts.q2 + counts.q3 - 16_384)
+    assert moved == [io_batch] * goes
+    assert most == kept
+
+
 def test_positions_of_the_first_segment_of_q3_stay() -> None:
     """16,384 entries share a file of the index: with a target of 0 the others go."""
     found, _ = queue(40_000)

@@ -1,6 +1,6 @@
 """Quorum queues under faults: seeded runs with a referee, and mutants that it must catch.
 
-200 of them in every test run, 2,000 in the long one; `python -m tests.rules.chaos_forever` goes on
+100 of them in every test run, 2,000 in the long one; `python -m tests.rules.chaos_forever` goes on
 from there without end.
 """
 

@@ -141,6 +141,18 @@ def test_without_mirrors_their_acts_say_why(act) -> None:
         ("paging", RMQ355, {"target": -1}, "target is -1; legal: 0 to 100000 messages"),
         ("paging", RMQ355, {"memory_octets": -1}, "memory_octets is -1; legal: 0 to 1000000000"),
         ("paging", RMQ355, {"store_io_batch": -1}, "store_io_batch is -1; legal: 0 to"),
+        (
+            "paging",
+            RMQ355,
+            {"store_credit": 9},
+            "store_regrant_after is 500, and no grant would come; legal: 1 to 9",
+        ),
+        (
+            "mirrors",
+            RMQ355,
+            {"credit": 9},
+            "more_after is 50, and no grant would come; legal: 1 to 9",
+        ),
         ("mirrors", RMQ355, {"nodes": "n2 n1"}, "queue q is on n1 itself, and cannot be its own"),
         ("mirrors", RMQ355, {"nodes": "n2 n2"}, "queue q has a mirror on n2 already"),
     ],

@@ -376,6 +376,12 @@ def test_c17_broker_j_stops_a_session_for_every_queue():
     assert task(one.then("accept", queue="q2", count=3)).sent > task(one).sent
 
 
+def test_c17_only_broker_j_has_two_faces():
+    """Qpid C++ takes no credit away, over whichever protocol."""
+    with pytest.raises(ParameterError, match="stops nobody by credit; legal: broker-j"):
+        run("two_faces", "qpid-cpp")
+
+
 def test_c17_broker_j_refuses_nothing_and_lets_go_when_the_queue_is_deleted():
     """No exception above the maximum; what the producer has left is dropped as unroutable."""
     played = java(put(60), window=ANY, pause_us=10)

@@ -106,6 +106,13 @@ def test_a_connection_that_is_left_out_is_missed(repo):
     assert one.connection is None
 
 
+def test_a_session_of_amqp_0_10_begins_with_its_attach_and_its_destinations_with_none():
+    """Both peers' words are there, so no beginning is missed."""
+    found = unknowns(run("qpid").rows)
+    assert of(found, "beginning") == []
+    assert {one.link for one in found} == {None}
+
+
 def test_frames_of_one_packet_have_one_time(repo):
     """So many frames as have the time of the one before."""
     rows = captured(repo, "rmq43_b_consumer_credit")

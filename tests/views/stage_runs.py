@@ -56,6 +56,33 @@ def gauge() -> Run:
     return run("qpid").then("stall").then("publish", count=12).then("resume")
 
 
+def windows() -> Run:
+    """Two producers fill a Qpid queue beyond its watermark by the sum of their windows."""
+    played = run("qpid", parameters={"second_window": 4, "pause_us": 0})
+    flood = [("publish", {"count": 12, "producer": name}) for name in ("p1", "p2")]
+    return played.act_each([*flood, ("accept", {"count": 3})])
+
+
+_LITTLE = {"message_bytes": 0, "credit": 4, "more_after": 2, "latency_us": 1000}
+
+
+def chain() -> Run:
+    """The first queue of both protocols hangs, and goes on."""
+    given = {**_LITTLE, "beside": True, "max_link_credit": 4, "pause_us": 200}
+    second = ("publish", {"queue": "second", "count": 5})
+    begun = run("chain", "rmq4.3", given)
+    return begun.act_each(["stall", ("publish", {"count": 12}), second, "resume"])
+
+
+def apart() -> Run:
+    """The consumer of a chain's second queue has a connection of its own."""
+    given = {**_LITTLE, "consume": True, "consumer_apart": True, "ready": 4}
+    second = ("publish", {"queue": "second", "count": 5})
+    begun = run("chain", "rmq3.8.4", given)
+    return begun.act_each(["stall", ("publish", {"count": 12}), second, "resume"])
+
+
 RUNS: dict[str, Callable[[], Run]] = {
-    one.__name__: one for one in (credit, wrap, crossing, session, valves, quorum, gauge)
+    one.__name__: one
+    for one in (credit, wrap, crossing, session, valves, quorum, gauge, windows, chain, apart)
 }

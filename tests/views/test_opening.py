@@ -251,6 +251,39 @@ def test_of_very_many_links_only_those_of_the_slice_are_shown(tmp_path: Path) ->
     assert credit[0] == state.ledger("broker", link)["link_credit"]
 
 
+@pytest.mark.parametrize(
+    ("application", "kind", "drawn"),
+    [
+        ("orders", "transfer", "link"), ("bills", "basic.publish", "link"),
+        ("parcels", "message.transfer", "gauge"), ("mail", "basic.deliver", "link"),
+        ("depot", "message.transfer", "link"),
+    ],
+)  # fmt: skip
+def test_of_several_protocols_the_connection_of_the_row_is_drawn(
+    office: Any, application: str, kind: str, drawn: str
+) -> None:
+    """By a picture of its protocol, with its own queue, and nobody else's client."""
+    rows, path = office
+    row = next(row for row in rows if (row.connection, row.kind) == (application, kind))
+    widget = open_row({"run": row.run, "seq": row.seq}, path, around=40)
+    doc = scene_of(widget)
+    assert doc["layout"] == drawn
+    assert {node["id"] for node in doc["nodes"]} == {"broker", f"client:{application}"}
+    assert f"connection {application} alone" in doc["idea"]
+    if drawn == "gauge":
+        (state,) = (node for node in doc["nodes"] if node["id"] == "broker")
+        assert state["name"] == "Queue parcels"
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], Path]:
+    """Six applications of three protocols, and their trace."""
+    rows = list(run("office", "rmq4.3", {"messages": 3}).rows)
+    path = tmp_path_factory.mktemp("office") / "office.parquet"
+    files.write(path, rows)
+    return rows, path
+
+
 def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:
     """Whole numbers that pandas made floats, and what is missing, are told as they were."""
     import pandas as pd

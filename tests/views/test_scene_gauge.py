@@ -2,6 +2,7 @@
 
 import jsonschema
 
+from tests.views.stage_runs import RUNS
 from workbench.scenarios import run
 from workbench.views.scene import resolved, scene, schema
 
@@ -98,3 +99,19 @@ def test_a_broker_that_stops_sessions_is_drawn_as_what_it_does():
     assert producer["blocked"] == "blocked: stopped by the broker"
     assert (queue["stopped"], queue["text"]) == (True, "above its mark")
     assert doc["idea"].startswith("Above its maximum a queue stops the sessions")
+
+
+def test_two_producers_fill_one_queue_by_the_sum_of_their_windows():
+    """Each has its window, its wire and its own act; what the queue holds is of both."""
+    played = RUNS["windows"]()
+    doc = scene(played)
+    assert [node["name"] for node in doc["nodes"]] == ["Producer p1", "Producer p2", "Queue q1"]
+    assert {link["from"] for link in doc["links"]} == {"client:p1", "client:p2"}
+    acts = {act["id"]: act["on"] for act in doc["acts"] if act["id"].startswith("publish")}
+    assert acts == {f"publish:q1:{name}": f"client:{name}" for name in ("p1", "p2")}
+    full = [state for state in resolved(doc) if state["gauges"]["queue"]["stopped"]][-1]
+    held = full["gauges"]["queue"]["held"]
+    for name in ("p1", "p2"):
+        mine = [text for text, how in full["nodes"][f"client:{name}"]["items"] if how == "held"]
+        assert [f"{name} {text}" for text in mine] == [one for one in held if one[:2] == name]
+    assert {one[:2] for one in held} == {"p1", "p2"}

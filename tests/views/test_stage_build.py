@@ -38,6 +38,7 @@ def test_the_committed_module_is_built_from_the_sources(sources):
     assert (sources.parent / "stage.js").read_bytes() == (VIEWS / "stage.js").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_sources_types_hold(sources):
     """`tsc` in its strict mode finds nothing."""
     npm_run(sources, "check")

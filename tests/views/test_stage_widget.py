@@ -195,3 +195,36 @@ def test_a_share_code_tells_the_branch_and_the_step_of_a_stage(racing):
     restored = open_code(share_code(racing))
     assert restored.run.identity() == racing.run.identity()
     assert restored.cursor == racing.cursor + 1
+
+
+def test_other_values_begin_a_run_of_their_own_and_what_was_done_stays():
+    """No act of the run before is in it; its values, and the given ones, bring each back."""
+    given = run("credit").then("grant", link_credit=2)
+    widget = stage(given)
+    widget.send = lambda *_: None
+    act(widget, "publish")
+    for value, why in (({"messages": 100_001}, "legal: 0 to 100000"), ({"no": 1}, "it has:"),
+                       ({"messages": None}, "is left out; legal:")):  # fmt: skip
+        reply = act(widget, "begin", value)
+        assert (reply["type"], reply["act"]) == ("illegal", "begin")
+        assert why in reply["why"]
+    assert [widget.tree, len(widget.trees)] == [0, 1]
+    assert act(widget, "begin", {"messages": 3}) == {"type": "done"}
+    assert widget.run.identity() == run("credit", parameters={"messages": 3}).identity()
+    act(widget, "grant", 1)
+    doc = json.loads(gzip.decompress(widget.scene))
+    jsonschema.Draft202012Validator(schema()).validate(doc)
+    shown = {one["id"]: (one["value"], one["given"]) for one in doc["parameters"]}
+    assert shown["messages"] == (3, 10)
+    assert [*shown] == [one.name for one in given.scenario.parameters]
+    act(widget, "begin", {"messages": 10})
+    assert [widget.tree, len(widget.branches.runs)] == [0, 2]
+    assert widget.run.actions[:1] == given.actions
+    act(widget, "begin", {"messages": 3})
+    assert [str(one) for one in widget.branches.run.actions] == ["grant(link_credit=1)"]
+
+
+def test_what_a_link_is_called_does_not_bar_a_run_without_it():
+    """The line that comes first is then the busiest's."""
+    named = stage(run("publishers", "rmq4.3", {"queues": 2}), link="q2")
+    assert act(named, "begin", {"queues": 1}) == {"type": "done"}

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Channel"]
 
+CLOSED, OPENED, CLOSE_SENT = ChannelState.CLOSED, ChannelState.OPENED, ChannelState.CLOSE_SENT
+
 
 class Channel:
     """One end of a channel; `Connection.open_channel` makes a client's, a channel.open a server's.
@@ -59,7 +61,7 @@ class Channel:
         self.connection = connection
         self.number = number
         self.ordinal = ordinal
-        self.state = ChannelState.CLOSED
+        self.state = CLOSED
         self.counters = ChannelCounters()
         self.error: ChannelClose | None = None
         self._method: Method | None = None  # whose content is under way from the peer
@@ -67,6 +69,7 @@ class Channel:
         self._body = bytearray()
         self._missing = 0  # octets of the body
         self._number: int | None = None  # of the message under way, in confirm mode
+        self._words = f"channel {number}"
 
     def __repr__(self) -> str:
         return f"<channel {self.number}: {self.state.value}>"
@@ -74,12 +77,12 @@ class Channel:
     @property
     def opened(self) -> bool:
         """Both ends may use it."""
-        return self.state is ChannelState.OPENED
+        return self.state is OPENED
 
     @property
     def usable(self) -> bool:
         """Both ends may use it, and the connection."""
-        return self.opened and self.connection.opened
+        return self.state is OPENED and self.connection.opened
 
     @property
     def unfinished_octets(self) -> int:
@@ -236,8 +239,7 @@ class Channel:
         """The state behind a method that this end wants to send."""
         connection = self.connection
         connection.check_can_send(method)
-        what = f"channel {self.number}"
-        return require(CHANNEL_TABLE, self.state, step_of(method), what, method.NAME)
+        return require(CHANNEL_TABLE, self.state, step_of(method), self._words, method.NAME)
 
     # -- what comes -----------------------------------------------------------------------------
 
@@ -247,11 +249,9 @@ class Channel:
         Returns:
             Events, and the consumer that it concerns.
         """
-        if self.state is ChannelState.CLOSE_SENT and not isinstance(
-            payload, ChannelClose | ChannelCloseOk
-        ):
+        if self.state is CLOSE_SENT and not isinstance(payload, ChannelClose | ChannelCloseOk):
             return [], None
-        if isinstance(payload, Undecodable):
+        if type(payload) is Undecodable:
             return [self.connection.unreadable(payload)], None
         if isinstance(payload, Method):
             consumer = self.counters.consumer_of(payload)
@@ -359,7 +359,7 @@ class Channel:
         self._missing = 0
 
     def _forget(self) -> None:
-        if self.state is ChannelState.CLOSED:
+        if self.state is CLOSED:
             self.connection.forget(self)
 
     # -- what is wrong --------------------------------------------------------------------------

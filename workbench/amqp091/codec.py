@@ -18,8 +18,8 @@ from workbench.amqp091.methods import METHODS, Method, Properties
 from workbench.amqp091.values import read_table, short_string, write_table
 
 __all__ = [
-    "SOURCES", "argument_octets", "read_method", "read_properties", "write_method",
-    "write_properties",
+    "SOURCES", "argument_octets", "method_size", "properties_size", "read_method",
+    "read_properties", "write_method", "write_properties",
 ]  # fmt: skip
 
 _FORMS = {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}
@@ -48,6 +48,11 @@ _WRITE = {
     "longstr": "pack_I(len({f})) + {f}",
     "table": "write_table({f})",
 }
+_SIZE = {
+    "shortstr": "1 + len({f}.encode())",
+    "longstr": "4 + len({f})",
+    "table": "len(write_table({f}))",
+}
 
 SOURCES: dict[str, str] = {}
 """The generated code, by name of the method; `properties` for that of the properties."""
@@ -65,6 +70,11 @@ def _writing(type_: str, value: str) -> str:
     return _WRITE[type_].format(f=value) if form is None else f"pack_{form}({value})"
 
 
+def _sizing(type_: str, value: str) -> str:
+    form = _FORMS.get(type_)
+    return str(struct.calcsize(form)) if form else _SIZE[type_].format(f=value)
+
+
 def _arguments(kind: type[Method]) -> list[tuple[str, str]]:
     """Names of a method's arguments, as ours has them, and their types, as pamqp has them."""
     theirs: Any = pamqp.commands.INDEX_MAPPING[kind.INDEX]
@@ -73,18 +83,20 @@ def _arguments(kind: type[Method]) -> list[tuple[str, str]]:
 
 
 def _method_source(kind: type[Method]) -> str:
-    """Functions `read` and `write` of a method; up to eight bits in a row share an octet."""
-    reads, parts, bits = "", [f"{kind.INDEX.to_bytes(4, 'big')!r}"], 0
+    """Functions `read`, `write`, `size` of a method; up to eight bits in a row share an octet."""
+    reads, parts, sizes, bits = "", [f"{kind.INDEX.to_bytes(4, 'big')!r}"], ["4"], 0
     arguments = _arguments(kind)
     for name, type_ in arguments:
         if type_ != "bit":
             bits = 0
             reads += _reading(type_, name)
             parts.append(_writing(type_, f"said.{name}"))
+            sizes.append(_sizing(type_, f"said.{name}"))
             continue
         if bits % 8 == 0:
             reads += "    octet = data[at]\n    at += 1\n"
             parts.append("OCTETS[0]")
+            sizes.append("1")
         reads += f"    {name} = octet & {1 << bits % 8} != 0\n"
         flag = f" | ({1 << bits % 8} if said.{name} else 0)]"
         parts[-1] = parts[-1][:-1] + flag
@@ -92,13 +104,14 @@ def _method_source(kind: type[Method]) -> str:
     made = ", ".join(f"{name}={name}" for name, _ in arguments)
     return (
         f"def read(data, at, end):\n{reads}    return KIND({made}), at\n\n"
-        f"def write(said):\n    return {' + '.join(parts)}\n"
+        f"def write(said):\n    return {' + '.join(parts)}\n\n"
+        f"def size(said):\n    return {' + '.join(sizes)}\n"
     )
 
 
 def _properties_source() -> str:
     theirs = pamqp.commands.Basic.Properties
-    reads, writes, names = "", "", []
+    reads, writes, sizes, names = "", "", "", []
     for name, their_name in zip(Properties.__struct_fields__, theirs.attributes(), strict=True):
         flag, type_ = theirs.flags[their_name], theirs.amqp_type(their_name)
         names.append(f"{name}={name}_")
@@ -108,15 +121,22 @@ def _properties_source() -> str:
             f"    if said.{name} is not None:\n        flags |= {flag}\n"
             f"        octets += {_writing(type_, f'said.{name}')}\n"
         )
+        sizes += (
+            f"    if said.{name} is not None:\n        octets += {_sizing(type_, f'said.{name}')}\n"
+        )
     return (
         "def read(data, at, end):\n    (flags,) = unpack_H(data, at)\n    at += 2\n"
         f"{reads}    return KIND({', '.join(names)}), at, flags\n\n"
         f"def write(said):\n    flags = 0\n    octets = b''\n{writes}"
-        "    return pack_H(flags) + octets\n"
+        "    return pack_H(flags) + octets\n\n"
+        f"def size(said):\n    octets = 2\n{sizes}    return octets\n"
     )
 
 
-def _made(name: str, kind: type, source: str) -> tuple[Callable[..., Any], Callable[..., bytes]]:
+_Made = tuple[Callable[..., Any], Callable[..., bytes], Callable[..., int]]
+
+
+def _made(name: str, kind: type, source: str) -> _Made:
     names: dict[str, Any] = {
         "KIND": kind,
         "OCTETS": [bytes((number,)) for number in range(256)],
@@ -129,13 +149,16 @@ def _made(name: str, kind: type, source: str) -> tuple[Callable[..., Any], Calla
         names[f"unpack_{form}"], names[f"pack_{form}"] = number.unpack_from, number.pack
     SOURCES[name] = source
     exec(compile(source, f"<codec of {name}>", "exec"), names)
-    return names["read"], names["write"]
+    return names["read"], names["write"], names["size"]
 
 
 _CODECS = {kind: _made(kind.NAME, kind, _method_source(kind)) for kind in METHODS.values()}
-_READERS = {kind.INDEX: read for kind, (read, _) in _CODECS.items()}
-_WRITERS = {kind: write for kind, (_, write) in _CODECS.items()}
-_read_properties, _write_properties = _made("properties", Properties, _properties_source())
+_READERS = {kind.INDEX: read for kind, (read, _, _) in _CODECS.items()}
+_WRITERS = {kind: write for kind, (_, write, _) in _CODECS.items()}
+_SIZES = {kind: size for kind, (_, _, size) in _CODECS.items()}
+_read_properties, _write_properties, properties_size = _made(
+    "properties", Properties, _properties_source()
+)
 _unpack_index = struct.Struct(">I").unpack_from
 _READ_FAULTS = (IndexError, struct.error, UnicodeDecodeError)
 _WRITE_FAULTS = (struct.error, TypeError, AttributeError, UnicodeEncodeError)
@@ -230,6 +253,11 @@ def write_method(said: Method) -> bytes:
         return _WRITERS[type(said)](said)
     except _WRITE_FAULTS as fault:
         raise LocalProtocolError(f"{said} does not fit: {fault}") from None
+
+
+def method_size(said: Method) -> int:
+    """The number of octets of `write_method(said)`, where its arguments fit."""
+    return _SIZES[type(said)](said)
 
 
 def write_properties(said: Properties) -> bytes:

@@ -67,6 +67,8 @@ from workbench.stream.idle import IdleTimer
 __all__ = ["Connection"]
 
 CONNECTION_CLASS = 10
+OPENED, END = ConnectionState.OPENED, ConnectionState.END
+CLOSING = frozenset((ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD))
 US_PER_S = 1_000_000
 
 Taken = tuple[list[Event], Channel | None, str | None]
@@ -133,12 +135,12 @@ class Connection:
     @property
     def opened(self) -> bool:
         """open-ok was exchanged, and no close."""
-        return self.state is ConnectionState.OPENED
+        return self.state is OPENED
 
     @property
     def ended(self) -> bool:
         """Nothing more will be sent or understood: the transport can be dropped."""
-        return self.state is ConnectionState.END
+        return self.state is END
 
     @property
     def peer_capabilities(self) -> frozenset[str]:
@@ -308,16 +310,17 @@ class Connection:
     # -- what comes -----------------------------------------------------------------------------
 
     def _take(self, item: WireItem) -> Taken:
-        if self.state is ConnectionState.END:
+        state = self.state
+        if state is END:
             return [], None, None
         if type(item) is ProtocolHeader:
             return [self._take_header(item)], None, None
         payload = item.payload
         if item.channel == 0:
             return self._take_method0(item), None, None
-        if self.state in (ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD):
+        if state in CLOSING:
             return [], None, None
-        if not self.opened or payload is None:
+        if state is not OPENED or payload is None:
             return [self._unexpected(item)], None, None
         channel = self.channels.get(item.channel)
         if channel is None:
@@ -347,7 +350,7 @@ class Connection:
         payload = item.payload
         if payload is None:
             return [Heartbeat()]
-        closing = self.state in (ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD)
+        closing = self.state in CLOSING
         if not isinstance(payload, Method):
             if closing:
                 return []

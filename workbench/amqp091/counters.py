@@ -7,9 +7,10 @@ they differ only in when a method comes by.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from workbench.amqp091.methods import (
+    METHODS,
     BasicAck,
     BasicCancel,
     BasicCancelOk,
@@ -141,9 +142,10 @@ class ChannelCounters:
 
     def consumer_of(self, method: Method) -> str | None:
         """The consumer that a method concerns; of an ack only before it is counted."""
-        if isinstance(method, BasicAck | BasicNack | BasicReject):
-            return self.unacked.get(method.delivery_tag)
-        return getattr(method, "consumer_tag", None) or None
+        said: Any = method
+        if type(method) in _TAGGED:
+            return said.consumer_tag or None
+        return self.unacked.get(said.delivery_tag) if type(method) in _SETTLING else None
 
     def _consumer(self, tag: str | None) -> Consumer | None:
         if tag is None:
@@ -293,6 +295,11 @@ class ChannelCounters:
         self._acked_to = min(self._acked_to, tags[0] - 1) if tags else self._acked_to
         return tags
 
+
+_TAGGED: frozenset[type[Method]] = frozenset(
+    kind for kind in METHODS.values() if "consumer_tag" in kind.__struct_fields__
+)
+_SETTLING: frozenset[type[Method]] = frozenset((BasicAck, BasicNack, BasicReject))
 
 _SEEN: dict[type[Method], Callable[..., tuple[int, ...] | None]] = {
     BasicQos: ChannelCounters._qos,

@@ -10,15 +10,22 @@ from typing import Final, TypeAlias, final
 
 from msgspec import Struct
 
-from workbench.amqp091.codec import read_method, read_properties, write_method, write_properties
+from workbench.amqp091.codec import (
+    method_size,
+    properties_size,
+    read_method,
+    read_properties,
+    write_method,
+    write_properties,
+)
 from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
 from workbench.amqp091.methods import NO_PROPERTIES, Method, Properties
 from workbench.stream.cutter import StreamCutter
 
 __all__ = [
-    "BASIC", "EMPTY_FRAME_SIZE", "FRAME_MIN_SIZE", "ContentHeader", "Frame", "FrameReader",
-    "Payload", "ProtocolHeader", "RawItem", "Undecodable", "WireItem", "body_parts", "encode_item",
-    "item_size", "kind_of", "read_frame",
+    "BASIC", "CONTENT_PARTS", "EMPTY_FRAME_SIZE", "FRAME_MIN_SIZE", "ContentHeader", "Frame",
+    "FrameReader", "Payload", "ProtocolHeader", "RawItem", "Undecodable", "WireItem", "body_parts",
+    "encode_item", "item_size", "kind_of", "read_frame",
 ]  # fmt: skip
 
 FRAME_MIN_SIZE: Final = 4096
@@ -114,6 +121,9 @@ class Frame(Struct, frozen=True, gc=False):
     payload: Payload = None
 
 
+CONTENT_PARTS: Final = frozenset((ContentHeader, bytes))
+"""Types of the payloads that carry a message behind its method."""
+
 WireItem: TypeAlias = ProtocolHeader | Frame
 
 
@@ -180,10 +190,18 @@ def encode_item(item: WireItem) -> bytes:
 
 
 def item_size(item: WireItem) -> int:
-    """The number of octets of `encode_item(item)`."""
+    """The number of octets of `encode_item(item)`, where its fields fit."""
     if type(item) is ProtocolHeader:
         return 8
-    return EMPTY_FRAME_SIZE + len(_payload(item.payload)[1])
+    payload = item.payload
+    if isinstance(payload, Method):
+        return EMPTY_FRAME_SIZE + method_size(payload)
+    if isinstance(payload, bytes):
+        return EMPTY_FRAME_SIZE + len(payload)
+    if isinstance(payload, ContentHeader):
+        fixed = EMPTY_FRAME_SIZE + _content_header.size
+        return fixed + properties_size(payload.properties)
+    return EMPTY_FRAME_SIZE + (0 if payload is None else len(payload.octets))
 
 
 def body_parts(body: bytes, frame_max: int) -> Iterator[bytes]:

@@ -37,6 +37,9 @@ __all__ = [
 class Step(Enum):
     """What is sent or received; a method that moves no state is `frame`."""
 
+    # Members are single, and every frame looks several up: the hash by name is slow.
+    __hash__ = object.__hash__
+
     HEADER = "header"
     START = "start"
     START_OK = "start-ok"
@@ -69,11 +72,13 @@ _STEPS: dict[type[Method], Step] = {
 
 def step_of(method: Method) -> Step:
     """The step that a method is in the table of its connection or channel."""
-    return _STEPS.get(type(method), Step.FRAME)
+    return _STEPS.get(type(method), OTHER)
 
 
 class ConnectionState(Enum):
     """States of a connection, named after what came or went last."""
+
+    __hash__ = object.__hash__
 
     START = "START"
     HEADER_SENT = "HEADER_SENT"
@@ -95,6 +100,8 @@ class ConnectionState(Enum):
 
 class ChannelState(Enum):
     """States of a channel."""
+
+    __hash__ = object.__hash__
 
     CLOSED = "CLOSED"
     OPEN_SENT = "OPEN_SENT"

@@ -1,7 +1,8 @@
-"""What questions ask of AMQP 0-9-1, which has no links.
+"""What questions ask of AMQP 0-9-1 and 0-10, which have no links.
 
-A channel's messages in one direction stand where AMQP 1.0 has a link; `data/README.md` says so of
-each question. A trace without a frame of AMQP 0-9-1 is asked nothing of this.
+The messages of a channel, or of a session of AMQP 0-10, in one direction stand where AMQP 1.0 has a
+link; `data/README.md` says so of each question. A trace without a frame of these is asked nothing
+of this, and one without 0-10 is not asked for the numbers of its commands.
 """
 
 from __future__ import annotations
@@ -11,43 +12,58 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT
 
-from .endpoint_view import VIEW, endpoint_view, is_frame, once, peer_of
+from . import serials
+from .chunks import Chunks
+from .endpoint_view import LINKLESS, VIEW, endpoint_view, is_frame, once, peer_of, spoken
 from .schemas import LINK
-from .segmented_scan import checkpointed
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["answered", "begun_messages", "channel_rows", "content", "gaps", "stalls_of"]
+__all__ = ["answered", "channel_rows", "content", "gaps", "stalls_of"]
 
 GIVEN = ("basic.deliver", "basic.get-ok")
-CONTENT = ("basic.publish", *GIVEN, "content-header", "content-body")
+TRANSFER, SYNC, POINT = "message.transfer", "execution.sync", "session.command-point"
+CONTENT = (
+    "basic.publish", *GIVEN, "content-header", "content-body", TRANSFER, "header", "body",
+)  # fmt: skip
 ANSWERS = ("basic.ack", "basic.nack", "basic.reject")
+COMPLETED = "session.completed"
+COMMAND = 1
+"""`segment_type` of a command."""
 BLOCKED = ("connection.blocked", "connection.unblocked")
-TOLD = ("credit-flow", "alarm", "tcp")
+ALARM, TCP, WINDOW = "alarm", "tcp", "qpid-window"
+OF_READER, OF_CLIENT = ("credit-flow", ALARM, TCP), (TCP, WINDOW, "link-credit")
 _PLACE = ("run", "connection", "session")
 
 
 def _frames(trace: DataFrame) -> DataFrame:
-    """AMQP 0-9-1 frames on a connection, their fields flat."""
-    frame, ledger = F.col("frame_091"), F.col("ledger")
-    return trace.where(is_frame(AMQP_0_9_1) & F.col("connection").isNotNull()).select(
+    """Frames on a connection of a protocol without links, their fields flat."""
+    old, new, ledger = F.col("frame_091"), F.col("frame_010"), F.col("ledger")
+    ranges = F.get_json_object(new["extra_json"], "$.commands")
+    return trace.where(is_frame(*LINKLESS) & F.col("connection").isNotNull()).select(
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
         "session", "consumer", "kind", "body_bytes",
         F.lit(None).cast("string").alias("link_sender"),
-        *(frame[name].alias(name) for name in ("delivery_tag", "multiple")),
+        *(old[name].alias(name) for name in ("delivery_tag", "multiple")),
+        F.coalesce(new["command_id"], F.lit(0)).alias("point"),
+        F.coalesce((new["segment_type"] == COMMAND) & new["first_frame"], F.lit(False))
+        .alias("command"),
+        F.when(F.col("kind") == COMPLETED, F.from_json(ranges, "array<array<bigint>>"))
+        .alias("ranges"),
         *(
             ledger[name].alias(name)
-            for name in ("published", "unacknowledged", "prefetch_count")
+            for name in ("published", "unacknowledged", "prefetch_count", "incomplete_commands")
         ),
     )  # fmt: skip
 
 
 def channel_rows(trace: DataFrame) -> DataFrame:
-    """Every AMQP 0-9-1 frame once for each end whose knowledge it tells, worked out once."""
-    rows = endpoint_view(_frames(trace), trace, protocol=AMQP_0_9_1)
+    """Every such frame once for each end whose knowledge it tells, worked out once."""
+    rows = endpoint_view(_frames(trace), trace, protocols=LINKLESS)
     return checkpointed(rows.drop("is_frame", "link_sender"))
 
 
@@ -55,7 +71,7 @@ def _begins(sender: Column) -> Column:
     """A message of this peer begins, which sends the frame."""
     return (F.col("from_peer") == sender) & F.when(
         F.col("kind") == "basic.publish", sender == CLIENT
-    ).when(F.col("kind").isin(*GIVEN), sender == BROKER).otherwise(F.lit(False))
+    ).when(F.col("kind").isin(*GIVEN), sender == BROKER).otherwise(F.col("kind") == TRANSFER)
 
 
 def _named(rows: DataFrame, sender: str) -> DataFrame:
@@ -83,40 +99,77 @@ def content(trace: DataFrame) -> DataFrame:
 def gaps(rows: DataFrame) -> DataFrame:
     """From one message of a channel and sender (`run`, `seq`) to the next, `us`."""
     of = Window.partitionBy(*LINK).orderBy("seq")
-    begun = begun_messages(rows).withColumn("us", F.lead("t_us").over(of) - F.col("t_us"))
+    begun = _named(rows.where(_begins(F.col(VIEW)) & F.col("session").isNotNull()), VIEW)
+    begun = begun.withColumn("us", F.lead("t_us").over(of) - F.col("t_us"))
     return begun.where("us is not null").select("run", "seq", "us")
 
 
-def begun_messages(rows: DataFrame) -> DataFrame:
-    """The rows with which messages begin, among their sender's: `LINK`, `seq`, `t_us`."""
-    begun = rows.where(_begins(F.col(VIEW)) & F.col("session").isNotNull())
-    return _named(begun, VIEW).select(*LINK, "seq", "t_us")
-
-
-def answered(rows: DataFrame) -> DataFrame:
+def answered(trace: DataFrame, rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Each message that awaits an answer, with the time to it; null if none came.
 
     Args:
+        trace: the trace.
         rows: of `channel_rows`.
+        chunks: how it is cut.
 
     Returns:
-        `LINK`, `measure` (`confirm` or `ack`), `seq` of its method and `us`.
+        `LINK`, `measure` (`confirm`, `ack` or `completion`), `seq` of the frame with which it
+        begins, and `us`.
     """
-    rows = rows.where("session is not null").withColumn("key", F.xxhash64(*_PLACE, VIEW))
+    keyed = _keyed(rows)
+    parts = []
+    if AMQP_0_9_1 in spoken(trace):
+        parts.append(_by_tag(keyed))
+    if AMQP_0_10 in spoken(trace):
+        parts.append(_by_number(keyed, chunks))
+    begun, answers = parts[0]
+    for asked, told in parts[1:]:
+        begun = begun.unionByName(asked, allowMissingColumns=True)
+        answers = answers.unionByName(told, allowMissingColumns=True)
+    measure = F.when(F.col("protocol") == AMQP_0_10, "completion").otherwise(
+        F.when(F.col(VIEW) == CLIENT, "confirm").otherwise("ack")
+    )
+    found = _met(begun.where(F.col("kind") != SYNC), answers).withColumn("measure", measure)
+    return _named(found, VIEW).select(
+        *LINK, "measure", "seq", (F.col("answer.t_us") - F.col("t_us")).alias("us")
+    )
+
+
+def _keyed(rows: DataFrame) -> DataFrame:
+    """Those on a channel; `key` is its direction."""
+    return rows.where("session is not null").withColumn("key", F.xxhash64(*_PLACE, VIEW))
+
+
+def _met(begun: DataFrame, answers: DataFrame) -> DataFrame:
+    """With each that was begun the first answer (`answer`) that names its number later."""
+    told = answers.select("key", "number", F.struct("seq", "t_us", "frame_id").alias("answer"))
+    met = begun.select("key", "number", "seq").join(told, ["key", "number"])
+    first = (
+        met.where(F.col("answer.seq") > F.col("seq"))
+        .groupBy("key", "seq")
+        .agg(F.min("answer").alias("answer"))
+    )
+    return begun.join(first, ["key", "seq"], "left")
+
+
+def _by_tag(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """AMQP 0-9-1: messages with the number by which an answer names them, and answers by number."""
+    rows = rows.where(F.col("protocol") == AMQP_0_9_1)
     publishes = F.col(VIEW) == CLIENT
     waits = (F.col("kind") == GIVEN[0]) & F.coalesce(F.col("unacknowledged") != 0, F.lit(True))
     number = F.when(publishes, F.col("published")).otherwise(F.when(waits, F.col("delivery_tag")))
     begun = rows.where(_begins(F.col(VIEW))).withColumn("number", number)
     begun = checkpointed(begun.where("number is not null"))
     most = begun.groupBy("key").agg(F.max("number").alias("most"))
+    answer = ("key", "seq", "t_us", "frame_id")
     said = rows.where(
         (F.col("from_peer") != F.col(VIEW))
         & F.col("kind").isin(*ANSWERS)
         & F.col("delivery_tag").isNotNull()
         & ~(publishes & (F.col("kind") == "basic.reject"))
-    ).select("key", "seq", "t_us", F.col("delivery_tag").alias("tag"), "multiple")
+    ).select(*answer, F.col("delivery_tag").alias("tag"), "multiple")
     many = F.coalesce("multiple", F.lit(False))
-    single = said.where(~many).select("key", "seq", "t_us", F.col("tag").alias("number"))
+    single = said.where(~many).select(*answer, F.col("tag").alias("number"))
     # Of those that speak of all up to a tag, each speaks of what those before it left; 0 is all.
     ranges = said.where(many).join(most, "key")
     tag = F.when(F.col("tag") == 0, F.col("most")).otherwise(F.least("tag", "most"))
@@ -126,31 +179,114 @@ def answered(rows: DataFrame) -> DataFrame:
     )
     ranges = ranges.withColumns({"upto": tag, "after": F.coalesce(before, F.lit(0))})
     ranges = ranges.where(F.col("upto") > F.col("after")).select(
-        "key",
-        "seq",
-        "t_us",
-        F.explode(F.sequence(F.col("after") + 1, F.col("upto"))).alias("number"),
+        *answer, F.explode(F.sequence(F.col("after") + 1, F.col("upto"))).alias("number")
     )
-    answers = single.unionByName(ranges).select(
-        "key", "number", F.col("seq").alias("at"), F.col("t_us").alias("answered_us")
-    )
-    met = begun.select("key", "number", "seq").join(answers, ["key", "number"])
-    first = (
-        met.where(F.col("at") > F.col("seq"))
-        .groupBy("key", "seq")
-        .agg(F.min_by("answered_us", "at").alias("answered_us"))
-    )
-    found = begun.join(first, ["key", "seq"], "left").withColumn(
-        "measure", F.when(publishes, "confirm").otherwise("ack")
-    )
-    return _named(found, VIEW).select(
-        *LINK, "measure", "seq", (F.col("answered_us") - F.col("t_us")).alias("us")
-    )
+    return begun, single.unionByName(ranges)
 
 
-def stalls_of(trace: DataFrame, prompt_us: int) -> DataFrame:
+def _by_number(rows: DataFrame, chunks: Chunks) -> tuple[DataFrame, DataFrame]:
+    """AMQP 0-10: messages and syncs with their place among all commands, and what is complete.
+
+    A frame has no number of its command: it is counted from the command-point on. Places do not
+    wrap. Each `session.completed` tells of all that is complete, most of which the one before it
+    told too: what it adds is what counts.
+    """
+    rows = rows.where(F.col("protocol") == AMQP_0_10)
+    said = F.col("from_peer") == F.col(VIEW)
+    heard = F.when(~said & (F.col("kind") == COMPLETED), F.col("ranges"))
+    rows = rows.select(
+        "run", "connection", "session", "key", VIEW, "protocol", "seq", "t_us", "frame_id", "kind",
+        "from_peer", "incomplete_commands", heard.alias("ranges"),
+        F.when(said & (F.col("kind") == POINT), F.col("point")).alias("point"),
+        (said & F.col("command")).alias("command"),
+    ).where("command or point is not null or ranges is not null")  # fmt: skip
+    marks = {"point": F.col("point"), "ranges": F.col("ranges")}
+    read = checkpointed(
+        segmented_scan(rows, chunks, marks=marks, count=F.col("command")).where(
+            "now_point is not null"
+        )
+    )
+    known = F.col("incomplete_commands").isNotNull() & F.col("command")
+    begun = read.where(known & F.col("kind").isin(TRANSFER, SYNC)).withColumn(
+        "number", F.col("n") - 1
+    )
+    now = _places(F.col("ranges"), F.col("n"))
+    before = F.coalesce(_places(F.col("was_ranges.it"), F.col("was_ranges.n")), F.array())
+    begin, end = F.col("now_point.n"), F.col("n") - 1
+    between = F.arrays_zip(
+        F.concat(F.array(begin), F.transform(before, lambda one: one["high"] + 1)).alias("low"),
+        F.concat(F.transform(before, lambda one: one["low"] - 1), F.array(end)).alias("high"),
+    )
+    added = F.flatten(F.transform(now, lambda one: _within(between, one["low"], one["high"])))
+    told = read.where("ranges is not null").withColumn("added", F.explode(added))
+    number = F.explode(F.sequence("added.low", "added.high")).alias("number")
+    return begun, told.select("key", "seq", "t_us", "frame_id", number)
+
+
+def _places(ranges: Column, n: Column) -> Column:
+    """Ranges of numbers as places, of the commands since the point, at a row with `n` before it."""
+    point = F.col("now_point")
+    following = point["it"] + n - point["n"]
+    told = F.transform(
+        ranges,
+        lambda one: F.struct(
+            *(
+                (n + serials.signed(one[at], following)).alias(name)
+                for at, name in enumerate(("low", "high"))
+            )
+        ),
+    )
+    return _within(told, point["n"], n - 1)
+
+
+def _within(ranges: Column, low: Column, high: Column) -> Column:
+    """What of ranges lies between two places."""
+    cut = F.transform(
+        ranges,
+        lambda one: F.struct(
+            F.greatest(one["low"], low).alias("low"), F.least(one["high"], high).alias("high")
+        ),
+    )
+    return F.filter(cut, lambda one: one["low"] <= one["high"])
+
+
+def stalls_of(trace: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
     """Intervals in which a peer with something to send was held, as `stalls` tells them."""
-    return _prefetched(channel_rows(trace), prompt_us).unionByName(_told(trace))
+    rows, protocols = channel_rows(trace), spoken(trace)
+    inside = _inside(trace)
+    found = _told(trace, inside)
+    if AMQP_0_9_1 in protocols:
+        found = found.unionByName(_prefetched(rows, prompt_us))
+    if AMQP_0_10 in protocols:
+        found = found.unionByName(_synced(rows, inside, prompt_us, chunks))
+    return found
+
+
+def _synced(rows: DataFrame, inside: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
+    """A client that waited for all to be complete, and sent again at once.
+
+    What a producer tells of its window itself counts instead.
+    """
+    rows = _keyed(rows.where(F.col(VIEW) == CLIENT))
+    begun, answers = _by_number(rows, chunks)
+    syncs = begun.where(F.col("kind") == SYNC)
+    found = _met(syncs, answers).where("answer is not null")
+    # The first message behind each answer.
+    of = Window.partitionBy("key").orderBy("seq")
+    then = rows.where(_begins(F.col(VIEW)) | (F.col("kind") == COMPLETED)).select(
+        "key", F.col("seq").alias("at"),
+        F.min(F.when(F.col("kind") == TRANSFER, F.col("t_us")))
+        .over(of.rowsBetween(0, Window.unboundedFollowing)).alias("then_us"),
+    )  # fmt: skip
+    found = found.withColumns({"at": F.col("answer.seq"), "end_us": F.col("answer.t_us")})
+    found = found.join(then, ["key", "at"]).where(F.col("then_us") - F.col("end_us") <= prompt_us)
+    known = inside.where(F.col("brake") == WINDOW).groupBy("run", "connection")
+    found = found.join(known.agg(F.min("seq").alias("known")), ["run", "connection"], "left")
+    found = found.where(F.coalesce(F.col("known") >= F.col("seq"), F.lit(True)))
+    found = found.withColumns(
+        {"release_frame_id": F.col("answer.frame_id"), "sender": F.lit(CLIENT), "waiting": F.lit(1)}
+    )
+    return _stall(found, F.lit(WINDOW), "later-frames")
 
 
 def _prefetched(rows: DataFrame, prompt_us: int) -> DataFrame:
@@ -175,40 +311,48 @@ def _prefetched(rows: DataFrame, prompt_us: int) -> DataFrame:
             ("end_us", "t_us"), ("release_frame_id", "frame_id"), ("then_us", "next_us"))}
     )  # fmt: skip
     rows = rows.where(F.col("full") & (F.col("then_us") - F.col("end_us") <= prompt_us))
-    return _stall(rows.withColumn("sender", F.lit(BROKER)), F.lit("prefetch"), "later-frames")
+    rows = rows.withColumns({"sender": F.lit(BROKER), "waiting": F.lit(1)})
+    return _stall(rows, F.lit("prefetch"), "later-frames")
 
 
-def _told(trace: DataFrame) -> DataFrame:
-    """What the broker's reader or a socket tells of itself; of an alarm else connection.blocked."""
-    frames = is_frame(AMQP_0_9_1) & F.col("connection").isNotNull()
-    last = (
-        trace.where(frames)
-        .groupBy("run", "connection")
-        .agg(F.max_by("t_us", "seq").alias("last_us"))
-    )
-    names = ("run", "connection", "seq", "t_us", "frame_id")
-    reads = F.when(F.col("vantage").startswith("reader:"), CLIENT).when(
-        F.col("kind") == "tcp", peer_of(F.col("vantage"))
-    )
-    inside = checkpointed(
-        trace.where(F.col("event").isin("block", "unblock") & F.col("kind").isin(*TOLD))
+def _inside(trace: DataFrame) -> DataFrame:
+    """What the broker's reader, a producer or a socket tells of itself; few rows."""
+    kind, peer = F.col("kind"), peer_of(F.col("vantage"))
+    sender = F.when(
+        F.col("vantage").startswith("reader:"), F.when(kind.isin(*OF_READER), CLIENT)
+    ).when(F.when(peer == CLIENT, kind.isin(*OF_CLIENT)).otherwise(kind == TCP), peer)
+    return checkpointed(
+        trace.where(F.col("event").isin("block", "unblock") & F.col("connection").isNotNull())
         .select(
-            *names, F.col("kind").alias("brake"), reads.alias("sender"),
-            (F.col("event") == "block").alias("on"),
+            "run", "connection", "session", "seq", "t_us", "frame_id", kind.alias("brake"),
+            sender.alias("sender"), (F.col("event") == "block").alias("on"),
+            F.coalesce(F.col("ledger.waiting_transfers"), F.lit(1)).alias("waiting"),
         )
-        .where("sender is not null and connection is not null")
+        .where("sender is not null")
     )  # fmt: skip
-    known = inside.where("brake = 'alarm'").select("run", "connection").distinct()
-    blocked = trace.where(frames & F.col("kind").isin(*BLOCKED))
-    wire = once(blocked.select(*names, "event", "kind")).join(
-        known, ["run", "connection"], "left_anti"
+
+
+def _told(trace: DataFrame, inside: DataFrame) -> DataFrame:
+    """What is told by those who know, and of an alarm before that by connection.blocked."""
+    place = ["run", "connection"]
+    frames = is_frame(*LINKLESS) & F.col("connection").isNotNull()
+    lasts = (
+        trace.where(frames)
+        .groupBy(*place)
+        .agg(F.max_by("t_us", "seq").alias("last_us"), F.min("seq").alias("since"))
     )
-    wire = wire.select(
-        *names, F.lit("alarm").alias("brake"), F.lit(CLIENT).alias("sender"),
-        (F.col("kind") == BLOCKED[0]).alias("on"),
+    known = inside.where(F.col("brake") == ALARM).groupBy(*place).agg(F.min("seq").alias("known"))
+    blocked = trace.where(frames & F.col("kind").isin(*BLOCKED)).select(
+        *place, "seq", "t_us", "frame_id", "event", "kind"
+    )
+    wire = once(blocked).join(known, place, "left")
+    wire = wire.where(F.coalesce(F.col("known") >= F.col("seq"), F.lit(True))).select(
+        *place, F.lit(None).cast("int").alias("session"), "seq", "t_us", "frame_id",
+        F.lit(ALARM).alias("brake"), F.lit(CLIENT).alias("sender"),
+        (F.col("kind") == BLOCKED[0]).alias("on"), F.lit(1).cast("long").alias("waiting"),
     )  # fmt: skip
-    of = Window.partitionBy("run", "connection", "brake", "sender").orderBy("seq")
-    rows = inside.unionByName(wire).join(last, ["run", "connection"])
+    of = Window.partitionBy(*_PLACE, "brake", "sender").orderBy("seq")
+    rows = inside.unionByName(wire).join(lasts, place).where(F.col("seq") >= F.col("since"))
     rows = rows.withColumn("was", F.coalesce(F.lag("on").over(of), F.lit(False)))
     rows = rows.where(F.col("on") != F.col("was")).withColumns(
         {
@@ -217,13 +361,13 @@ def _told(trace: DataFrame) -> DataFrame:
         }
     )
     end_us = F.coalesce("until", F.greatest("t_us", "last_us"))
-    rows = rows.where("on").withColumns({"end_us": end_us, "session": F.lit(None).cast("int")})
-    return _stall(rows, F.col("brake"), "internal")
+    return _stall(rows.where("on").withColumn("end_us", end_us), F.col("brake"), "internal")
 
 
 def _stall(rows: DataFrame, brake: Column, evidence: str) -> DataFrame:
+    waiting = F.greatest(F.col("waiting"), F.lit(1)).cast("long")
     return _named(rows, "sender").select(
         *LINK, "seq", "frame_id", F.lit("sender").alias("end"), brake.alias("brake"),
-        F.col("t_us").alias("start_us"), "end_us", F.lit(1).cast("long").alias("messages_waiting"),
+        F.col("t_us").alias("start_us"), "end_us", waiting.alias("messages_waiting"),
         "release_frame_id", F.lit(evidence).alias("evidence"),
     )  # fmt: skip

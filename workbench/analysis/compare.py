@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from . import channels
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import has_channels, seen
+from .endpoint_view import seen, spoken
 from .grants import at_zero
 from .readings import links_read, merged, senders, sessions_read
 from .schemas import COMPARE, LINK, TRACE
@@ -79,11 +79,12 @@ def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
     carried = windows_of(rows, sessions, chunks)
     gaps, settled = _gaps(links, chunks), settlements(rows, links).select("run", "seq", "us")
-    if has_channels(trace):
+    if spoken(trace):
         on_channels = channels.channel_rows(trace)
         carried = carried.unionByName(_on_channels(trace), allowMissingColumns=True)
         gaps = gaps.unionByName(channels.gaps(on_channels))
-        settled = settled.unionByName(channels.answered(on_channels).select("run", "seq", "us"))
+        answers = channels.answered(trace, on_channels, chunks)
+        settled = settled.unionByName(answers.select("run", "seq", "us"))
     directions = _by_side(carried).agg(
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
         *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
@@ -111,7 +112,7 @@ def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
 
 
 def _on_channels(trace: DataFrame) -> DataFrame:
-    """What a peer has sent on each channel of AMQP 0-9-1, as `windows_of` has it of a session."""
+    """What a peer has sent on each channel, as `windows_of` has it of a session."""
     return (
         channels.content(trace)
         .groupBy(*LINK)

@@ -10,12 +10,14 @@ cache for the next question of the same trace: a row for each link, and a few.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from workbench.trace.schema import (
     AMQP_0_9_1,
+    AMQP_0_10,
     AMQP_1_0,
     BROKER,
     CLIENT,
@@ -31,11 +33,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
+    "LINKLESS",
     "VIEW",
     "alarms",
     "endpoint_view",
     "frames_once",
-    "has_channels",
     "is_frame",
     "is_named",
     "of_a_link",
@@ -44,10 +46,12 @@ __all__ = [
     "roster",
     "run_ends",
     "seen",
+    "spoken",
     "stray",
 ]  # fmt: skip
 
 VIEW = "view"
+LINKLESS = (AMQP_0_9_1, AMQP_0_10)
 _FIELDS = (
     "next_outgoing_id", "incoming_window", "next_incoming_id", "handle", "handle_max", "role",
     "initial_delivery_count", "delivery_count", "link_credit", "drain", "echo", "delivery_id",
@@ -102,8 +106,8 @@ def roster(trace: DataFrame) -> DataFrame:
     Returns:
         `LINK`, `of_a_link`, `handle` (of an unnamed link), and of these rows: `client` and `broker`
         (its protocol header is there), `has_client`, `has_broker`, `has_observed` (whose log the
-        frames on a connection are from; null if none is), `channels` (some are of AMQP 0-9-1),
-        `alarm` (seq of the first) and `last_us`.
+        frames on a connection are from; null if none is), of each of `LINKLESS` whether some are of
+        it, `alarm` (seq of the first) and `last_us`.
     """
     # In one piece, for it is small: what is asked of it then needs no shuffle.
     return checkpointed(_scanned(trace).coalesce(1))
@@ -111,7 +115,7 @@ def roster(trace: DataFrame) -> DataFrame:
 
 def _scanned(trace: DataFrame) -> DataFrame:
     header, there = F.col("kind") == "protocol-header", F.coalesce(of_a_link(), F.lit(False))
-    frame = is_frame(AMQP_1_0, AMQP_0_9_1) & F.col("connection").isNotNull()
+    frame = is_frame(AMQP_1_0, *LINKLESS) & F.col("connection").isNotNull()
     return trace.groupBy(
         *LINK, there.alias("of_a_link"), F.when(there, stray()).alias("handle")
     ).agg(
@@ -124,7 +128,7 @@ def _scanned(trace: DataFrame) -> DataFrame:
             for peer in (CLIENT, BROKER)
         ),
         F.max(F.when(frame, F.col("event") == OBSERVED)).alias("has_observed"),
-        F.max(F.when(frame, F.col("protocol") == AMQP_0_9_1)).alias("channels"),
+        *(F.max(F.when(frame, F.col("protocol") == name)).alias(name) for name in LINKLESS),
         F.min(F.when(F.col("event") == "alarm-set", F.col("seq"))).alias("alarm"),
         F.max("t_us").alias("last_us"),
     )
@@ -149,9 +153,10 @@ def run_ends(trace: DataFrame) -> DataFrame:
     return roster(trace).groupBy(run).agg(F.max("last_us").alias("last_us"))
 
 
-def has_channels(trace: DataFrame) -> bool:
-    """Whether there are frames of AMQP 0-9-1: asked before a plan is made for them."""
-    return bool(roster(trace).where("channels").head(1))
+def spoken(trace: DataFrame) -> frozenset[str]:
+    """Which of `LINKLESS` there are frames of: asked before a plan is made for them."""
+    told = roster(trace).agg(*(F.max(name).alias(name) for name in LINKLESS)).head()
+    return frozenset(name for name in LINKLESS if told and told[name])
 
 
 def endpoint_view(
@@ -159,7 +164,7 @@ def endpoint_view(
     trace: DataFrame,
     heard: Column | None = None,
     inner: Column | None = None,
-    protocol: str = AMQP_1_0,
+    protocols: Sequence[str] = (AMQP_1_0,),
 ) -> DataFrame:
     """Frames once for each end of which they tell what it knows.
 
@@ -168,7 +173,7 @@ def endpoint_view(
         trace: the trace.
         heard: which frames tell of the end too that received them; all if None.
         inner: internal rows that are wanted too; they tell of their link's sender.
-        protocol: of the frames.
+        protocols: of the frames.
 
     Returns:
         The rows with `is_frame`, `view` (whose knowledge it is, `client` or `broker`), `said` (that
@@ -176,7 +181,7 @@ def endpoint_view(
     """
     yes, no = F.lit(True), F.lit(False)
     inner = no if inner is None else inner
-    rows = rows.withColumn("is_frame", is_frame(protocol)).where(F.col("is_frame") | inner)
+    rows = rows.withColumn("is_frame", is_frame(*protocols)).where(F.col("is_frame") | inner)
     rows = rows.join(F.broadcast(_present(trace)), ["run", "connection"], "left")
     author = F.col("from_peer")
     stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from .channels import answered, channel_rows
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import has_channels, seen
+from .endpoint_view import seen, spoken
 from .readings import links_read, receivers
 from .schemas import LATENCY, LINK, TRACE
 from .segmented_scan import checkpointed, segmented_scan
@@ -47,8 +47,8 @@ def latency(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             answers_to_grants(read, chunks).withColumn("measure", F.lit("grant")),
             _answers_to_flows(read, chunks),
         ]
-        if has_channels(trace):
-            begun.append(answered(channel_rows(trace)))
+        if spoken(trace):
+            begun.append(answered(trace, channel_rows(trace), chunks))
         every = reduce(
             lambda one, more: one.unionByName(more),
             [each.select(*LINK, "measure", "seq", "us") for each in begun],

@@ -150,7 +150,11 @@ PREFETCH = _answer(
 )
 LATENCY = _answer(
     *LINK_KEY,
-    ("measure", _TEXT, "settlement, grant, drain or echo; of AMQP 0-9-1 confirm or ack"),
+    (
+        "measure",
+        _TEXT,
+        "settlement, grant, drain, echo; without links confirm, ack, completion",
+    ),
     ("count", _LONG, "how many were answered"),
     ("p50_us", _LONG, "half of them took no longer"),
     ("p90_us", _LONG, "nine tenths took no longer"),

@@ -36,7 +36,7 @@ from .blocked_intervals import (
 from .channels import stalls_of
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, alarms, endpoint_view, has_channels, is_frame, peer_of, run_ends
+from .endpoint_view import VIEW, alarms, endpoint_view, is_frame, peer_of, run_ends, spoken
 from .schemas import LINK, STALLS, TRACE
 from .segmented_scan import checkpointed, segmented_scan
 
@@ -75,8 +75,8 @@ def stalls(
         held = _numbered(_own(few).unionByName(dealt, allowMissingColumns=True), trace, fewer)
         found = _told(_grouped(held, fewer, prompt_us), prompt_us)
         found = _named(found, links, trace).select(*STALLS.names)
-        if has_channels(trace):
-            found = found.unionByName(stalls_of(trace, prompt_us))
+        if spoken(trace):
+            found = found.unionByName(stalls_of(trace, prompt_us, chunks))
         return found.where(F.col("end_us") - F.col("start_us") >= min_us)
 
     return transform

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from .channels import content
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .counting import counted
-from .endpoint_view import seen
+from .endpoint_view import seen, spoken
 from .links import link_names, link_rows
 from .readings import links_read
 from .schemas import LINK, SUMMARY, TRACE
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 from .stalls import stalls
 from .violations import beyond_credit
 
@@ -50,14 +51,14 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             F.sum(F.when(then["left"] == 0, passed).otherwise(0)).alias("at_zero_us"),
             F.sum(passed).alias("lasted_us"),
         )
+        found = stalls(chunks=chunks)(trace)
+        if spoken(trace):
+            found = checkpointed(found)
+            links = links.unionByName(_on_channels(trace, found))
         long = (F.col("end_us") - F.col("start_us")).alias("longest_us")
-        held = (
-            stalls(chunks=chunks)(trace)
-            .groupBy(*LINK)
-            .agg(
-                F.count("*").alias("stalls"),
-                F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
-            )
+        held = found.groupBy(*LINK).agg(
+            F.count("*").alias("stalls"),
+            F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
         )
         broken = (
             beyond_credit(links_read(seen(trace), chunks), chunks)
@@ -78,6 +79,19 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         )
 
     return transform
+
+
+def _on_channels(trace: DataFrame, found: DataFrame) -> DataFrame:
+    """What stands for a link without links: what was sent on it, or what was held."""
+    held = found.where("link is null").select(
+        *LINK, F.lit(None).cast("long").alias("t_us"), F.lit(False).alias("begins")
+    )
+    rows = content(trace).select(held.columns).unionByName(held)
+    return rows.groupBy(*LINK).agg(
+        F.sum(F.col("begins").cast("long")).alias("messages"),
+        F.lit(0).cast("long").alias("at_zero_us"),
+        F.coalesce(F.max("t_us") - F.min("t_us"), F.lit(0)).alias("lasted_us"),
+    )
 
 
 def _beside(links: DataFrame, more: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from .channels import content
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, frames_once, has_channels, seen
+from .endpoint_view import VIEW, frames_once, seen, spoken
 from .errors import AnalysisError
 from .intervals import intervals
 from .readings import (
@@ -80,7 +80,7 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
         F.sum(F.col("sends").cast("long")).alias("frames"),
         F.sum(F.when(F.col("sends"), F.col("body_bytes")).cast("long")).alias("body_bytes"),
     )  # fmt: skip
-    if has_channels(trace):
+    if spoken(trace):
         on_channels = content(trace).groupBy(*LINK, _window(F.col("t_us"), window_us).alias("k"))
         counts = counts.unionByName(
             on_channels.agg(

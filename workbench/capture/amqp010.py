@@ -7,7 +7,6 @@ many commands of each peer the other has not completed, and what credit a subscr
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,7 +46,7 @@ from workbench.amqp010.frame import (
 )
 from workbench.amqp010.ranges import RangeSet, nearest
 from workbench.amqp010.values import SequenceSet
-from workbench.capture.decoder import BothDirections, DecodedFrame, FrameRecord
+from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.clauses import clause_010
@@ -150,9 +149,10 @@ class _Session:
         self.transfers.clear()
 
 
-class Amqp010Decoder(BothDirections[FrameSplitter010]):
+class Amqp010Decoder(WithBodies[FrameSplitter010]):
     """Reads one connection of AMQP 0-10; see `Decoder`."""
 
+    protocol = "AMQP 0-10"
     client_kinds = frozenset(
         {"connection.start-ok", "connection.tune-ok", "connection.open", "session.attach",
          "message.subscribe", "message.flow", "queue.declare", "queue.query", "exchange.query"}
@@ -166,13 +166,12 @@ class Amqp010Decoder(BothDirections[FrameSplitter010]):
         self, first: bool, second: bool, *, known: bool = False, redact: bool = False
     ) -> None:
         super().__init__(
-            FrameSplitter010(first, trusted=known), FrameSplitter010(second, trusted=known)
+            FrameSplitter010(first, trusted=known),
+            FrameSplitter010(second, trusted=known),
+            redact=redact,
         )
-        self._redact = redact
         self._sessions: dict[int, _Session] = {}
         self._made = 0
-        self._without_body = [0, 0]
-        self._unknown: Counter[str] = Counter()
 
     def restarted(self, first: bool, second: bool) -> Amqp010Decoder:
         """The same connection from its beginning, known to be AMQP 0-10."""
@@ -207,23 +206,9 @@ class Amqp010Decoder(BothDirections[FrameSplitter010]):
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""
-        for peer in (CLIENT, BROKER):
-            side = peers.index(peer)
-            splitter = self._splitters[side]
-            if splitter.synced:
-                report.assumptions.append(
-                    f"from {peer}: no protocol header; valid frames make it AMQP 0-10, "
-                    f"{splitter.skipped} octets before them are passed over"
-                )
-            if self._without_body[side]:
-                report.unknown.append(
-                    f"from {peer}: body of {self._without_body[side]} frames, which the capture "
-                    "kept only in part"
-                )
+        super().explain(report, peers)
         if self._sessions or self._made:
             report.unknown.append("the window of a producer, which is never told on the wire")
-        for name, count in sorted(self._unknown.items()):
-            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,14 +21,13 @@ from workbench.amqp091.methods import (
     ConnectionUpdateSecret,
 )
 from workbench.amqp091.observer import ConnectionObserver
-from workbench.capture.decoder import BothDirections, DecodedFrame, FrameRecord
+from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.brakes import first as first_brake
 from workbench.trace.brakes import prefetch_brakes
 from workbench.trace.clauses import clause_091
 from workbench.trace.flatten_091 import fields_091
-from workbench.trace.schema import BROKER, CLIENT
 
 __all__ = ["Amqp091Decoder"]
 
@@ -41,9 +39,10 @@ _SECRETS: dict[Any, str] = {
 }
 
 
-class Amqp091Decoder(BothDirections[FrameSplitter091]):
+class Amqp091Decoder(WithBodies[FrameSplitter091]):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
+    protocol = "AMQP 0-9-1"
     client_kinds = frozenset(
         {"connection.start-ok", "connection.tune-ok", "connection.open", "channel.open",
          "basic.publish", "basic.consume", "basic.qos", "queue.declare", "confirm.select"}
@@ -57,13 +56,12 @@ class Amqp091Decoder(BothDirections[FrameSplitter091]):
         self, first: bool, second: bool, *, known: bool = False, redact: bool = False
     ) -> None:
         super().__init__(
-            FrameSplitter091(first, trusted=known), FrameSplitter091(second, trusted=known)
+            FrameSplitter091(first, trusted=known),
+            FrameSplitter091(second, trusted=known),
+            redact=redact,
         )
         self._observer = ConnectionObserver()
-        self._redact = redact
         self._begun = [False, False]
-        self._without_body = [0, 0]
-        self._unknown: Counter[str] = Counter()
 
     def restarted(self, first: bool, second: bool) -> Amqp091Decoder:
         """The same connection from its beginning, known to be AMQP 0-9-1."""
@@ -104,22 +102,8 @@ class Amqp091Decoder(BothDirections[FrameSplitter091]):
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""
-        for peer in (CLIENT, BROKER):
-            side = peers.index(peer)
-            splitter = self._splitters[side]
-            if splitter.synced:
-                report.assumptions.append(
-                    f"from {peer}: no protocol header; valid frames make it AMQP 0-9-1, "
-                    f"{splitter.skipped} octets before them are passed over"
-                )
-            if self._without_body[side]:
-                report.unknown.append(
-                    f"from {peer}: body of {self._without_body[side]} frames, which the capture "
-                    "kept only in part"
-                )
+        super().explain(report, peers)
         report.assumptions.extend(self._observer.assumptions)
-        for name, count in sorted(self._unknown.items()):
-            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
 
 
 def _redacted(item: WireItem) -> WireItem:

@@ -7,17 +7,18 @@ knows neither packets nor times.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from workbench.capture.report import ConnectionReport
-from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
 
 __all__ = [
     "OTHER", "TLS", "BothDirections", "DecodedFrame", "Decoder", "Found", "FrameRecord",
-    "Unreadable", "protocol_of",
+    "Unreadable", "WithBodies", "protocol_of",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
@@ -181,6 +182,55 @@ class BothDirections(Generic[SplitterT]):
     def position(self, side: int) -> int:
         """Stream offset up to which all octets are done with."""
         return self._splitters[side].offset
+
+
+class SyncedSplitter(Splitter, Protocol):
+    """A splitter that finds the first frame of a stream whose beginning is not there.
+
+    Attributes:
+        synced: it did.
+        skipped: octets before that frame.
+    """
+
+    synced: bool
+    skipped: int
+
+
+SyncedT = TypeVar("SyncedT", bound=SyncedSplitter)
+
+
+class WithBodies(BothDirections[SyncedT]):
+    """The half that is the same where a message's body has frames of its own: 0-9-1 and 0-10.
+
+    Attributes:
+        protocol: its name, in words.
+    """
+
+    protocol: ClassVar[str]
+
+    def __init__(self, first: SyncedT, second: SyncedT, *, redact: bool) -> None:
+        super().__init__(first, second)
+        self._redact = redact
+        self._without_body = [0, 0]
+        self._unknown: Counter[str] = Counter()
+
+    def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
+        """Adds assumptions and what cannot be known."""
+        for peer in (CLIENT, BROKER):
+            side = peers.index(peer)
+            splitter = self._splitters[side]
+            if splitter.synced:
+                report.assumptions.append(
+                    f"from {peer}: no protocol header; valid frames make it {self.protocol}, "
+                    f"{splitter.skipped} octets before them are passed over"
+                )
+            if self._without_body[side]:
+                report.unknown.append(
+                    f"from {peer}: body of {self._without_body[side]} frames, which the capture "
+                    "kept only in part"
+                )
+        for name, count in sorted(self._unknown.items()):
+            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
 
 
 def protocol_of(data: bytes) -> str | None:

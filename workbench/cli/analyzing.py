@@ -32,12 +32,13 @@ HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
 TEXT = """\
 Ask a trace of any size a question. The answer goes to stdout.
 
-  summary     per link: messages, time at zero credit, longest stall, advice
+  summary     per link or channel: messages, time at zero credit, longest stall, advice
   stalls      when a sender had something to send and a brake was on, and which brake
   credit      both counters of every link at every frame, from the wire alone
   windows     per session and direction: how often and how long its window was closed
   grants      per link: how its receiver tops up, and what credit it needs
-  latency     per link: settlement, grant, drain and echo, percentiles; of 0-9-1 confirm and ack
+  latency     per link: settlement, grant, drain and echo, percentiles; of 0-9-1 confirm and ack,
+              of 0-10 completion
   throughput  per second and link: rate, share, fairness, time behind a closed window
   violations  frames that break a rule, with the clause
   prefetch    AMQP 0-9-1: what each consumer has at every frame, against what it may have
@@ -48,6 +49,7 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
   workbench analyze live stalls --follow           the folder of `serve --trace live`
+  workbench analyze live latency --follow          confirms and completions that wait
   workbench analyze growing.pcap stalls --follow   a capture that tcpdump -U -w is writing
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
@@ -95,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="stalls, throughput: of what is still being written, of links",
+        help="stalls, throughput; of channels latency, prefetch: of what is still being written",
     )
     parser.add_argument(
         "--checkpoint",
@@ -200,13 +202,15 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
 
 def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.Namespace) -> None:
     """For each link who waited, how long, why, and what to change; the longest wait first."""
+    from workbench.folds.vantage import LinkKey
+
     links = sorted(rows, key=lambda row: (-row["violations"], -row["longest_us"]))
     shown = links[: arguments.rows or None]
     runs = len({row["run"] for row in shown}) > 1
     for row in shown:
         run = f"{row['run']} " if runs else ""
-        again = f" (attached {row['attach_no']} times)" if (row["attach_no"] or 1) > 1 else ""
-        print(one_line(f"{run}{row['connection']}/{row['session']} {row['link']}{again}"))
+        key = LinkKey(**{name: row[name] for name in LinkKey._fields})
+        print(one_line(f"{run}{key.name}"))
         print(f"    {row['advice']}")
         if row["longest_seq"] is not None:
             print(f"    {_show(arguments.trace, row['run'], row['longest_seq'])}")

@@ -27,6 +27,7 @@ from typing import Any
 
 from workbench.folds.live import LiveFold
 from workbench.folds.throughput import WINDOW_US
+from workbench.folds.vantage import LinkKey
 from workbench.trace import files
 from workbench.trace.files import TraceFileError
 from workbench.trace.schema import Row
@@ -37,8 +38,10 @@ from .places import is_capture
 
 __all__ = ["Follower", "follow"]
 
-QUESTIONS = {"stalls": "stalls", "throughput": "rates"}
-"""Questions that can be followed, and what the fold calls them."""
+QUESTIONS = {
+    "stalls": "stalls", "throughput": "rates", "latency": "answers", "prefetch": "prefetch",
+}  # fmt: skip
+"""Questions that can be followed, and what the fold calls them; the latter two of channels."""
 SHOWN = 20
 POLL_S = 0.3
 """The recorder writes as often."""
@@ -47,7 +50,7 @@ LEAST_OCTETS = 24
 """Of a capture's own header; until it is there nothing can be told."""
 KNOWN_OCTETS = 4_096
 """By so many octets at its beginning a capture is known again."""
-VERSION = 3
+VERSION = 4
 _NUMBERED = re.compile(r"(.*?)-(\d+)")
 _Read = dict[str, list[int]]
 
@@ -110,11 +113,15 @@ class Follower:
         return len(rows)
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
-        """What goes on: `stalls` that last, and `rates` of the latest window of each link."""
+        """What goes on: `stalls` that last, `rates` of the latest window of each link.
+
+        Without links, of each channel and direction also `answers`, confirms or completions say,
+        and in `prefetch` what each consumer has.
+        """
         return self._fold.now()
 
     def answer(self, question: str) -> list[dict[str, Any]]:
-        """The whole answer, `stalls` or `rates`, when all has been taken in that is there now."""
+        """The whole answer, such as `stalls`, when all has been taken in that is there now."""
         while self.poll():
             pass
         past = self._past[question] if self._kept is None else self._kept.past(question)
@@ -336,7 +343,7 @@ def follow_command(arguments: argparse.Namespace) -> int:
     name = QUESTIONS.get(arguments.question)
     if name is None:
         raise CommandError(
-            f"--follow answers {' and '.join(QUESTIONS)}, not {arguments.question}", WRONG_USAGE
+            f"--follow answers {', '.join(QUESTIONS)}, not {arguments.question}", WRONG_USAGE
         )
     if arguments.engine == SPARK:
         raise CommandError("--follow is answered without Spark", WRONG_USAGE)
@@ -373,13 +380,13 @@ class _Screen:
         now = follower.now()[self.question]
         if self.question == "rates":
             now = [row for row in now if row["frames"]]
-        else:
+        elif self.question == "stalls":
             now = [row for row in now if row["release_frame_id"] is None]
         now.sort(key=lambda row: str(tuple(row.values())))
         if self.arguments.format == "json":
             lines = [json.dumps({**row, "engine": PLAIN}, ensure_ascii=False) for row in now]
         else:
-            told = _stall if self.question == "stalls" else _rate
+            told = _TOLD[self.question]
             lines = [told(row, self.arguments.trace) for row in now[:SHOWN]]
             if len(now) > SHOWN:
                 lines.append(f"... and {len(now) - SHOWN:,} more")
@@ -396,9 +403,9 @@ class _Screen:
 
 
 def _name(row: dict[str, Any]) -> str:
-    return one_line(
-        f"{row['connection']}/{row['session']} {row['link']} of the {row['link_sender']}"
-    )
+    key = LinkKey(**{name: row[name] for name in LinkKey._fields})
+    of = "" if key.link is None else f" of the {key.link_sender}"
+    return one_line(f"{key.name}{of}")
 
 
 def _stall(row: dict[str, Any], folder: str) -> str:
@@ -418,3 +425,21 @@ def _rate(row: dict[str, Any], _folder: str) -> str:
         f"{_name(row)}: {row['rate']:,.0f} messages/s, {row['frames']:,} frames,"
         f" {row['body_bytes']:,} octets"
     )
+
+
+def _answer(row: dict[str, Any], _folder: str) -> str:
+    text = f"{_name(row)}: {row['measure']} of {row['count']:,}"
+    if row["max_us"] is not None:
+        text += f", {row['max_us'] / 1e6:.3f} s at most"
+    text += f"; {row['unanswered']:,} wait"
+    return text if row["waiting_us"] is None else f"{text}, for {row['waiting_us'] / 1e6:.1f} s"
+
+
+def _consumer(row: dict[str, Any], _folder: str) -> str:
+    most = f"{row['prefetch_count']:,}" if row["prefetch_count"] else "any number"
+    full = ": it gets no more" if row["full"] else ""
+    place = f"{row['connection']}/{row['session']} {row['consumer']}"
+    return one_line(f"{place}: {row['unacknowledged']:,} of {most} unacknowledged{full}")
+
+
+_TOLD = {"stalls": _stall, "rates": _rate, "answers": _answer, "prefetch": _consumer}

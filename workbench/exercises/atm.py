@@ -28,6 +28,7 @@ class Balance:
     """Both sets of counters after one row of the sender.
 
     Attributes:
+        seq: of the row.
         step: its number on the stage.
         kind: of its frame.
         tx_cnt: cells sent so far.
@@ -37,6 +38,7 @@ class Balance:
         link_credit: the sender's own.
     """
 
+    seq: int
     step: str
     kind: str
     tx_cnt: int
@@ -149,6 +151,7 @@ def atm_counters(trace: Any, link: str | None = None) -> Balances:
         if own and {"link_credit", "delivery_count"} <= ledger.keys():
             balances.append(
                 Balance(
+                    seq=row.seq,
                     step=measure.step_words(row),
                     kind=f"{row.kind} {row.event}",
                     tx_cnt=sent,

@@ -24,10 +24,7 @@ from weakref import WeakKeyDictionary
 from workbench.scenarios.run import Run
 
 from .progress import Progress, progress, shortened
-from .question import Verdict
-
-UNANSWERED = "Put your answer in place of the ... and run this cell again."
-UNTOUCHED = "Act first: this run is as it began."
+from .question import Verdict, say
 
 # A hint of a check: a text, or worked out from what was given to the check.
 CheckHint = str | Callable[..., str]
@@ -84,17 +81,16 @@ def _other_desk(args: tuple[Any, ...], scenarios: tuple[str, ...]) -> str:
     shown = run_of(args[0]).scenario.name if args else None
     if shown is None or shown in scenarios:
         return ""
-    wanted = " or ".join(f'"{name}"' for name in scenarios)
-    return f'This check wants a run of the scenario {wanted}; this one shows "{shown}".'
+    wanted = say("or").join(f'"{name}"' for name in scenarios)
+    return say("other-scenario", wanted=wanted, shown=shown)
 
 
 def _more(verdict: Verdict, shown: int, there: int) -> str:
     if verdict.right or not there:
         return ""
     if shown >= there:
-        return "That was the last hint."
-    which = "a hint" if shown == 0 else "the next hint"
-    return f"For {which}, put hints={shown + 1} as the last argument and run the cell again."
+        return say("last-hint")
+    return say("first-hint" if shown == 0 else "further-hint", number=shown + 1)
 
 
 def run_of(desk: Any) -> Run:

@@ -1,9 +1,10 @@
 """A class that stays together: a lesson is open up to a section, until the trainer's next code.
 
-The trainer makes a code (`section_code("01", 3)`), writes it on the board, and whoever types it
-(`class_code("...")`) can answer the questions of the sections up to that one, and no others. The
-code of no section opens the whole lesson. It is kept beside the answers, so that every notebook of
-the learner knows it. This is an agreement, not a guard: everything lies open in the lesson's files.
+The trainer makes a code (`section_code("01", 3)`) and writes it on the board. Whoever types it, in
+the index, in a lesson's card or where a question is locked (`class_box`), can answer the questions
+of the sections up to that one, and no others. The code of no section opens the whole lesson. It is
+kept beside the answers, so that every notebook of the learner knows it. This is an agreement, not a
+guard: everything lies open in the lesson's files.
 
 A code has six characters: lesson 4 bits, section 5 bits (0: all), a check of 21 bits.
 """
@@ -20,6 +21,7 @@ from workbench.lessons.table import lesson_numbered, words_of
 
 from .codes import CodeError, grouped, number_of, spelled
 from .headings import sections_of
+from .question import say
 from .shared_file import SharedFile, standard_folder, write_whole
 
 LENGTH = 6
@@ -55,15 +57,19 @@ def class_code(code: str) -> str:
     try:
         bits = number_of(code, LENGTH)
     except CodeError:
-        return f"{code!r:.40} is no trainer's code: it has six characters, such as 0C3-9QX."
+        return say("class-no-code", code=f"{code!r:.40}")
     if _check(bits >> _CHECK) != bits & ((1 << _CHECK) - 1):
-        return f"{code!r:.40} is mistyped: its check is wrong."
+        return say("class-mistyped", code=f"{code!r:.40}")
     lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION
     locks = _locks() | {lesson: section}
     _keep({name: upto for name, upto in locks.items() if upto})
-    if not section:
-        return f"Lesson {lesson} is open to its end."
-    return f"Lesson {lesson} is open up to section {section}; the next code opens more."
+    return say("class-open-up-to" if section else "class-open", lesson=lesson, section=section)
+
+
+def open_now() -> str:
+    """What is open of each lesson that is locked, in words; empty if none is."""
+    locks = sorted(_locks().items())
+    return " ".join(say("class-open-up-to", lesson=one, section=upto) for one, upto in locks)
 
 
 def obstacle(question: str) -> str | None:
@@ -79,10 +85,7 @@ def obstacle(question: str) -> str | None:
     section = _section_of(lesson, name)
     if section <= upto:
         return None
-    return (
-        f"Your class is at section {upto} of lesson {lesson}, and this is section {section}: it"
-        " opens with your trainer's next code, typed as class_code(“...”)."
-    )
+    return say("class-locked", upto=upto, lesson=lesson, section=section)
 
 
 def unlock_all() -> None:
@@ -141,4 +144,4 @@ def _keep(locks: dict[str, int]) -> None:
         write_whole(file, json.dumps(locks, sort_keys=True) + "\n")
 
 
-__all__ = ["class_code", "obstacle", "section_code", "unlock_all"]
+__all__ = ["class_code", "obstacle", "open_now", "section_code", "unlock_all"]

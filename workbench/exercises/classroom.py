@@ -25,7 +25,7 @@ from .codes import CodeError, Told, asked, codes_in, mark_of, read_code
 from .progress import SURE
 from .question import AnswerError, NotYetError, Question, Solution
 from .sections import walked
-from .show_me import contradiction, searchable
+from .show_me import contradiction, is_shown
 from .table import Table
 
 MOST_LINES = 2_000
@@ -196,7 +196,6 @@ class Classroom(Still, widgets.VBox):
 
     Args:
         question: what was asked.
-        known_as: other names of its misconceptions; None if none of them can be shown.
 
     Attributes:
         heard: what was read so far.
@@ -206,12 +205,11 @@ class Classroom(Still, widgets.VBox):
 
     still_is_prose = True
 
-    def __init__(self, question: Question, known_as: Any = None) -> None:
+    def __init__(self, question: Question) -> None:
         self.question = question
         self.heard = Heard()
         self.bars: list[Bar] = []
-        self.shown: StageWidget | None = None
-        self._known_as = known_as
+        self.shown: StageWidget | widgets.HTML | None = None
         self._solution: Solution | None = None
         self.field = widgets.Textarea(
             placeholder="paste the room's codes here, a learner a line",
@@ -255,21 +253,20 @@ class Classroom(Still, widgets.VBox):
         bar = self.bars[place]
         self._close()
         told = f"{bar.name}: {count(bar.number, 'answer')}, {bar.sure} of them sure. "
-        name = None
-        if bar.belief is not None and self._known_as is not None:
-            name = searchable(bar.belief, self._known_as)
         solution = self._solution
-        if name is not None:
-            words, self.shown = contradiction(name, solution, "Their rule")
+        known = () if solution is None else solution.beliefs
+        belief = next((one for one in known if one.name == bar.belief), None)
+        if belief is not None and is_shown(belief):
+            words, self.shown = contradiction(belief, solution, "Their rule")
             told += words
         elif solution is not None:
-            because = {one.name: one.because for one in solution.beliefs}.get(str(bar.belief), "")
-            told += f"{because} {solution.reason}" if because else solution.reason
+            told += f"{belief.because} {solution.reason}" if belief else solution.reason
             if solution.shown is not None:
                 self.shown = StageWidget(solution.shown, acts=[])
         self.told.value = _say(told)
-        if self.shown is not None:
+        if isinstance(self.shown, StageWidget):
             self.shown.plays = True
+        if self.shown is not None:
             self.place.children = (self.shown,)
 
     def _draw(self, found: Heard) -> None:
@@ -361,7 +358,7 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
         ValueError: if there is no such lesson or question; the text lists what there is.
         OSError: if the file cannot be read.
     """
-    view = Classroom(*_asked(question))
+    view = Classroom(_asked(question))
     if csv:
         view.read_poll(Path(csv).read_text("utf-8-sig"))
     elif lines:
@@ -369,7 +366,7 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
     return view
 
 
-def _asked(name: str) -> tuple[Question, Any]:
+def _asked(name: str) -> Question:
     """A question as this kernel has asked it, or else as its lesson does."""
     lesson = name.partition("/")[0]
     if name not in asked:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -31,9 +31,8 @@ _HASHED = 1 << 16  # the flag of an answer that is told by its hash
 _LOOKS_LIKE = str.maketrans("ILO", "110")
 _WORD = re.compile(r"[0-9A-Za-z]+")
 
-asked: dict[str, tuple[Question, Mapping[str, str] | None]] = {}
-"""The questions that were asked in this kernel, each as it was asked last, by `lesson/question`;
-with other names of its misconceptions, or None where none of them can be shown."""
+asked: dict[str, Question] = {}
+"""The questions that were asked in this kernel, each as it was asked last, by `lesson/question`."""
 
 
 class CodeError(ValueError):

@@ -29,16 +29,18 @@ def stage(
     link: str | None = None,
     chart: bool = False,
 ) -> StageWidget | ChartedStage:
-    """The picture of a run: play it, step through it, and act on it.
+    """The picture of a run: play it, step through it, act on it, and begin it anew.
 
-    An act makes a branch; branches are there again when the notebook is run another day. Rows that
-    were recorded, such as a capture's, can be looked at only.
+    An act makes a branch, and other values of the scenario's parameters a run of their own. Both
+    are there again when the notebook is run another day. Rows that were recorded, such as a
+    capture's, can be looked at only.
 
     Args:
         run_or_rows: a run, a tree of runs, a capture, or rows in order of `seq`.
         at: `seq` of the row to begin at; where the run's set-up ends if None.
         title: what the picture is called; the scenario's title if empty.
-        acts: names of the acts that are offered; all of the scenario's if None.
+        acts: names of the acts that are offered; all of the scenario's if None. Without any, the
+            run cannot be begun anew either.
         link: name of the link whose line comes first; the busiest if None.
         chart: whether link credit over time stands above it; call `notebook_output()` before.
 
@@ -55,7 +57,8 @@ def stage(
         raise ValueError(
             f"acts={acts!r}: a list of names is wanted; legal: {', '.join(legal) or 'none'}"
         )
-    desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link)
+    anew = bool(legal) and (acts is None or bool(acts))
+    desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link, anew=anew)
     if legal:
         keep(StageDesk(desk))
     if chart:

@@ -97,14 +97,14 @@ def standard_file() -> BranchFile | None:
 
 
 class StageDesk(traitlets.HasTraits):
-    """A stage as the keeper sees a desk: one tree, and step 1 shows the first row.
+    """A stage as the keeper sees a desk: step 1 shows the first row.
 
     Args:
         stage: the picture.
 
     Attributes:
         cursor: the step shown, 0 to the number of rows.
-        shown: counts up whenever another branch is shown.
+        shown: counts up whenever another branch or tree is shown.
     """
 
     cursor = traitlets.Int(0)
@@ -114,10 +114,22 @@ class StageDesk(traitlets.HasTraits):
         super().__init__(cursor=stage.cursor + 1)
         self._stage = stage
         self._follows = False
-        self.tree = 0
-        self.trees = [stage.branches]
-        stage.observe(self._follow, names="branch")
+        stage.observe(self._follow, names=["branch", "tree"])
         self.observe(self._draw, names="shown")
+
+    @property
+    def trees(self) -> list[Branches]:
+        """The run as given, and those that were begun with other values of its parameters."""
+        return self._stage.trees
+
+    @property
+    def tree(self) -> int:
+        """The one that is shown."""
+        return self._stage.tree
+
+    @tree.setter
+    def tree(self, number: int) -> None:
+        self._stage.turn(number)
 
     @property
     def branches(self) -> Branches:
@@ -129,9 +141,16 @@ class StageDesk(traitlets.HasTraits):
         """The run that is shown."""
         return self.branches.run
 
-    def restart(self, preset: str | None = None, **parameters: Any) -> bool:
-        """Refuse: a stage has one tree."""
-        return False
+    def begin(self, preset: str, parameters: dict[str, Any]) -> bool:
+        """Begin another tree; False if these values are not legal any more."""
+        root = self._stage.trees[0].runs[0]
+        if preset != root.preset.name:
+            return False
+        try:
+            self._stage.begin(parameters)
+        except Exception:  # whatever stands in the file or has changed in a model: the rest goes on
+            return False
+        return True
 
     def tell(self, message: str, *, failed: bool = False) -> None:
         """Say it in a note over the picture."""
@@ -264,7 +283,7 @@ def _begun(model: StageDesk, tree: Any) -> bool:
     preset, parameters = _value(tree, "preset"), _value(tree, "parameters")
     if not isinstance(preset, str) or not isinstance(parameters, dict):
         return False
-    return model.restart(preset, **parameters)
+    return model.begin(preset, parameters)
 
 
 def _grown(branches: Branches, act: Any, places: list[int | None]) -> int | None:

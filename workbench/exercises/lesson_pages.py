@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.languages import words
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
 from workbench.trace.words import count
 from workbench.views.stills import Still
@@ -78,6 +79,11 @@ class Shelf:
             yield from earlier_copies(self.root, lesson.file)
 
 
+def _note() -> list[str]:
+    """What is to be said of the learner's language, if it is not whole."""
+    return [note] if (note := words("about")["note"]) else []
+
+
 class LessonMap:
     """The table as a page: links to what is there, and plain words for what is not yet.
 
@@ -111,7 +117,7 @@ class LessonMap:
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
-        return "\n".join([*table, *map(_CHANGED.format, self._shelf.changed())])
+        return "\n".join([*_note(), *table, *map(_CHANGED.format, self._shelf.changed())])
 
     __repr__ = __str__
 
@@ -120,7 +126,8 @@ class LessonMap:
             f'<th scope="col" style="text-align:left">{cell}</th>' for cell in self._HEAD
         )
         return (
-            '<table aria-label="Lessons" style="font-size:100%">'
+            "".join(f"<p>{html.escape(note)}</p>" for note in _note())
+            + '<table aria-label="Lessons" style="font-size:100%">'
             f"<thead><tr>{head}</tr></thead><tbody>"
             + "".join(self._line(lesson) for lesson in LESSONS)
             + "</tbody></table>"

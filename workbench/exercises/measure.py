@@ -73,8 +73,15 @@ def messages(
     rows: Iterable[Row], *, event: str = SENT, after: int = -1, upto: int | None = None
 ) -> int:
     """How many messages the broker handed over: transfers that are not to be continued."""
+    return len(handed_over(rows, event=event, after=after, upto=upto))
+
+
+def handed_over(
+    rows: Iterable[Row], *, event: str = SENT, after: int = -1, upto: int | None = None
+) -> list[Row]:
+    """The row of each of those messages, in order."""
     moved = frames(rows, "transfer", event=event, from_peer=BROKER, after=after, upto=upto)
-    return sum(1 for row in moved if not (row.frame or {}).get("more"))
+    return [row for row in moved if not (row.frame or {}).get("more")]
 
 
 def counter(rows: Iterable[Row], end: str, name: str, *, upto: int | None = None) -> Any:

@@ -1,6 +1,6 @@
 """The bug museum: real mistakes about flow control, each played here, wrong and right.
 
-The words and sources stand in `workbench/lessons/museum.toml`; this module plays. A mistake of a
+The words and sources stand in `museum.toml` of each language; this module plays. A mistake of a
 sender runs on the broker's link, found by the explorer in the shortest schedule in which it hurts;
 one of a reader reads a trace; one of an AMQP 0-9-1 client is that client in scenario `sharing`.
 """
@@ -8,17 +8,15 @@ one of a reader reads a trace; one of an AMQP 0-9-1 client is that client in sce
 from __future__ import annotations
 
 import html
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import ipywidgets as widgets
 
-from workbench import serial
+from workbench import languages, serial
 from workbench.lessons.declare import told as said
-from workbench.lessons.table import HERE
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beliefs import NEVER_USED_UP, Belief, belief_named
@@ -35,14 +33,13 @@ from workbench.views.scene import parts_at
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from . import measure, museum_readers
+from . import measure, museum_readers, recall
 from .audit import audit, audited_run
 from .predict import PredictionView
 from .progress import Progress, progress
-from .question import Prediction, Question, Solution
+from .question import Prediction, Question, Solution, say
 from .table import Table
 
-FILE = HERE / "museum.toml"
 LESSON = "11"
 GUESSES = 4
 BOUNDS = Bounds(states=20_000, seconds=5.0)
@@ -154,9 +151,11 @@ def _believed(belief: Belief | WindowBelief, counter: str) -> Piece:
 # -- mistakes of a reader
 
 
-def _reader(make: type[museum_readers.RightReader], start: int = 0) -> Piece:
+def _reader(
+    make: type[museum_readers.RightReader], start: int = 0, played: Run | None = None
+) -> Piece:
     """A reader beside the truth, in a run with everything in it that one can trip over."""
-    played = audited_run(3, initial_delivery_count=start)
+    played = played or audited_run(3, initial_delivery_count=start)
 
     def read(kind: type[museum_readers.RightReader]) -> Played:
         found = audit(played, kinds=(kind,))
@@ -172,6 +171,13 @@ def _reader(make: type[museum_readers.RightReader], start: int = 0) -> Piece:
         return Played(run=played, figure=found.wrong(kind.name), table=table)
 
     return Piece(wrong=read(make), right=read(museum_readers.RightReader), facts={"start": start})
+
+
+def _drained_late() -> Run:
+    """A drain is asked for, and messages that were ready come before its answer."""
+    held = run("credit", parameters={"messages": 2}).then("hold", direction="c2b")
+    asked = held.then("grant", link_credit=5).then("drain")
+    return asked.then("release", direction="c2b")
 
 
 # -- mistakes of an AMQP 0-9-1 client
@@ -292,6 +298,7 @@ PIECES: Mapping[str, Callable[[], Piece]] = {
     "takes-the-flow": lambda: _reader(museum_readers.TakesTheFlow),
     "absent-more": lambda: _reader(museum_readers.NeedsMore),
     "forgets-the-drain": lambda: _reader(museum_readers.ForgetsTheDrain),
+    "drain-at-once": lambda: _reader(museum_readers.GivesUpAtOnce, played=_drained_late()),
     "counts-down": lambda: _reader(museum_readers.CountsDown, start=20),
     "blocked-ignored": _blocked_ignored,
     "alarm-unheard": _alarm_unheard,
@@ -319,10 +326,9 @@ def piece(name: str) -> Piece:
     return PIECES[name]()
 
 
-@cache
 def words() -> Mapping[str, Mapping[str, Any]]:
     """What the museum says of each piece."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return languages.words("museum")
 
 
 def told(name: str, text: str) -> str:
@@ -331,13 +337,14 @@ def told(name: str, text: str) -> str:
     return said(words()[name][text], {**found.facts, "figure": found.wrong.figure})
 
 
-def guesses(name: str) -> tuple[str, ...]:
-    """The labels among which the learner chooses: this piece's, and those of its neighbours."""
+def guesses(name: str, form: int = 0) -> tuple[str, ...]:
+    """The labels among which the learner chooses: this piece's and others, by the form."""
     names = list(PIECES)
     here = names.index(name)
+    rest = [*names[here + 1 :], *names[:here]]
     # The right one stands in each place in turn.
-    others = [names[(here + step) % len(names)] for step in (3, 6, 10)][: GUESSES - 1]
-    others.insert(here % GUESSES, name)
+    others = [rest[(step + form) % len(rest)] for step in (2, 5, 9)][: GUESSES - 1]
+    others.insert((here + form) % GUESSES, name)
     return tuple(str(words()[one]["label"]) for one in others)
 
 
@@ -345,10 +352,24 @@ def question(name: str) -> Question:
     """What is wrong here? Asked before the label is shown."""
     return Question(
         name=f"{LESSON}/museum-{name}",
-        text=f"{told(name, 'looks')} What is wrong with it?",
+        text=say("museum", looks=told(name, "looks")),
         choices=guesses(name),
         solve=lambda: Solution(answer=str(words()[name]["label"]), reason=told(name, "hurts")),
     )
+
+
+def _again(name: str, form: int) -> Question:
+    """The mistake by what it did, without a picture: for later lessons."""
+    return Question(
+        name=f"{LESSON}/museum-{name}",
+        text=say("museum-again", hurts=told(name, "hurts")),
+        choices=guesses(name, form),
+        solve=lambda: Solution(answer=str(words()[name]["label"]), reason=told(name, "cure")),
+    )
+
+
+for _name in PIECES:
+    recall.register(LESSON, f"museum-{_name}")(partial(_again, _name))
 
 
 # -- what a learner sees

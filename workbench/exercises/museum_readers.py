@@ -106,6 +106,18 @@ class ForgetsTheDrain(RightReader):
         """The sender says where it stands, as after a drain."""
 
 
+class GivesUpAtOnce(RightReader):
+    """Takes credit for gone as soon as a drain is asked for."""
+
+    name = "this tool"
+
+    def granted(self, fields: Fields) -> None:
+        """The receiver says how much may come, or asks for a drain."""
+        super().granted(fields)
+        if fields.get("drain"):
+            self.credit = 0
+
+
 class CountsDown(RightReader):
     """Lets delivery-count go down with each message, as an article once said."""
 

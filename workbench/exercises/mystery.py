@@ -17,7 +17,7 @@ from typing import Any
 from workbench.folds.compare import compare
 from workbench.folds.stalls import stalls
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.office import BILLS, MAIL, ORDERS, STOCK, office
+from workbench.scenarios.office import BILLS, DEPOT, MAIL, ORDERS, PARCELS, STOCK, office
 from workbench.scenarios.run import Run, run
 from workbench.trace import files
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
@@ -36,10 +36,16 @@ DOES = {
     STOCK: ("AMQP 1.0", "consumes"),
     BILLS: ("AMQP 0-9-1", "publishes"),
     MAIL: ("AMQP 0-9-1", "consumes"),
+    PARCELS: ("AMQP 0-10", "publishes"),
+    DEPOT: ("AMQP 0-10", "consumes"),
 }
 APPLICATIONS = tuple(DOES)
-CARRIERS = ("transfer", "basic.publish", "basic.deliver")
+PACED = APPLICATIONS[:-1]
+"""Those that have a rate of their own."""
+CARRIERS = ("transfer", "basic.publish", "basic.deliver", "message.transfer")
 """Frames that begin a message, or carry one."""
+AHEAD = ("unsettled", "unacknowledged", "unconfirmed", "incomplete_transfers")
+"""Counters of messages that wait for an answer, each of a protocol's sender."""
 LEVELS = (1, 2, 3)
 CLEAR = 3
 """The held application lost so many times the time of any other: no doubt who is meant."""
@@ -69,18 +75,25 @@ SETTINGS = {
     "orders_socket": Setting(owner=ORDERS, sound=(20_000, 65_536), ill=(200, 350)),
     "stock_credit": Setting(owner=STOCK, sound=(60, 250), ill=(2, 4)),
     "stock_window": Setting(owner=STOCK, sound=(60, 250), ill=(2, 4)),
-    "bills_queue_us": Setting(owner=BILLS, sound=(40, 200)),
+    "bills_queue_us": Setting(owner=BILLS, sound=(40, 200), ill=(4_000, 7_000)),
     "mail_prefetch": Setting(owner=MAIL, sound=(60, 250), ill=(1, 3)),
+    "parcels_window": Setting(owner=PARCELS, sound=(40, 60), ill=(2, 4)),
+    "parcels_stop": Setting(owner=PARCELS, sound=(270, 400), ill=(10, 30)),
+    "depot_work_us": Setting(owner=PARCELS, sound=(3_000, 4_000)),
 }
 """What may be changed, by the name of the scenario's parameter."""
 
-PAIRS = (("stock_credit", "stock_window"), ("orders_socket", "orders_link_credit"))
+PAIRS = (
+    ("stock_credit", "stock_window"),
+    ("orders_socket", "orders_link_credit"),
+    ("parcels_window", "parcels_stop"),
+)
 """Two settings of which each holds the same application, and the one hides the other."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)  # no slots: cached_property needs a place
 class Mystery(Tabled):
-    """One run of the four applications.
+    """One run of the six applications.
 
     Attributes:
         seed, level: by which it was drawn.
@@ -118,6 +131,15 @@ class Mystery(Tabled):
     def of(self, name: str) -> list[Row]:
         """The rows of an application's connection."""
         return [row for row in self.run.rows if row.connection == name]
+
+    def most_queued(self, name: str) -> int:
+        """The most messages in an application's queue, those included that nobody has settled."""
+        queue = PARCELS if name == DEPOT else name
+        held = (row.ledger for row in self.run.rows if row.queue == queue and row.ledger)
+        return max(
+            (one["queue_ready"] + one["queue_unsettled"] for one in held if "queue_ready" in one),
+            default=0,
+        )
 
     # -- what one can ask
 
@@ -178,12 +200,20 @@ class Mystery(Tabled):
         before: Any = self.run.parameters[name]
         if setting[name] == before:
             raise ParameterError(f"{name} is {before} already; give it another value")
-        given = {**self.run.parameters, **setting}
-        return replace(
-            self,
-            run=run(office, PRESET, given, seed=self.run.seed),
-            changed={name: before, **self.changed},
-        )
+        key = name, setting[name]
+        if key not in self._made:
+            given = {**self.run.parameters, **setting}
+            self._made[key] = replace(
+                self,
+                run=run(office, PRESET, given, seed=self.run.seed),
+                changed={name: before, **self.changed},
+            )
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, int], Mystery]:
+        """What was made of it: a question, `compare` and a check ask for the same run."""
+        return {}
 
     def compare(self, other: Mystery) -> Table:
         """Each measure of `compare`, of the held application's connection, before and after."""
@@ -197,6 +227,8 @@ class Mystery(Tabled):
         ]
         lines.append(("held_us", f"{before.lost_us:,}", f"{after.lost_by(who):,}"))
         lines.append(("most_ahead", f"{most_ahead(mine):,}", f"{most_ahead(yours):,}"))
+        queued = [f"{one.most_queued(who):,}" for one in (self, other)]
+        lines.append(("most_queued", *queued))
         return Table(
             name=f"{who} before and after", head=("measure", "before", "after"), lines=lines
         )
@@ -210,8 +242,11 @@ def most_ahead(rows: Iterable[Row]) -> int:
     """The most messages that a sender was ahead of the answers to them."""
     found = 0
     for row in rows:
-        for name in ("unsettled", "unacked", "unconfirmed"):
-            found = max(found, int((row.ledger or {}).get(name) or 0))
+        told = row.ledger or {}
+        waits = [told.get(name) or 0 for name in AHEAD]
+        if "confirmed" in told:
+            waits.append(told["published"] - told["confirmed"])
+        found = max(found, *waits)
     return found
 
 
@@ -266,7 +301,7 @@ def mystery(seed: int | str = 1, level: int = 1) -> Mystery:
 
     Args:
         seed: a number or a word; a trainer gives the room one.
-        level: 1: one brake, AMQP 1.0; 2: one brake, either protocol; 3: two that hide each other.
+        level: 1: one brake, AMQP 1.0; 2: one brake, any protocol; 3: two that hide each other.
 
     Raises:
         ValueError: there is no such level.
@@ -288,11 +323,21 @@ def _drawn(chance: Random, level: int) -> dict[str, int]:
     chosen: tuple[str, ...] = chance.choice(PAIRS if level == LEVELS[-1] else single)
     for name in chosen:
         given[name] = chance.randint(*(SETTINGS[name].ill or (0, 0)))
-    rates = {f"{name}_rate": chance.randint(800, 1_500) for name in APPLICATIONS}
+    rates = {f"{name}_rate": chance.randint(800, 1_500) for name in PACED}
     # Somebody else has little to do, and is the last to end: slow is not held.
-    idle = chance.choice([name for name in APPLICATIONS if name != SETTINGS[chosen[0]].owner])
+    # The depot has what parcels sends, and nothing else.
+    idle = chance.choice([name for name in PACED if name != SETTINGS[chosen[0]].owner])
     rates[f"{idle}_rate"] = chance.randint(90, 140)
-    return {**given, **rates, "messages": MESSAGES, "latency_us": chance.randint(3_000, 6_000)}
+    # Few enough that a queue that is slow stops the reader, and more than any other needs.
+    credit = chance.randint(40, 80)
+    processes = {"process_credit": credit, "process_regrant_after": credit // 2}
+    return {
+        **given,
+        **rates,
+        **processes,
+        "messages": MESSAGES,
+        "latency_us": chance.randint(3_000, 6_000),
+    }
 
 
 def _is_one(drawn: Mystery) -> bool:

@@ -7,27 +7,25 @@ widget.
 from __future__ import annotations
 
 import html
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.languages import phrase, words
 from workbench.trace.schema import Row
 from workbench.views.looked import looked
 from workbench.views.stills import Still
 
+from .class_box import ClassBox
 from .class_lock import obstacle
 from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
+from .progress_view import browser_copy
 from .question import AnswerError, Prediction, Question, Stage, Verdict
 
-STEP_NOW = "You say {answer}. Now step through the run below and see; then press Compare."
-COMPARE_NOW = "You say {answer}. Press Compare, and a small run will tell."
-_FROM_BEFORE = "You said {answer} before. {mark} Compare tells why."
-_SURE_AND_WRONG = "You were sure here. That makes it worth a second look."
-_CODE = (
-    '<div style="line-height:1.4">In a class, your code: <strong style="font:700 26px'
-    ' ui-monospace,monospace;letter-spacing:2px">{code}</strong> (your answer, not you)</div>'
-)
+say = partial(phrase, "asking")
+_CODE = '<strong style="font:700 26px ui-monospace,monospace;letter-spacing:2px">{code}</strong>'
 _ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 
 
@@ -53,32 +51,31 @@ class PredictionView(Still, widgets.VBox):
         self._log = log
         self._recalled_in = recalled_in
         question = prediction.question
-        lead = "Predict." if recalled_in is None else f"From lesson {_lesson(question)}."
+        lead = say("predict") if recalled_in is None else say("recalled", lesson=_lesson(question))
         self.heading = widgets.HTML(_question_html(lead, question.text))
         self.field = _field(question)
         self.commit = widgets.Button(
-            description="Commit", tooltip="put your answer down", button_style="primary"
+            description=say("commit"), tooltip=say("commit-tip"), button_style="primary"
         )
         self.compare = widgets.Button(
-            description="Compare",
-            tooltip="work out what the run says and compare it with your answer",
+            description=say("compare"),
+            tooltip=say("compare-tip"),
             disabled=True,
         )
-        self.give_up = widgets.Button(
-            description="I give up", tooltip="compare now, without having looked"
-        )
+        self.give_up = widgets.Button(description=say("give-up"), tooltip=say("give-up-tip"))
         self.confidence = widgets.RadioButtons(
-            options=list(CONFIDENCES),
+            options=[(words("asking")["confidence"][one], one) for one in CONFIDENCES],
             value=None,
-            description="how sure?",
+            description=say("how-sure"),
             orientation="horizontal",
-            tooltip="how sure you are of it; you may leave it out",
+            tooltip=say("how-sure-tip"),
             style={"description_width": "initial"},
             layout={"width": "400px"},
         )
-        self.hint = widgets.Button(tooltip="say a little more")
+        self.hint = widgets.Button(tooltip=say("hint-tip"))
         self.hints = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.locked = widgets.VBox()
         self.code = widgets.HTML()
         buttons = [
             self.commit,
@@ -103,12 +100,14 @@ class PredictionView(Still, widgets.VBox):
                 widgets.Box(buttons, layout=_ROW),
                 self.hints,
                 self.line,
+                self.locked,
                 self.code,
+                browser_copy(log),
             ],
             layout={"border": "1px solid #8a94a0", "padding": "6px 14px", "max_width": "62em"},
         )
         if recalled_in is None:
-            asked[question.name] = (question, None)
+            asked[question.name] = question
         self._label_hint()
         self._label_give_up()
         self.commit.on_click(lambda _button: self._commit())
@@ -143,23 +142,25 @@ class PredictionView(Still, widgets.VBox):
         self.field.value = str(answer)
         self.confidence.value = told[-1].confidence
         self.compare.disabled = False
-        self.commit.description = "Change"
+        self.commit.description = say("change")
         mark = Verdict(right=told[-1].right, text="").mark
-        self._say(_FROM_BEFORE.format(answer=answer, mark=mark))
+        self._say(say("from-before", answer=answer, mark=mark))
 
     def _commit(self) -> None:
         locked = obstacle(self.prediction.question.name) if self._recalled_in is None else None
         if locked is not None:
             self._say(locked)
+            self.locked.children = self.locked.children or (ClassBox(),)
             return
+        self.locked.children = ()
         try:
             answer = self.prediction.commit(self.field.value)
         except AnswerError as error:
             self._say(str(error))
             return
         self.compare.disabled = False
-        self.commit.description = "Change"
-        self._say((STEP_NOW if self._recalled_in is None else COMPARE_NOW).format(answer=answer))
+        self.commit.description = say("change")
+        self._say(say("step-now" if self._recalled_in is None else "compare-now", answer=answer))
         self._show_code()
 
     def _show_code(self) -> None:
@@ -168,7 +169,8 @@ class PredictionView(Still, widgets.VBox):
         if answer is None or self._recalled_in is not None:
             return
         code = code_of(self.prediction.question, answer, self.confidence.value)
-        self.code.value = "" if code is None else _CODE.format(code=code)
+        told = "" if code is None else say("your-code", code=_CODE.format(code=code))
+        self.code.value = f'<div style="line-height:1.4">{told}</div>' if told else ""
 
     def _compare(self) -> None:
         # What is asked again in a later lesson stands alone: there is nothing to step through.
@@ -192,10 +194,8 @@ class PredictionView(Still, widgets.VBox):
 
     def _hint(self) -> None:
         self.prediction.hint()
-        lines = "".join(
-            f'<div style="line-height:1.5">Hint {number}: {html.escape(text)}</div>'
-            for number, text in enumerate(self.prediction.hints, start=1)
-        )
+        told = (say("hint", number=n, text=text) for n, text in enumerate(self.prediction.hints, 1))
+        lines = "".join(f'<div style="line-height:1.5">{html.escape(one)}</div>' for one in told)
         self.hints.value = f'<div role="status">{lines}</div>'
         self._label_hint()
 
@@ -203,7 +203,9 @@ class PredictionView(Still, widgets.VBox):
         shown, there = len(self.prediction.hints), len(self.prediction.question.hints)
         self.hint.disabled = shown >= there
         self.hint.description = (
-            "No more hints" if shown >= there else f"Hint {shown + 1} of {there}"
+            say("no-more-hints")
+            if shown >= there
+            else say("next-hint", number=shown + 1, all=there)
         )
 
     def _label_give_up(self) -> None:
@@ -216,7 +218,7 @@ class PredictionView(Still, widgets.VBox):
     def _show(self, verdict: Verdict) -> None:
         shown = verdict._repr_html_()
         if verdict.right is False and self.prediction.confidence == SURE:
-            shown += f'<div style="padding:2px 14px"><em>{_SURE_AND_WRONG}</em></div>'
+            shown += f'<div style="padding:2px 14px"><em>{say("sure-and-wrong")}</em></div>'
         self.line.value = shown
 
     def __repr__(self) -> str:
@@ -233,7 +235,7 @@ class Questions(Still, widgets.Tab):
     still_is_prose = True
 
     def __init__(self, *asked: widgets.Widget) -> None:
-        titles = tuple(f"Question {number}" for number, _ in enumerate(asked, start=1))
+        titles = tuple(say("question", number=n) for n, _ in enumerate(asked, start=1))
         super().__init__(children=asked, titles=titles, selected_index=0)
 
     def __repr__(self) -> str:
@@ -270,7 +272,7 @@ def _field(question: Question) -> Any:
             tooltip=question.text,
         )
     return widgets.Text(
-        placeholder="your answer",
+        placeholder=say("your-answer"),
         description=question.unit,
         tooltip=question.text,
         style={"description_width": "initial"},

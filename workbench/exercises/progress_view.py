@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import html
+import os
+from functools import cache
 from importlib import resources
 from typing import Any
 
 import anywidget
 import ipywidgets as widgets
+import traitlets
 
 from workbench.trace.words import count
 from workbench.views.stills import Still
@@ -17,6 +20,7 @@ from .progress import FILE_NAME, Progress, ProgressError, progress
 
 # JupyterLab shows links of widgets like any other text.
 _LINK = "text-decoration:underline;color:var(--jp-content-link-color,#0b5cad)"
+IDLE_END_VARIABLE = "WORKBENCH_IDLE_END_MIN"
 _DOWNLOAD = "this browser keeps a copy for this site, too; another browser does not"
 
 
@@ -24,16 +28,24 @@ class BrowserCopy(anywidget.AnyWidget):
     """Keeps a copy of the log in the browser's storage, and takes up what is there.
 
     A server that forgets, such as Binder, gives a learner a new kernel and an empty folder: then
-    the answers come back from the browser.
+    the answers come back from the browser. Such a server also ends while nobody does anything: the
+    page warns before.
 
     Args:
         log: what is kept.
+
+    Attributes:
+        idle_end_min: after so many idle minutes the server ends, as `WORKBENCH_IDLE_END_MIN` says
+            on it; 0 if it does not end.
     """
 
     _esm = resources.files(__package__).joinpath("progress.js").read_text("utf-8")
 
+    idle_end_min = traitlets.Int(0).tag(sync=True)
+
     def __init__(self, log: Progress) -> None:
-        super().__init__(layout={"display": "none"})
+        minutes = int(os.environ.get(IDLE_END_VARIABLE, "0"))
+        super().__init__(layout={"display": "none"}, idle_end_min=minutes)
         self._log = log
         self.on_msg(self._found)
         log.watch(self._changed)
@@ -45,6 +57,12 @@ class BrowserCopy(anywidget.AnyWidget):
 
     def _changed(self) -> None:
         self.send({})  # the browser tells what it holds, and is answered
+
+
+@cache
+def browser_copy(log: Progress) -> BrowserCopy:
+    """The copy of a log; one for a whole notebook, in whatever views of it."""
+    return BrowserCopy(log)
 
 
 class ProgressView(Still, widgets.VBox):
@@ -68,7 +86,7 @@ class ProgressView(Still, widgets.VBox):
             tooltip="take up a log that you downloaded; nothing that is here is lost",
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
-        self.copy = BrowserCopy(log)
+        self.copy = browser_copy(log)
         buttons = widgets.HBox([self.fresh, self.upload])
         super().__init__(
             children=[self.text, buttons, self.line, self.copy], layout={"max_width": "62em"}

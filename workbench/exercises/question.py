@@ -11,8 +11,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
+from workbench.languages import phrase
 from workbench.presets import UINT_MAX
+from workbench.scenarios.beside import Bars, Beside
 from workbench.scenarios.run import Run, step_of
 from workbench.trace.schema import Row
 from workbench.trace.words import MINUS
@@ -23,8 +26,7 @@ Hint = str | Callable[[], str]
 
 LONGEST_NUMBER = 20  # digits; longer ones are not even read
 
-NOT_YET = "Commit an answer first; then the run can say how close it is."
-LOOK_FIRST = "Look first: go to step {step} of the run in this section, then press Compare."
+say = partial(phrase, "asking")
 
 
 # 4,294,967,295 and 4_294_967_295 are numbers; 5,5 is none.
@@ -43,11 +45,15 @@ class Belief:
         name: what the belief says, in a word or two, such as `adds`.
         answer: what somebody who holds it answers here; worked out from the run as well.
         because: why the run disagrees, in words, with the run's own numbers.
+        known_as: the name under which `scenarios.beliefs` can show it; None if it cannot.
+        beside: the belief beside what the run does, in step; None where it is shown otherwise.
     """
 
     name: str
     answer: Answer
     because: str
+    known_as: str | None = None
+    beside: Beside | Bars | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +113,10 @@ class Verdict:
     @property
     def mark(self) -> str:
         """Sign and word, so that nobody has to tell colours apart."""
-        return {True: "✔ Right.", False: "✘ Not quite.", None: "…"}[self.right]
+        return {True: say("right"), False: say("wrong"), None: "…"}[self.right]
 
     def _hint_lines(self) -> list[str]:
-        lines = [f"Hint {number}: {text}" for number, text in enumerate(self.hints, start=1)]
+        lines = [say("hint", number=n, text=text) for n, text in enumerate(self.hints, start=1)]
         return [*lines, self.more] if self.more else lines
 
     def __str__(self) -> str:
@@ -156,8 +162,8 @@ class Question:
     def legal(self) -> str:
         """The answers there may be, as a sentence."""
         if self.choices:
-            return f"Choose one of: {', '.join(self.choices)}."
-        return f"Give a whole number from {self.minimum} to {self.maximum}."
+            return say("choose-one", choices=", ".join(self.choices))
+        return say("give-number", least=self.minimum, most=self.maximum)
 
     def read(self, given: object) -> Answer:
         """The answer that was meant.
@@ -175,9 +181,11 @@ class Question:
         digits = text.removeprefix("-") if self.minimum < 0 else text
         # `isdecimal` alone would let pass digits of other scripts, which `int` reads as well.
         if not (digits.isascii() and digits.isdecimal()):
-            raise AnswerError(f"{_short(given)} is no count of {self.unit}. {self.legal}")
+            raise AnswerError(
+                f"{say('no-count', given=_short(given), unit=self.unit)} {self.legal}"
+            )
         if len(digits) > LONGEST_NUMBER or not self.minimum <= int(text) <= self.maximum:
-            raise AnswerError(f"{_short(given)} is outside the range. {self.legal}")
+            raise AnswerError(f"{say('outside', given=_short(given))} {self.legal}")
         return int(text)
 
 
@@ -186,19 +194,11 @@ def judge(answer: Answer, solution: Solution) -> Verdict:
     if answer == solution.answer:
         return Verdict(right=True, text=solution.reason)
     belief = solution.belief_of(answer)
+    text = say("you-said", said=answer, answer=solution.answer)
     if belief is None:
-        return Verdict(
-            right=False,
-            text=f"You said {answer}; in this run it is {solution.answer}. {solution.reason}",
-        )
-    return Verdict(
-        right=False,
-        belief=belief.name,
-        text=(
-            f"You said {answer}; in this run it is {solution.answer}. That is the misconception"
-            f" “{belief.name}”: {belief.because} {solution.reason}"
-        ),
-    )
+        return Verdict(right=False, text=f"{text} {solution.reason}")
+    because = say("misconception", name=belief.name, because=belief.because)
+    return Verdict(right=False, belief=belief.name, text=f"{text} {because} {solution.reason}")
 
 
 class Stage(Enum):
@@ -285,7 +285,7 @@ class Prediction:
                 until the row at which the answer can be seen was. None waits for nothing.
         """
         if self.stage is Stage.ASKED:
-            return Verdict(right=None, text=NOT_YET)
+            return Verdict(right=None, text=say("commit-first"))
         try:
             solution = self.question.solve()
         except NotYetError as error:
@@ -295,7 +295,7 @@ class Prediction:
             unseen = seen is not None and looked_at is not None and not looked_at(seen)
             self.stage = STAGES[self.stage]["refuse" if unseen else "look"]
             if seen is not None and unseen:
-                return Verdict(right=None, text=LOOK_FIRST.format(step=step_of(seen)))
+                return Verdict(right=None, text=say("look-first", step=step_of(seen)))
         self.stage = STAGES[self.stage]["compare"]
         self.solution = solution
         self.verdict = judge(self.answers[-1], solution)
@@ -320,12 +320,12 @@ class Prediction:
         return self.hints[-1]
 
     def __str__(self) -> str:
-        lines = [f"Predict: {self.question.text}"]
+        lines = [say("asked", text=self.question.text)]
         if self.question.choices:
-            lines.append("Choices: " + "; ".join(self.question.choices))
-        lines += [f"Hint {number}: {text}" for number, text in enumerate(self.hints, start=1)]
+            lines.append(say("choices", choices="; ".join(self.question.choices)))
+        lines += [say("hint", number=n, text=text) for n, text in enumerate(self.hints, start=1)]
         if self.answers:
-            lines.append(f"Committed: {self.answers[-1]}")
+            lines.append(say("committed", answer=self.answers[-1]))
         if self.verdict is not None:
             lines.append(str(self.verdict))
         return "\n".join(lines)

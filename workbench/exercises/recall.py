@@ -30,6 +30,7 @@ MODULES = {
     "08": "workbench.lessons.lesson_08",
     "09": "workbench.lessons.lesson_09",
     "10": "workbench.lessons.lesson_10",
+    "11": "workbench.exercises.museum",
 }
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.

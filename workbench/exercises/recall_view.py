@@ -6,19 +6,15 @@ import html
 
 import ipywidgets as widgets
 
-from workbench.trace.words import count
 from workbench.views.stills import Still
 
+from .class_box import ClassBox
 from .lesson_pages import LessonCard
 from .predict import PredictionView
 from .progress import Progress, progress
-from .progress_view import BrowserCopy
-from .question import Prediction
+from .progress_view import browser_copy
+from .question import Prediction, say
 from .recall import QUESTIONS, questions
-
-_NOTHING = (
-    "Nothing to recall yet: the questions come from lessons in which you have answered something."
-)
 
 
 class RecallView(Still, widgets.VBox):
@@ -50,20 +46,20 @@ class RecallView(Still, widgets.VBox):
             for question in questions(lesson, log=log, number=number)
         ]
         # One name for the group, so that a screen reader does not meet three boxes out of nowhere.
-        asked = count(len(self.asked), "question")
-        head = f"Recall: {asked} before you begin." if self.asked else _NOTHING
+        asked = len(self.asked)
+        head = say("recall-one" if asked == 1 else "recall" if asked else "recall-none", all=asked)
         super().__init__(
             children=[
-                *([widgets.HTML(card._repr_html_())] if card is not None else []),
+                *([widgets.HTML(card._repr_html_()), ClassBox()] if card is not None else []),
                 widgets.HTML(f"<strong>{html.escape(head)}</strong>"),
                 *self.asked,
-                BrowserCopy(log),
+                browser_copy(log),
             ],
             layout={"grid_gap": "8px"},
         )
 
     def __repr__(self) -> str:
-        told = "\n\n".join(map(repr, self.asked)) or _NOTHING
+        told = "\n\n".join(map(repr, self.asked)) or say("recall-none")
         return told if self.card is None else f"{self.card}\n\n{told}"
 
 

@@ -24,7 +24,7 @@ class SharedSocket(Still, widgets.VBox):
         sockets: octets that are offered.
         shares: publishes for each acknowledgement that are offered.
         octets, share: chosen at first.
-        after: said of the factor, in words: what others measured.
+        after: what is to be said of the messages that the consumer got, in words.
 
     Attributes:
         beside: as given.
@@ -44,7 +44,7 @@ class SharedSocket(Still, widgets.VBox):
         shares: Sequence[int],
         octets: int,
         share: int,
-        after: str = "",
+        after: Callable[[int], str],
     ) -> None:
         self._consumed = consumed
         self.beside = dict(beside)
@@ -75,8 +75,8 @@ class SharedSocket(Still, widgets.VBox):
         most = max(self.beside.values(), default=0)
         self.line.value = (
             f"{self.now:,} messages: one of {most / max(1, self.now):,.0f} that it could get."
-            f" {self._after}"
-        ).strip()
+            f" {self._after(self.now)}"
+        )
         bars = {**self.beside, "as chosen": self.now}
         return bar_chart(bars, unit="messages consumed", width=540, height=260)
 

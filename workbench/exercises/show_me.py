@@ -2,25 +2,27 @@
 
 It is the run of the question, with the learner's own numbers, if the two rules part in it. If not,
 the explorer searches the shortest schedule in which they do, and it is played on the real broker.
+Where the misconception is no rule of a link, what it expects is set beside what the run's rows
+make, in step (`scenarios.beside`).
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
 
 import ipywidgets as widgets
 
 from workbench.scenarios import beliefs
+from workbench.scenarios.beside import Bars
 from workbench.scenarios.race import LINK
 from workbench.scenarios.run import Run
+from workbench.views.charts import number
 from workbench.views.scene import parts_at
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from .codes import asked
 from .predict import PredictionView
-from .question import Prediction, Solution
+from .question import Belief, Prediction, Solution, say
 
 
 def side_by_side(name: str, run: Run) -> StageWidget | None:
@@ -32,27 +34,61 @@ def side_by_side(name: str, run: Run) -> StageWidget | None:
     return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name)
 
 
-def searchable(name: str | None, known_as: Mapping[str, str] | None = None) -> str | None:
-    """The misconception by the name under which it can be shown; None if none can be.
+def in_step(belief: Belief) -> StageWidget | widgets.HTML | None:
+    """What a misconception expects beside what the question's run does; None if it cannot be."""
+    beside, title = belief.beside, f"What happens beside the misconception “{belief.name}”"
+    if beside is None:
+        return None
+    if isinstance(beside, Bars):
+        return widgets.HTML(_drawn(beside))
+    return StageWidget(beside.run, at=beside.opens, title=title, acts=[], beside=beside)
 
-    Args:
-        name: as a question has it.
-        known_as: other names of a question's misconceptions.
-    """
-    name = (known_as or {}).get(str(name), name)
-    return name if name in beliefs.SHOWN else None
+
+_RUN = "background:#0072B2"
+_YOURS = "box-sizing:border-box;border:2px dashed #D55E00"
+
+
+def _drawn(bars: Bars) -> str:
+    """Bars that need no library in the page; the one of the misconception is dashed."""
+    lines = [(name, height, _RUN) for name, height in bars.heights.items()]
+    place = (
+        [name for name, _, _ in lines].index(bars.which) + 1 if bars.which in bars.heights else 0
+    )
+    lines.insert(place, (f"{bars.which}, by your rule", bars.yours, _YOURS))
+    most = max(height for _, height, _ in lines) or 1
+    rows = "".join(
+        f'<tr><td style="text-align:right;padding:2px 10px 2px 0">{html.escape(name)}</td>'
+        f'<td style="width:100%"><div style="display:flex;align-items:center;gap:8px">'
+        f'<div style="{style};height:18px;width:{80 * height / most:.1f}%"></div>'
+        f"{number(height)}</div></td></tr>"
+        for name, height, style in lines
+    )
+    return (
+        f'<table style="width:100%;max-width:62em;border-collapse:collapse;white-space:nowrap">'
+        f'<caption style="text-align:left;padding:4px 0">{html.escape(bars.unit.capitalize())}'
+        f"</caption>{rows}</table>"
+    )
+
+
+def is_shown(belief: Belief) -> bool:
+    """Whether a misconception can be shown, in one way or the other."""
+    return belief.known_as is not None or belief.beside is not None
 
 
 def contradiction(
-    name: str, solution: Solution | None, whose: str = "Your rule"
-) -> tuple[str, StageWidget | None]:
+    belief: Belief, solution: Solution | None, whose: str = "Your rule"
+) -> tuple[str, StageWidget | widgets.HTML | None]:
     """What contradicts a misconception: words, and its rule beside the right one on the stage.
 
     Args:
-        name: of the misconception; one that is `searchable`.
+        belief: the misconception; one that `is_shown`.
         solution: of the question; its run is taken if the two rules part in it.
         whose: rule it is, as a sentence begins with it.
     """
+    name = belief.known_as
+    if name is None:
+        play = "" if isinstance(belief.beside, Bars) else " Play: it stops where the two part."
+        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(belief)
     says = beliefs.belief_named(name).says
     if solution is not None and solution.shown is not None:
         shown = side_by_side(name, solution.shown)
@@ -75,23 +111,19 @@ class ShowMe(Still, widgets.VBox):
 
     Args:
         view: the prediction.
-        known_as: the name by which a belief can be searched, where the question has another one.
     """
 
     still_is_prose = True
 
-    def __init__(self, view: PredictionView, known_as: Mapping[str, str] | None = None) -> None:
+    def __init__(self, view: PredictionView) -> None:
         self.view = view
-        self.known_as = known_as or {}
-        question = view.prediction.question
-        asked[question.name] = (question, self.known_as)
         self.button = widgets.Button(
-            description="Show me",
-            tooltip="your rule beside the rule, in a run in which the two differ",
+            description=say("show-me"),
+            tooltip=say("show-me-tip"),
         )
         self.told = widgets.HTML()
         self.place = widgets.VBox([self.button, self.told], layout={"display": "none"})
-        self.shown: StageWidget | None = None
+        self.shown: StageWidget | widgets.HTML | None = None
         super().__init__(children=[view, self.place])
         # After the handlers of the prediction itself, so the verdict is there.
         for button in (view.compare, view.give_up):
@@ -105,10 +137,14 @@ class ShowMe(Still, widgets.VBox):
         return self.view.prediction
 
     @property
-    def belief(self) -> str | None:
-        """The belief behind the answer, if it was recognised and a schedule can contradict it."""
-        verdict = self.prediction.verdict
-        return searchable(verdict.belief if verdict is not None else None, self.known_as)
+    def belief(self) -> Belief | None:
+        """The belief behind the answer, if it was recognised and can be shown."""
+        verdict, solution = self.prediction.verdict, self.prediction.solution
+        if verdict is None or verdict.belief is None or solution is None:
+            return None
+        answer = self.prediction.answer
+        found = None if answer is None else solution.belief_of(answer)
+        return found if found is not None and is_shown(found) else None
 
     def _compared(self) -> None:
         self._hide()
@@ -125,11 +161,13 @@ class ShowMe(Still, widgets.VBox):
             self.shown = None
 
     def _show(self) -> None:
-        if self.belief is None:
+        belief = self.belief
+        if belief is None:
             return
         self.button.disabled = True
-        self._say("Searching every schedule, the shortest first…")
-        text, self.shown = contradiction(self.belief, self.prediction.solution)
+        if belief.known_as is not None:
+            self._say(say("searching"))
+        text, self.shown = contradiction(belief, self.prediction.solution)
         self._say(text)
         if self.shown is None:
             return
@@ -144,4 +182,4 @@ class ShowMe(Still, widgets.VBox):
         return repr(self.view)
 
 
-__all__ = ["ShowMe", "contradiction", "searchable", "side_by_side"]
+__all__ = ["ShowMe", "contradiction", "in_step", "is_shown", "side_by_side"]

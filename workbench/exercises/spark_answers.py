@@ -137,7 +137,7 @@ def opened(path: Path, row: Mapping[str, Any], *, around: int = 200) -> Any:
 def _stall(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "run": _short(row["run"]),
-        "link": str(row["link"]),
+        "link": str(row["link"] or row["connection"]),
         "since (s)": f"{row['start_us'] / 1_000_000:.3f}",
         "for (ms)": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
         "messages waiting": f"{row['messages_waiting']:,}",

@@ -3,6 +3,8 @@
 Both folders lie side by side, so whatever a lesson names relatively is found from its copy as well:
 captures in `../data`, and the other lessons, which are copies too.
 
+A copy is in the learner's language, as far as `languages` has the lesson's prose in it.
+
 A copy says in its metadata which text it was made from. Where the lesson has changed since, a copy
 in which nothing was written is made anew; one that the learner has written in keeps what it holds,
 under another name, and a new copy takes its place.
@@ -14,6 +16,8 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any
+
+from workbench.languages import prose
 
 from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, write_whole
 
@@ -60,7 +64,7 @@ def make_copies(root: Path, *, renew: bool = False) -> list[str]:
 
 def has_changed(lesson: Path, copy: Path) -> bool:
     """Whether a lesson is another than the one that a copy was made from."""
-    return _made_from(copy) != _digest(_notebook(lesson))
+    return _made_from(copy) != _digest(_lesson(lesson))
 
 
 def earlier_copies(root: Path, name: str) -> list[str]:
@@ -69,8 +73,17 @@ def earlier_copies(root: Path, name: str) -> list[str]:
     return sorted(path.name for path in (root / FOLDER).glob(f"{stem}{EARLIER}*.ipynb"))
 
 
+def _lesson(path: Path) -> dict[str, Any]:
+    """A lesson with its prose in the learner's language, as far as that has it."""
+    notebook, own = _notebook(path), prose(path.stem)
+    for cell in notebook["cells"] if own else ():
+        if cell["cell_type"] == "markdown" and cell["id"] in own:
+            cell["source"] = own[cell["id"]].splitlines(keepends=True)
+    return notebook
+
+
 def _copied(lesson: Path) -> str:
-    notebook = _notebook(lesson)
+    notebook = _lesson(lesson)
     notebook["metadata"][KEY] = {"made_from": _digest(notebook)}
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 

@@ -1,32 +1,53 @@
-"""What questions ask of AMQP 0-9-1, which has no links; see `data/README.md`.
+"""What questions ask of AMQP 0-9-1 and 0-10, which have no links; see `data/README.md`.
 
-A channel's messages in one direction stand where AMQP 1.0 has a link: the key has no link's name,
-the channel's number for a session, and for `link_sender` who sends them.
+The messages of a channel, or of a session of AMQP 0-10, in one direction stand where AMQP 1.0 has a
+link: the key has no link's name, the channel's number for a session, and for `link_sender` who
+sends them.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, Row
+from workbench import serial
+from workbench.trace.brakes import ALARM, CREDIT_FLOW, LINK_CREDIT, PREFETCH, QPID_WINDOW, TCP
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT, Row
 
-from .intervals import Span
-from .vantage import PEERS, LinkKey, ends, frames, once
+from .intervals import Mark, Span, took
+from .vantage import PEERS, End, LinkKey, ends, once
 
-MESSAGES = {"basic.publish": CLIENT, "basic.deliver": BROKER, "basic.get-ok": BROKER}
-"""Methods with which a message begins, and who sends them."""
-CONTENT = frozenset({*MESSAGES, "content-header", "content-body"})
+LINKLESS = (AMQP_0_9_1, AMQP_0_10)
+MESSAGES: dict[str | None, tuple[str, ...]] = {
+    "basic.publish": (CLIENT,), "basic.deliver": (BROKER,), "basic.get-ok": (BROKER,),
+    "message.transfer": PEERS,
+}  # fmt: skip
+"""Methods and commands with which a message begins, and who may send them."""
+CONTENT = frozenset({*MESSAGES, "content-header", "content-body", "header", "body"})
 ANSWERS = {
-    CLIENT: frozenset({"basic.ack", "basic.nack"}),
-    BROKER: frozenset({"basic.ack", "basic.nack", "basic.reject"}),
+    CLIENT: frozenset({"basic.ack", "basic.nack", "session.completed"}),
+    BROKER: frozenset({"basic.ack", "basic.nack", "basic.reject", "session.completed"}),
 }
-"""What settles the messages of each peer, said by the other."""
-MEASURES = {CLIENT: "confirm", BROKER: "ack"}
-PREFETCH, ALARM = "prefetch", "alarm"
-TOLD = frozenset({"credit-flow", ALARM, "tcp"})
-"""Brakes that internal rows tell."""
+"""What answers the messages of each peer, said by the other."""
+MEASURES = {
+    (AMQP_0_9_1, CLIENT): "confirm", (AMQP_0_9_1, BROKER): "ack",
+    (AMQP_0_10, CLIENT): "completion", (AMQP_0_10, BROKER): "completion",
+}  # fmt: skip
+COMMAND = 1
+"""`segment_type` of a command."""
+SYNC, POINT = "execution.sync", "session.command-point"
+BLOCKED, UNBLOCKED = "connection.blocked", "connection.unblocked"
+TOLD = {
+    "reader": frozenset({CREDIT_FLOW, ALARM, TCP}),
+    CLIENT: frozenset({TCP, QPID_WINDOW, LINK_CREDIT}),
+    BROKER: frozenset({TCP}),
+}
+"""Brakes that internal rows tell, by whose."""
+
+INTERNAL, LATER = "internal", "later-frames"
+"""How it is known that messages waited."""
 
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
 
@@ -36,147 +57,50 @@ def channel_key(row: Row, sender: str) -> LinkKey:
     return LinkKey(row.run, str(row.connection), row.session, None, sender, None)
 
 
-def counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, list[int]]]:
-    """Messages, frames and octets by channel, sender and window, with the empty windows between."""
-    found: dict[LinkKey, dict[int, list[int]]] = {}
-    for row, key in _content(rows):
-        windows = found.setdefault(key, {})
-        window = row.t_us // window_us
-        for between in range(max(windows, default=window), window + 1):
-            windows.setdefault(between, [0, 0, 0])
-        counts = windows[window]
-        counts[0] += MESSAGES.get(row.kind or "") == row.from_peer
-        counts[1] += 1
-        counts[2] += row.body_bytes or 0
-    return found
+def begins(row: Row) -> bool:
+    """Whether a message begins with the row's frame."""
+    return row.from_peer in MESSAGES.get(row.kind, ())
 
 
+def content_key(row: Row) -> LinkKey | None:
+    """Whose message the row's frame is a part of; None if it is of none."""
+    if row.kind not in CONTENT or row.session is None or row.from_peer is None:
+        return None
+    return channel_key(row, row.from_peer)
+
+
+@dataclass(slots=True, kw_only=True)
 class Carried:
     """What a peer has sent on a channel.
 
     Attributes:
         key: whose they are.
-        first: the first frame of a message.
+        first, last: the first and the last frame of a message.
         messages: how many.
         frames: of them: method, header, bodies.
     """
 
-    __slots__ = ("first", "frames", "key", "messages")
-
-    def __init__(self, key: LinkKey, first: Row) -> None:
-        self.key = key
-        self.first = first
-        self.messages = 0
-        self.frames = 0
+    key: LinkKey
+    first: Row
+    last: Row
+    messages: int = 0
+    frames: int = 0
 
 
 def carried(rows: Iterable[Row]) -> list[Carried]:
     """By channel and sender."""
     found: dict[LinkKey, Carried] = {}
-    for row, key in _content(rows):
-        one = found.setdefault(key, Carried(key, row))
-        one.messages += MESSAGES.get(row.kind or "") == row.from_peer
-        one.frames += 1
+    for row in once(rows, *LINKLESS):
+        key = content_key(row)
+        if key is not None:
+            one = found.setdefault(key, Carried(key=key, first=row, last=row))
+            one.last = row
+            one.messages += begins(row)
+            one.frames += 1
     return list(found.values())
 
 
-def _content(rows: Iterable[Row]) -> Iterable[tuple[Row, LinkKey]]:
-    """Frames of messages, once each, with whose they are."""
-    for row in once(rows, AMQP_0_9_1):
-        if row.kind in CONTENT and row.session is not None and row.from_peer is not None:
-            yield row, channel_key(row, row.from_peer)
-
-
-def gaps(rows: Iterable[Row]) -> list[Span]:
-    """From one message of a channel and sender to the next."""
-    return [span for its in begun_messages(rows).values() for span in itertools.pairwise(its)]
-
-
-def begun_messages(rows: Iterable[Row]) -> dict[LinkKey, list[Row]]:
-    """The rows with which the messages of each channel and sender begin, among that sender's."""
-    found: dict[LinkKey, list[Row]] = {}
-    for end in ends(rows, AMQP_0_9_1):
-        for row in end.rows:
-            if (
-                row.session is not None
-                and MESSAGES.get(row.kind or "") == end.peer == row.from_peer
-            ):
-                found.setdefault(channel_key(row, end.peer), []).append(row)
-    return found
-
-
-def answered(rows: Iterable[Row]) -> dict[str, Begun]:
-    """From publish to confirm, and from delivery to acknowledgement, by measure."""
-    found: dict[str, Begun] = {measure: {} for measure in MEASURES.values()}
-    for end in ends(rows, AMQP_0_9_1):
-        its = found[MEASURES[end.peer]]
-        waiting: dict[LinkKey, dict[int, Row]] = {}
-        for row in end.rows:
-            if row.session is None:
-                continue
-            key = channel_key(row, end.peer)
-            if MESSAGES.get(row.kind or "") == end.peer == row.from_peer:
-                number = _number(row, end.peer)
-                if number is not None:
-                    waiting.setdefault(key, {})[number] = row
-                    its.setdefault(key, ([], set()))[1].add(row.seq)
-            elif row.kind in ANSWERS[end.peer] and row.from_peer != end.peer:
-                for number in _covered(row, waiting.get(key, {})):
-                    since = waiting[key].pop(number)
-                    spans, unanswered = its[key]
-                    spans.append((since, row))
-                    unanswered.remove(since.seq)
-    return found
-
-
-def _number(row: Row, sender: str) -> int | None:
-    """By which an answer names a message; None if none will."""
-    ledger = row.ledger or {}
-    if sender == CLIENT:
-        number = ledger.get("published")  # on a channel in confirm mode alone
-        return None if number is None else int(number)
-    waits = row.kind == "basic.deliver" and ledger.get("unacknowledged") != 0
-    return row.fields.get("delivery_tag") if waits else None
-
-
-def _covered(row: Row, waiting: dict[int, Row]) -> list[int]:
-    tag = row.fields.get("delivery_tag")
-    if tag is None:
-        return []
-    if not row.fields.get("multiple"):
-        return [tag] if tag in waiting else []
-    return [number for number in waiting if number <= tag or tag == 0]
-
-
-def limits(rows: Iterable[Row]) -> dict[LinkKey, list[int]]:
-    """The prefetch of the consumers on each channel, one after the other; 0 is none."""
-    found: dict[LinkKey, list[int]] = {}
-    for row in once(rows, AMQP_0_9_1):
-        limit = (row.ledger or {}).get("prefetch_count")
-        if row.kind == "basic.deliver" and limit is not None:
-            its = found.setdefault(channel_key(row, BROKER), [])
-            if int(limit) not in its:
-                its.append(int(limit))
-    return found
-
-
-def prefetch(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """A row for each frame that concerns a consumer: what it has, and what it may have."""
-    return [
-        {
-            "run": row.run, "connection": row.connection, "session": row.session,
-            "consumer": row.consumer, "seq": row.seq, "frame_id": row.frame_id,
-            "t_us": row.t_us, "prefetch_count": row.ledger["prefetch_count"],
-            "unacknowledged": row.ledger["unacknowledged"],
-            "full": 0 < row.ledger["prefetch_count"] <= row.ledger["unacknowledged"],
-        }
-        for end in ends(rows, AMQP_0_9_1)
-        if end.peer == BROKER
-        for row in end.rows
-        if row.consumer is not None and row.ledger and "prefetch_count" in row.ledger
-    ]  # fmt: skip
-
-
+@dataclass(slots=True, kw_only=True)
 class Held:
     """An interval in which a peer was held.
 
@@ -189,86 +113,346 @@ class Held:
         evidence: how it is known that something was to be sent.
     """
 
-    __slots__ = ("brake", "end_us", "evidence", "first", "key", "last")
+    key: LinkKey
+    brake: str
+    first: Row | Mark
+    last: Row | None
+    end_us: int
+    evidence: str
 
-    def __init__(
-        self, key: LinkKey, brake: str, first: Row, last: Row | None, end_us: int, evidence: str
-    ) -> None:
-        self.key = key
-        self.brake = brake
-        self.first = first
-        self.last = last
-        self.end_us = end_us
-        self.evidence = evidence
-
-
-def held(rows: Sequence[Row], prompt_us: int) -> list[Held]:
-    """Intervals in which a peer with something to send was held."""
-    return [*_prefetched(rows, prompt_us), *_told(rows)]
+    @property
+    def waiting(self) -> int:
+        """Messages that waited at the least."""
+        told = (self.first.ledger or {}) if isinstance(self.first, Row) else {}
+        return max(1, int(told.get("waiting_transfers", 1)))
 
 
-def _prefetched(rows: Iterable[Row], prompt_us: int) -> Iterable[Held]:
-    """A consumer that had as many as it may, and got another as soon as it had fewer."""
-    for end in ends(rows, AMQP_0_9_1):
-        if end.peer != BROKER:
-            continue
-        full: dict[tuple[int | None, str], Row] = {}
-        released: dict[tuple[int | None, str], list[Span]] = {}
-        for row in end.rows:
-            limit = (row.ledger or {}).get("prefetch_count")
-            unacked = (row.ledger or {}).get("unacknowledged")
-            if row.consumer is None or limit is None or unacked is None:
-                continue
-            consumer = row.session, row.consumer
-            now = limit > 0 and unacked >= limit
-            if not now and consumer in full:
-                released.setdefault(consumer, []).append((full.pop(consumer), row))
-            if row.kind == "basic.deliver":
-                for first, last in released.pop(consumer, ()):
-                    if row.t_us - last.t_us <= prompt_us:
-                        key = channel_key(first, BROKER)
-                        yield Held(key, PREFETCH, first, last, last.t_us, "later-frames")
-            if now:
-                full.setdefault(consumer, row)
+@dataclass(slots=True, kw_only=True)
+class Step:
+    """One of an end's rows, and what it does.
+
+    Attributes:
+        row: the row.
+        key: what the end sends on the row's channel.
+        begins: one of the end's messages begins.
+        asks: that is to be answered.
+        answered: the end's messages that the row answers, from the row of each to it.
+        held: what follows of times in which the end was held: on 0-9-1 by a prefetch, on 0-10 by a
+            command that it waited for.
+    """
+
+    row: Row
+    key: LinkKey
+    begins: bool = False
+    asks: bool = False
+    answered: list[Span] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
 
 
-def _told(rows: Sequence[Row]) -> Iterable[Held]:
-    """What the broker's reader or a socket tells of itself; of an alarm else connection.blocked."""
-    last = {(row.run, row.connection): row.t_us for row in frames(rows, AMQP_0_9_1)}
-    inside = [
-        row
-        for row in rows
-        if row.event in ("block", "unblock")
-        and row.kind in TOLD
-        and (row.run, row.connection) in last
-        and _stops(row) is not None
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """Answers to what a peer has sent on a channel, so far.
+
+    Attributes:
+        measure: of `MEASURES`.
+        worst_seq: where the slowest began; until one is answered, the first that began.
+        asked: how many are to be answered.
+        count: how many were.
+        max_us: the slowest.
+    """
+
+    measure: str
+    worst_seq: int
+    asked: int = 0
+    count: int = 0
+    max_us: int | None = None
+
+
+class Channels:
+    """What one end of a connection sends on its channels, row by row.
+
+    Args:
+        end: whose rows these are.
+        prompt_us: so soon after it is let go an end sends that had waited.
+    """
+
+    def __init__(self, end: End, prompt_us: int = 0) -> None:
+        self.end, self.prompt_us = end, prompt_us
+        self.waiting: dict[LinkKey, dict[int, Mark]] = {}  # for an answer, by number
+        self.tallies: dict[LinkKey, Tally] = {}
+        self.consumers: dict[tuple[int | None, str], Row] = {}  # the latest row of each
+        self._next: dict[LinkKey, int] = {}  # of AMQP 0-10: the number of the next command
+        self._full: dict[tuple[int | None, str], Row] = {}
+        self._released: dict[tuple[int | None, str], list[tuple[Row | Mark, Row]]] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """Every row of the end that is on a channel, with what it does."""
+        for row in self.end.rows:
+            step = self.step(row)
+            if step is not None:
+                yield step
+
+    def step(self, row: Row) -> Step | None:
+        """The next of the end's rows, with what it does; None if it is on no channel."""
+        if row.session is None:
+            return None
+        step = Step(row=row, key=channel_key(row, self.end.peer))
+        if row.from_peer == self.end.peer:
+            self._said(step)
+        elif row.kind in ANSWERS[self.end.peer]:
+            its = self.waiting.get(step.key, {})
+            answered = [(its.pop(number), row) for number in _covered(row, its)]
+            step.answered += (span for span in answered if span[0].kind != SYNC)
+            for span in step.answered:
+                tally = self.tallies[step.key]
+                slower = (-1 if tally.max_us is None else tally.max_us), -tally.worst_seq
+                tally.count += 1
+                if (took(span), -span[0].seq) > slower:
+                    tally.max_us, tally.worst_seq = took(span), span[0].seq
+            syncs = [span for span in answered if span[0].kind == SYNC]
+            if syncs and self.end.peer == CLIENT:
+                self._released.setdefault((row.session, SYNC), []).extend(syncs)
+        if self.end.peer == BROKER and row.consumer is not None:
+            self._consumer(step, row.consumer)
+        elif step.begins:
+            self._go_on(step, SYNC, QPID_WINDOW)
+        return step
+
+    def _go_on(self, step: Step, name: str, brake: str) -> None:
+        """A message that follows at once had waited for what let its sender go."""
+        for first, last in self._released.pop((step.row.session, name), ()):
+            if step.row.t_us - last.t_us <= self.prompt_us:
+                step.held.append(
+                    Held(key=step.key, brake=brake, first=first, last=last, end_us=last.t_us,
+                         evidence=LATER)
+                )  # fmt: skip
+
+    def _said(self, step: Step) -> None:
+        row = step.row
+        step.begins = begins(row)
+        number = self._number(step)
+        if number is not None and (step.begins or row.kind == SYNC):
+            step.asks = step.begins
+            mark = Mark(row.run, row.seq, row.t_us, row.frame_id, row.kind)
+            self.waiting.setdefault(step.key, {})[number] = mark
+        if step.asks:
+            measure = MEASURES[row.protocol, self.end.peer]
+            tally = self.tallies.setdefault(step.key, Tally(measure=measure, worst_seq=row.seq))
+            tally.asked += 1
+
+    def _number(self, step: Step) -> int | None:
+        """By which an answer names what the end sends; None if none will, or nobody knows."""
+        row, fields, ledger = step.row, step.row.fields, step.row.ledger or {}
+        if row.protocol == AMQP_0_10:
+            if row.kind == POINT:
+                self._next[step.key] = fields.get("command_id") or 0
+                self.waiting.pop(step.key, None)
+            if not (fields.get("segment_type") == COMMAND and fields.get("first_frame")):
+                return None
+            number = self._next.get(step.key)
+            if number is not None:
+                self._next[step.key] = serial.add(number, 1)
+            return None if ledger.get("incomplete_commands") is None else number
+        if self.end.peer == CLIENT:
+            published = ledger.get("published")  # on a channel in confirm mode alone
+            return None if published is None else int(published)
+        waits = row.kind == "basic.deliver" and ledger.get("unacknowledged") != 0
+        return fields.get("delivery_tag") if waits else None
+
+    def answers(self, now_us: int) -> Iterator[dict[str, Any]]:
+        """How each direction's messages were answered so far, as far as `latency` needs no list.
+
+        Args:
+            now_us: `waiting_us` of the oldest that waits counts up to then.
+        """
+        for key, tally in self.tallies.items():
+            oldest = next((r for r in self.waiting.get(key, {}).values() if r.kind != SYNC), None)
+            yield {
+                **key._asdict(), "measure": tally.measure, "count": tally.count,
+                "max_us": tally.max_us, "unanswered": tally.asked - tally.count,
+                "worst_seq": tally.worst_seq,
+                "waiting_us": None if oldest is None else now_us - oldest.t_us,
+            }  # fmt: skip
+
+    def _consumer(self, step: Step, name: str) -> None:
+        """A consumer that has as many as it may is held until it has fewer."""
+        row, ledger, consumer = step.row, step.row.ledger or {}, (step.row.session, name)
+        limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
+        if limit is None or unacked is None:
+            return
+        self.consumers[consumer] = row
+        full = 0 < limit <= unacked
+        if not full and consumer in self._full:
+            self._released.setdefault(consumer, []).append((self._full.pop(consumer), row))
+        if step.begins:
+            self._go_on(step, name, PREFETCH)
+        if full:
+            self._full.setdefault(consumer, row)
+
+
+def _covered(row: Row, waiting: Mapping[int, Mark]) -> list[int]:
+    """Which of these numbers, in order of sending, an answer names."""
+    if row.protocol == AMQP_0_10:
+        ranges = row.extra.get("commands") or ()
+        sent = itertools.takewhile(
+            lambda number: any(serial.signed(high, number) >= 0 for _, high in ranges), waiting
+        )
+        return [
+            number
+            for number in sent
+            if any(
+                serial.signed(number, low) >= 0 and serial.signed(high, number) >= 0
+                for low, high in ranges
+            )
+        ]
+    tag = row.fields.get("delivery_tag")
+    if tag is None:
+        return []
+    if not row.fields.get("multiple"):
+        return [tag] if tag in waiting else []
+    return [number for number in waiting if number <= tag or tag == 0]
+
+
+def gaps(rows: Iterable[Row]) -> list[Span]:
+    """From one message of a channel and sender to the next."""
+    begun: dict[LinkKey, list[Row]] = {}
+    for step in _steps(rows):
+        if step.begins:
+            begun.setdefault(step.key, []).append(step.row)
+    return [span for its in begun.values() for span in itertools.pairwise(its)]
+
+
+def answered(rows: Iterable[Row]) -> dict[str, Begun]:
+    """From publish to confirm, delivery to acknowledgement, transfer to completion; by measure."""
+    found: dict[str, Begun] = {measure: {} for measure in MEASURES.values()}
+    for step in _steps(rows):
+        its = found[MEASURES[step.row.protocol, str(step.key.link_sender)]]
+        if step.asks:
+            its.setdefault(step.key, ([], set()))[1].add(step.row.seq)
+        for since, row in step.answered:
+            spans, unanswered = its[step.key]
+            spans.append((since, row))
+            unanswered.remove(since.seq)
+    return found
+
+
+def _steps(rows: Iterable[Row]) -> Iterator[Step]:
+    """Of every end."""
+    for end in ends(rows, *LINKLESS):
+        yield from Channels(end).steps()
+
+
+def limits(rows: Iterable[Row]) -> dict[LinkKey, list[int]]:
+    """The prefetch, or the producer's window, of each channel, one after the other; 0 is none."""
+    found: dict[LinkKey, list[int]] = {}
+    for row in once(rows, *LINKLESS):
+        name = "prefetch_count" if row.from_peer == BROKER else "transfer_window"
+        limit = (row.ledger or {}).get(name)
+        if begins(row) and limit is not None and row.kind != "basic.get-ok":
+            its = found.setdefault(channel_key(row, str(row.from_peer)), [])
+            if int(limit) not in its:
+                its.append(int(limit))
+    return found
+
+
+def prefetch(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """A row for each frame that concerns a consumer: what it has, and what it may have."""
+    return [
+        prefetch_row(row)
+        for end in ends(rows, AMQP_0_9_1)
+        if end.peer == BROKER
+        for row in end.rows
+        if row.consumer is not None and row.ledger and "prefetch_count" in row.ledger
     ]
-    known = {(row.run, row.connection) for row in inside if row.kind == ALARM}
-    on_wire = [
-        row
-        for row in once(rows, AMQP_0_9_1)
-        if row.kind in ("connection.blocked", "connection.unblocked")
-        and (row.run, row.connection) not in known
-    ]
-    begun: dict[tuple[LinkKey, str], Row] = {}
-    for row in sorted([*inside, *on_wire], key=lambda one: (one.run, one.seq)):
-        brake = ALARM if row.is_frame else str(row.kind)
-        sender = CLIENT if row.is_frame else str(_stops(row))
-        key = LinkKey(row.run, str(row.connection), None, None, sender, None)
-        if row.event == "block" or row.kind == "connection.blocked":
-            begun.setdefault((key, brake), row)
-        elif (key, brake) in begun:
-            yield Held(key, brake, begun.pop((key, brake)), row, row.t_us, "internal")
-    for (key, brake), first in begun.items():
-        end_us = max(first.t_us, last[key.run, key.connection])
-        yield Held(key, brake, first, None, end_us, "internal")
+
+
+def prefetch_row(row: Row) -> dict[str, Any]:
+    """What a consumer has after a frame."""
+    ledger = row.ledger or {}
+    limit, unacked = ledger["prefetch_count"], ledger["unacknowledged"]
+    return {
+        "run": row.run, "connection": row.connection, "session": row.session,
+        "consumer": row.consumer, "seq": row.seq, "frame_id": row.frame_id, "t_us": row.t_us,
+        "prefetch_count": limit, "unacknowledged": unacked, "full": 0 < limit <= unacked,
+    }  # fmt: skip
+
+
+class Told:
+    """What the broker's reader, a producer or a socket tells of itself, row by row.
+
+    Of an alarm the wire tells, where no reader has: connection.blocked.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], int] = {}  # by connection, the time of its latest frame
+        self._known: dict[tuple[str, str, str], int] = {}  # brakes it tells of, and since which row
+        self._frames: set[tuple[str, int | None]] = set()  # those of connection.blocked
+        self._begun: dict[tuple[LinkKey, str], Row] = {}
+
+    def take(self, row: Row) -> Held | None:
+        """The next row; gives what it ends."""
+        if row.connection is None:
+            return None
+        place = row.run, row.connection
+        if row.is_frame:
+            if row.protocol not in LINKLESS:
+                return None
+            self._last[place] = row.t_us
+            frame = row.run, row.frame_id
+            if row.kind not in (BLOCKED, UNBLOCKED) or (*place, ALARM) in self._known:
+                return None
+            if frame in self._frames:
+                return None
+            self._frames.add(frame)
+            brake, sender, on = ALARM, CLIENT, row.kind == BLOCKED
+            session = None
+        else:
+            whose = _stops(row)
+            if whose is None:
+                return None
+            self._known.setdefault((*place, str(row.kind)), row.seq)
+            if place not in self._last:
+                return None
+            brake, sender, on = str(row.kind), whose, row.event == "block"
+            session = row.session
+        key = LinkKey(*place, session, None, sender, None)
+        if on:
+            self._begun.setdefault((key, brake), row)
+        elif (key, brake) in self._begun:
+            first = self._begun.pop((key, brake))
+            return Held(
+                key=key, brake=brake, first=first, last=row, end_us=row.t_us, evidence=INTERNAL
+            )
+        return None
+
+    def tells(self, held: Held) -> bool:
+        """Whether the connection itself has told of this brake before, so frames need not."""
+        if held.evidence == INTERNAL:
+            return False
+        since = self._known.get((held.key.run, held.key.connection, held.brake))
+        return since is not None and since < held.first.seq
+
+    def finish(self) -> Iterator[Held]:
+        """What nothing has ended: it lasts to the connection's last frame."""
+        for (key, brake), first in self._begun.items():
+            end_us = max(first.t_us, self._last[key.run, key.connection])
+            yield Held(
+                key=key, brake=brake, first=first, last=None, end_us=end_us, evidence=INTERNAL
+            )
+
+    def forget(self, run: str, connection: str) -> Iterator[Held]:
+        """Nothing more will come of a connection; gives what nothing has ended."""
+        yield from (one for one in self.finish() if one.key[:2] == (run, connection))
+        self._last.pop((run, connection), None)
+        for held in [one for one in self._begun if one[0][:2] == (run, connection)]:
+            del self._begun[held]
 
 
 def _stops(row: Row) -> str | None:
-    """Whose messages a process that stops does not let through."""
-    if row.vantage.startswith("reader:"):
-        return CLIENT
-    if row.kind != "tcp":
+    """Whose messages a process does not let through that tells of itself; None if it is no such."""
+    if row.event not in ("block", "unblock"):
         return None
-    peer = CLIENT if row.vantage.startswith("client:") else row.vantage
-    return peer if peer in PEERS else None
+    name = row.vantage.partition(":")[0]
+    if row.kind not in TOLD.get(name, ()):
+        return None
+    return CLIENT if name == "reader" else name

@@ -12,7 +12,7 @@ from workbench.trace.schema import Row
 from . import channels
 from .counters import Counters
 from .grants import zero_spans
-from .intervals import Span, longest, took
+from .intervals import Moment, Span, longest, took
 from .latency import settlements
 from .vantage import LinkKey, ends
 from .violations import violations
@@ -102,7 +102,7 @@ def _start(spans: Sequence[Span]) -> tuple[str | None, int | None]:
     return _place(most and most[0])
 
 
-def _place(row: Row | None) -> tuple[str | None, int | None]:
+def _place(row: Moment | None) -> tuple[str | None, int | None]:
     return (None, None) if row is None else (row.run, row.seq)
 
 

@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from workbench.trace.schema import Row
 
-Span = tuple[Row, Row]
+
+class Moment(Protocol):
+    """Where a row stands in its trace."""
+
+    @property
+    def run(self) -> str:
+        """Its run."""
+
+    @property
+    def seq(self) -> int:
+        """Its place in the run."""
+
+    @property
+    def t_us(self) -> int:
+        """Its time."""
+
+
+class Mark(NamedTuple):
+    """Of a row what is remembered of it while it waits: thousands may."""
+
+    run: str
+    seq: int
+    t_us: int
+    frame_id: int | None
+    kind: str | None
+
+
+Span = tuple[Moment, Moment]
 """From one row to another."""
 
 

@@ -1,8 +1,9 @@
 """Stalls and rates of a trace that is still being written, row by row.
 
 The same folds as for a trace that is whole, and the same answers: what `stalls` and `throughput`
-would say of all rows so far. Between two batches everything is in one object, which can be kept as
-JSON and taken up again.
+would say of all rows so far; of protocols without links `latency` too, without its percentiles, and
+of `prefetch` the latest. Between two batches everything is in one object, which can be kept as JSON
+and taken up again.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.trace.schema import AMQP_1_0, OBSERVED, RECEIVED, Row
+from workbench.trace.schema import OBSERVED, RECEIVED, Row
 
+from .channels import Channels, prefetch_row
 from .checkpointed import from_json, to_json
 from .counters import Counters, Limit, LinkState
+from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
-from .throughput import WINDOW_US
-from .vantage import PEERS, End, LinkKey, is_set, link_key, logged_by
+from .throughput import WINDOW_US, count, counting_key
+from .vantage import PEERS, End, LinkKey, logged_by
 
 __all__ = ["LiveFold"]
 
@@ -38,17 +41,22 @@ _Connection = tuple[str, str]
 class _Views:
     """Whose rows tell what each end of a connection knows."""
 
-    counters: dict[str, Counters]
+    counters: dict[str, Counters | Channels]
     own: set[str] = field(default_factory=set)
     observed: bool = False
     forced: bool = False
 
     @property
+    def channels(self) -> list[Channels]:
+        """What is counted at the ends, if the connection has no links."""
+        return [its for its in self.counters.values() if isinstance(its, Channels)]
+
+    @property
     def clear(self) -> bool:
         return self.observed or self.forced or len(self.own) == len(PEERS)
 
-    def of(self, row: Row) -> Iterator[Counters]:
-        """The counters of the ends of which it is a row."""
+    def of(self, row: Row) -> Iterator[Counters | Channels]:
+        """What is counted at the ends of which it is a row."""
         for peer in PEERS:
             counters = self.counters[peer]
             if counters.end.own != (peer in self.own):  # known only now
@@ -82,9 +90,10 @@ class LiveFold:
         self._gone: set[_Connection] = set()
 
     def take(self, rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
-        """Take in the next rows; returns what is over: `stalls`, and `rates` of past windows.
+        """Take in the next rows; returns what is over.
 
-        A row that was taken before, by run and seq, is passed over.
+        That is `stalls`, `rates` of past windows, and `answers` on connections that are over. A row
+        that was taken before, by run and seq, is passed over.
         """
         for row in rows:
             if row.seq <= self._last.get(row.run, -1):
@@ -101,13 +110,16 @@ class LiveFold:
             self._held.setdefault(row.run, deque()).append(row)
         for run, held in self._held.items():
             self._go_on(run, held)
-        self._forget()
+        answers = list(self._forget())
         over = [stall._asdict() for stall in self._stalls.found]
         self._stalls.found.clear()
-        return {"stalls": over, "rates": self._rates.over()}
+        return {"stalls": over, "rates": self._rates.over(), "answers": answers}
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
-        """What would be over if the rows so far were all: beside what `take` has given."""
+        """What would be over if the rows so far were all: beside what `take` has given.
+
+        And in `prefetch` what each consumer of AMQP 0-9-1 has.
+        """
         rows = {id(row): row for held in self._held.values() for row in held}
         whole = copy.deepcopy(self, rows)  # all but the rows, which nobody changes
         for held in whole._held.values():
@@ -117,6 +129,13 @@ class LiveFold:
         return {
             "stalls": [stall._asdict() for stall in whole._stalls.found],
             "rates": whole._rates.now(),
+            "answers": [row for place in whole._views for row in whole._answers(place)],
+            "prefetch": [
+                prefetch_row(row)
+                for views in whole._views.values()
+                for its in views.channels
+                for row in its.consumers.values()
+            ],
         }
 
     def kept(self) -> dict[str, Any]:
@@ -138,29 +157,34 @@ class LiveFold:
         """By run, the time of its latest row."""
         return dict(self._rates.last_us)
 
-    def _forget(self) -> None:
+    def _answers(self, connection: _Connection) -> Iterator[dict[str, Any]]:
+        for its in self._views[connection].channels:
+            yield from its.answers(self._rates.last_us[connection[0]])
+
+    def _forget(self) -> Iterator[dict[str, Any]]:
         """What is over for good is not carried on, or a recorder of days could not be followed."""
         for (run, connection), t_us in list(self._ended.items()):
             if self._held[run] or self._rates.last_us[run] < t_us + FORGET_US:
                 continue
             del self._ended[run, connection]
             self._gone.add((run, connection))
-            self._views.pop((run, connection), None)
+            if (run, connection) in self._views:
+                yield from self._answers((run, connection))
+                del self._views[run, connection]
             self._stalls.forget(run, connection)
             self._rates.forget(run, connection)
 
     def _meet(self, row: Row) -> None:
         """Whose rows there are of the connection."""
-        if not row.is_frame or row.protocol != AMQP_1_0 or row.connection is None:
+        if not row.is_frame or row.connection is None:
             return
         views = self._views.get((row.run, row.connection))
         if views is None:
-            counters = {
-                peer: Counters(
-                    End(run=row.run, connection=row.connection, peer=peer, own=False, rows=())
-                )
+            ends = (
+                End(run=row.run, connection=row.connection, peer=peer, own=False, rows=())
                 for peer in PEERS
-            }
+            )
+            counters = {end.peer: self._stalls.counted(end, row.protocol) for end in ends}
             views = self._views[row.run, row.connection] = _Views(counters)
         if row.event == OBSERVED:
             views.observed = True
@@ -178,8 +202,7 @@ class LiveFold:
 
     def _apply(self, row: Row) -> None:
         views = self._views.get((row.run, str(row.connection)))
-        frame = row.is_frame and row.protocol == AMQP_1_0 and views is not None
-        self._stalls.take(row, views.of(row) if frame and views is not None else ())
+        self._stalls.take(row, views.of(row) if row.is_frame and views is not None else ())
 
 
 @dataclass(slots=True)
@@ -203,9 +226,9 @@ class _Rates:
 
     def take(self, row: Row) -> None:
         self.last_us[row.run] = row.t_us
-        if not row.is_frame or row.protocol != AMQP_1_0 or not self._is_new(row):
+        if not row.is_frame or row.connection is None or not self._is_new(row):
             return
-        key = link_key(row)
+        key = counting_key(row)
         if key is None:
             return
         window = row.t_us // self.window_us
@@ -213,11 +236,7 @@ class _Rates:
         while link.window < window:  # those between have no row and no message
             self._over.append(self._row(key, link))
             link.window, link.counts = link.window + 1, [0, 0, 0]
-        if row.kind == "transfer" and row.from_peer == key.link_sender:
-            link.counts[0] += not link.in_message
-            link.counts[1] += 1
-            link.counts[2] += row.body_bytes or 0
-            link.in_message = is_set(row, "more") and not is_set(row, "aborted")
+        link.in_message = count(row, key, link.counts, inside=link.in_message)
 
     def _is_new(self, row: Row) -> bool:
         """Frames of one way are numbered in order of sending: a later one that was sent is known.
@@ -261,6 +280,6 @@ class _Rates:
 
 
 PARTS = (
-    Counters, End, Limit, LinkKey, LinkState, Row, *STALL_PARTS, _Link, _Rates, _Views,
+    Counters, End, Limit, LinkKey, LinkState, Mark, Row, *STALL_PARTS, _Link, _Rates, _Views,
 )  # fmt: skip
 """Of what a fold consists: no object of another class is kept, or made of what was kept."""

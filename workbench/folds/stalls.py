@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench import serial
+from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
-from . import channels
+from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
 from .counters import Counters, LinkState
 from .credit import SENDER
-from .vantage import PEERS, LinkKey, ends, link_key, value
+from .vantage import PEERS, End, LinkKey, ends, link_key, value
 
 PROMPT_US = 20_000
 """A sender that waited answers a grant at once: a round trip and its machine's time."""
 
-INTERNAL, STATED, NONE, UNKNOWN = "internal", "available", "none", "later-frames"
+STATED, NONE, UNKNOWN = "available", "none", LATER
 _KINDS = ("begin", "flow", "attach", "transfer", "detach", "end", "close")
 _Session = tuple[str, str, int, str]
 
@@ -146,24 +147,35 @@ class StallFold:
         self.closed: dict[_Session, tuple[bool, bool]] = {}
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
+        self.told = Told()
         self.last_us: dict[str, int] = {}
 
-    def take(self, row: Row, counters: Iterable[Counters]) -> None:
-        """Take in the next row, with the counters of the ends of which it is a row."""
+    def counted(self, end: End, protocol: str) -> Counters | Channels:
+        """What is to be counted at an end of a connection of this protocol."""
+        return Channels(end, self.prompt_us) if protocol in LINKLESS else Counters(end)
+
+    def take(self, row: Row, ends: Iterable[Counters | Channels]) -> None:
+        """Take in the next row, with what is counted at the ends of which it is a row."""
         self.last_us[row.run] = row.t_us
+        self._on_channels(self.told.take(row))
         if not row.is_frame:
             self._internal(row)
-        elif row.kind in _KINDS:
-            for its in counters:
+        for its in ends:
+            if isinstance(its, Channels):
+                step = its.step(row)
+                self._on_channels(*(step.held if step else ()))
+            elif row.kind in _KINDS:
                 self._frame(its, row)
 
     def finish(self) -> None:
         """There are no more rows."""
         for link in self.links.values():
             self._finish(link, self.last_us[link.key.run])
+        self._on_channels(*self.told.finish())
 
     def forget(self, run: str, connection: str) -> None:
         """Nothing more will come of a connection whose links are over."""
+        self._on_channels(*self.told.forget(run, connection))
         for link in self.of_connection.pop((run, connection), ()):
             del self.links[link.key]
         for known in (self.closed, self.alarm_word):
@@ -171,6 +183,18 @@ class StallFold:
                 del known[session]
 
     # -- rows -----------------------------------------------------------------------------------
+
+    def _on_channels(self, *found: Held | None) -> None:
+        """What held a peer of a protocol without links; what it tells itself counts once."""
+        for held in found:
+            if held is not None and not self.told.tells(held):
+                last = None if held.last is None else held.last.frame_id
+                self.found.append(
+                    Stall(
+                        *held.key, held.first.seq, held.first.frame_id, SENDER, held.brake,
+                        held.first.t_us, held.end_us, held.waiting, last, held.evidence,
+                    )
+                )  # fmt: skip
 
     def _internal(self, row: Row) -> None:
         if row.event == "alarm-set":
@@ -360,7 +384,7 @@ class StallFold:
         )  # fmt: skip
 
 
-PARTS = (StallFold, Stall, _Interval, _Link, _Release)
+PARTS = (StallFold, Stall, _Interval, _Link, _Release, Channels, Tally, Told)
 """Of what a fold consists; see `kept`."""
 
 
@@ -378,15 +402,6 @@ def _limit(row: Row) -> int | None:
     return None if count is None or credit is None else serial.steps(count, -credit)
 
 
-def _of_channel(held: channels.Held) -> Stall:
-    """What AMQP 0-9-1 has of it; how many wait is not known there."""
-    first, last = held.first, held.last
-    return Stall(
-        *held.key, first.seq, first.frame_id, SENDER, held.brake, first.t_us, held.end_us, 1,
-        None if last is None else last.frame_id, held.evidence,
-    )  # fmt: skip
-
-
 def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> list[Stall]:
     """When a sender had something to send and a brake was on, in order of run and row.
 
@@ -396,16 +411,15 @@ def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> 
         prompt_us: how soon after the brake a transfer must follow to prove that it had waited.
     """
     rows, fold = list(rows), StallFold(prompt_us)
-    views: dict[tuple[str, int], list[Counters]] = {}
-    for end in ends(rows):
-        counters = Counters(end)
+    views: dict[tuple[str, int], list[Counters | Channels]] = {}
+    for end in ends(rows, *FRAME_PROTOCOLS):
+        counted = fold.counted(end, end.rows[0].protocol)
         for row in end.rows:
-            views.setdefault((row.run, row.seq), []).append(counters)
+            views.setdefault((row.run, row.seq), []).append(counted)
     for row in rows:
         fold.take(row, views.get((row.run, row.seq), ()))
     fold.finish()
-    found = [*fold.found, *map(_of_channel, channels.held(rows, prompt_us))]
     return sorted(
-        (stall for stall in found if stall.end_us - stall.start_us >= min_us),
+        (stall for stall in fold.found if stall.end_us - stall.start_us >= min_us),
         key=lambda stall: (stall.run, stall.seq, str(stall[:6])),
     )

@@ -6,10 +6,11 @@ worked out here that none of them says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.trace.brakes import PREFETCH, QPID_WINDOW
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
@@ -80,13 +81,8 @@ class LinkStory:
 
     @property
     def name(self) -> str:
-        """`c1/1 receiver`: connection, session and name; of AMQP 0-9-1 channel and direction."""
-        if self.key.link is None:
-            words = "published" if self.key.link_sender == CLIENT else "delivered"
-            place = "" if self.key.session is None else f"/{self.key.session}"
-            return f"{self.key.connection}{place} {words}"
-        again = f" (attach {self.key.attach_no})" if (self.key.attach_no or 1) > 1 else ""
-        return f"{self.key.connection}/{self.key.session} {self.key.link}{again}"
+        """As `LinkKey.name`."""
+        return self.key.name
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +120,7 @@ class Story:
         """The worst in a sentence."""
         if self.worst is None:
             if self.links and all(link.key.link is None for link in self.links):
-                return "Nobody is known to have been held by a prefetch or an alarm."
+                return "Nobody is known to have been held by a prefetch, a window or an alarm."
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
         where = f"{duration(worst.lasted_us)} on {link.name}, from {worst.start_us / 1e6:.3f} s on"
@@ -162,6 +158,7 @@ def story(rows: Sequence[Row]) -> Story:
         for one in directions(rows)
     }
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
+    answers, limits = channels.answered(rows), channels.limits(rows)
     links = []
     for link in summarise(rows):
         key = LinkKey(*(getattr(link, name) for name in LinkKey._fields))
@@ -173,7 +170,10 @@ def story(rows: Sequence[Row]) -> Story:
                 for span in closed.get((key.run, key.connection, key.session, key.link_sender), ())
             ),
         ]
-        more = [*_grants(granted.get(key)), *_closed(key, could_not), *_at_the_end(could_not)]
+        if key.link is None:
+            more = [*_answers(key, answers), *_limits(limits.get(key, []), found.get(key, []))]
+        else:
+            more = [*_grants(granted.get(key)), *_closed(key, could_not), *_at_the_end(could_not)]
         links.append(
             LinkStory(
                 key=key, messages=link.messages, advice=link.advice, more=tuple(more),
@@ -182,7 +182,6 @@ def story(rows: Sequence[Row]) -> Story:
                 ),
             )
         )  # fmt: skip
-    links += _on_channels(rows, found)
     links.sort(key=_weight, reverse=True)
     worst = (links[0], _longest(links[0])) if links and links[0].intervals else None
     return Story(
@@ -194,49 +193,33 @@ def story(rows: Sequence[Row]) -> Story:
     )
 
 
-def _on_channels(
-    rows: Sequence[Row], stalled: Mapping[LinkKey, list[Interval]]
-) -> Iterator[LinkStory]:
-    """What AMQP 0-9-1 has instead of links: what a peer sends on a channel, or on a connection."""
-    answers = channels.answered(rows)
-    limits = channels.limits(rows)
-    for one in channels.carried(rows):
-        key = one.key
-        measure = channels.MEASURES[str(key.link_sender)]
-        spans, unanswered = answers[measure].get(key, ([], set()))
-        intervals = stalled.get(key, [])
-        yield LinkStory(
-            key=key, messages=one.messages, advice=_answers(measure, spans, unanswered),
-            more=tuple(_prefetch(limits.get(key, []), intervals)), intervals=tuple(intervals),
-        )  # fmt: skip
-    for key, intervals in stalled.items():
-        if key.link is None and key.session is None:
-            advice = "Nothing that was published on the connection was taken meanwhile."
-            yield LinkStory(key=key, messages=0, advice=advice, more=(), intervals=tuple(intervals))
+def _answers(key: LinkKey, answers: Mapping[str, channels.Begun]) -> Iterator[str]:
+    """How long confirms, acknowledgements or completions took, in a sentence."""
+    words = {"confirm": "confirmed", "ack": "acknowledged", "completion": "completed"}
+    for measure, its in answers.items():
+        if key not in its:
+            continue
+        (spans, unanswered), word = its[key], words[measure]
+        if not spans:
+            yield f"None of them was {word}."
+            continue
+        times = [took(span) for span in spans]
+        text = f"{word.capitalize()} after {duration(percentile(times, 50) or 0)} typically"
+        text += f", {duration(max(times))} at most"
+        if unanswered:
+            text += f"; {len(unanswered):,} never {'was' if len(unanswered) == 1 else 'were'}"
+        yield f"{text}."
 
 
-def _answers(measure: str, spans: Sequence[Span], unanswered: Collection[int]) -> str:
-    """How long confirms or acknowledgements took, in a sentence."""
-    word = "confirmed" if measure == "confirm" else "acknowledged"
-    if not spans and not unanswered:
-        return f"None of them was to be {word}."
-    if not spans:
-        return f"None of them was {word}."
-    times = [took(span) for span in spans]
-    text = f"{word.capitalize()} after {duration(percentile(times, 50) or 0)} typically"
-    text += f", {duration(max(times))} at most"
-    return f"{text}; {len(unanswered):,} never were." if unanswered else f"{text}."
-
-
-def _prefetch(limits: Sequence[int], intervals: Sequence[Interval]) -> list[str]:
-    if not limits:
-        return []
+def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[str]:
+    """What prefetch, or a producer's window, was, and how often it was reached."""
     told = " and then ".join(f"{limit:,}" if limit else "no limit" for limit in limits)
-    full = [one.lasted_us for one in intervals if one.what == channels.PREFETCH]
-    if not full:
-        return [f"Prefetch was {told}; it held nothing back that can be proved."]
-    often = "once" if len(full) == 1 else f"{len(full):,} times"
-    return [f"Prefetch was {told}; it was reached {often}, and {duration(sum(full))} together."]
+    full = [one.lasted_us for one in intervals if one.what in (PREFETCH, QPID_WINDOW)]
+    if full and limits:
+        often = "once" if len(full) == 1 else f"{len(full):,} times"
+        yield f"The limit was {told}; it was reached {often}, and {duration(sum(full))} together."
+    elif limits:
+        yield f"The limit was {told}; it held nothing back that can be proved."
 
 
 def _interval(what: str, span: Span, end: Row) -> Interval:

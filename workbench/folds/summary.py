@@ -9,6 +9,7 @@ from typing import Any
 from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
+from .channels import carried
 from .credit import SENDER, credit_rows
 from .stalls import stalls
 from .vantage import LinkKey
@@ -19,7 +20,7 @@ __all__ = ["LinkSummary", "advice", "summarise"]
 
 @dataclass(slots=True, kw_only=True)
 class LinkSummary:
-    """One link of one run.
+    """One link of one run, or what stands for one.
 
     Attributes:
         run: the run, and so on for the key.
@@ -86,8 +87,15 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         if row.kind == "transfer" and (first or count is None):
             link.messages += 1
         before[key] = (row.t_us, credit.link_credit, credit.delivery_count)
+    for one in carried(rows):
+        found[one.key] = LinkSummary(
+            **one.key._asdict(), messages=one.messages, lasted_us=one.last.t_us - one.first.t_us
+        )
     for stall in stalls(rows):
-        link = found.get(stall[:6])
+        key = LinkKey(*stall[:6])  # type: ignore[arg-type]
+        if key.link is None:  # of a connection without links, nothing may have been sent
+            found.setdefault(key, LinkSummary(**key._asdict()))
+        link = found.get(key)
         if link is None:
             continue
         link.stalls += 1
@@ -124,6 +132,21 @@ _WAITED = {
         "the broker is short of memory or disk",
         "Free some there, or consume what is queued",
     ),
+    "prefetch": (
+        "for acknowledgements",
+        "its consumers had as many messages as their prefetch allows",
+        "Let them acknowledge sooner; a larger prefetch helps against round trips alone",
+    ),
+    "qpid-window": (
+        "for earlier transfers to complete",
+        "its window was full, and a queue above its watermark completes nothing",
+        "Consume faster, or raise the watermarks; a larger window helps against round trips alone",
+    ),
+    "credit-flow": (
+        "for the broker to read on",
+        "a process behind its reader had no credit to give",
+        "Look at the slowest one: the queue, its disk, its replicas",
+    ),
     "tcp": (
         "for the connection to take octets",
         "the other end does not read its socket",
@@ -147,12 +170,11 @@ def advice(link: Mapping[str, Any]) -> str:
         )
     if brake is None:
         return "Nothing that is known to have been ready had to wait."
-    what, why, change = _WAITED[brake]
+    waited, why, change = _WAITED[brake]
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
-    without = ""
-    if share and what == "for credit":
-        without = f"; it had no credit for {share}% of its time"
     longest = duration(link["longest_us"])
     if link["stalls"] > 1:
         longest = f"{link['stalls']:,} times, {longest} at most"
-    return f"The {sender} waited {what}, {longest}{without}: {why}. {change}."
+    if share and waited == "for credit":
+        longest += f"; it had no credit for {share}% of its time"
+    return f"The {sender} waited {waited}, {longest}: {why}. {change}."

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.trace.schema import Row
+from workbench.trace.fields import FRAME_PROTOCOLS
+from workbench.trace.schema import AMQP_1_0, Row
 
 from . import channels
 from .counters import Counters, LinkState
@@ -31,7 +32,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
         raise ValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
     rows = list(rows)
     held_up = _head_of_line(rows)
-    links = _counted(once(rows), window_us) | channels.counted(rows, window_us)
+    links = _counted(once(rows, *FRAME_PROTOCOLS), window_us)
     queues: dict[LinkKey, str] = {}
     for row in rows:
         key = link_key(row)
@@ -90,21 +91,38 @@ def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, lis
     found: dict[LinkKey, dict[int, list[int]]] = {}
     inside: set[LinkKey] = set()
     for row in rows:
-        key = link_key(row)
+        key = counting_key(row)
         if key is None:
             continue
         windows = found.setdefault(key, {})
         window = row.t_us // window_us
         for between in range(max(windows, default=window), window + 1):
             windows.setdefault(between, [0, 0, 0])
-        if row.kind == "transfer" and row.from_peer == key.link_sender:
-            counts = windows[window]
-            counts[0] += key not in inside
-            counts[1] += 1
-            counts[2] += row.body_bytes or 0
-            goes_on = is_set(row, "more") and not is_set(row, "aborted")
-            (inside.add if goes_on else inside.discard)(key)
+        if count(row, key, windows[window], inside=key in inside):
+            inside.add(key)
+        else:
+            inside.discard(key)
     return found
+
+
+def counting_key(row: Row) -> LinkKey | None:
+    """The link to which a row belongs, or what stands for one."""
+    return link_key(row) if row.protocol == AMQP_1_0 else channels.content_key(row)
+
+
+def count(row: Row, key: LinkKey, counts: list[int], *, inside: bool) -> bool:
+    """Adds a frame to messages, frames and octets.
+
+    Returns:
+        Whether the link is in the middle of a message after it; it was `inside` one before.
+    """
+    carries = row.from_peer == key.link_sender and row.kind == "transfer"
+    if key.link is not None and not carries:
+        return inside
+    counts[0] += not inside if carries else channels.begins(row)
+    counts[1] += 1
+    counts[2] += row.body_bytes or 0
+    return carries and is_set(row, "more") and not is_set(row, "aborted")
 
 
 def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:

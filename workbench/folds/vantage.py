@@ -23,6 +23,15 @@ class LinkKey(NamedTuple):
     link_sender: str | None
     attach_no: int | None
 
+    @property
+    def name(self) -> str:
+        """`c1/1 receiver`: connection, session and name; without links channel and direction."""
+        place = self.connection if self.session is None else f"{self.connection}/{self.session}"
+        if self.link is None:
+            return f"{place} {'published' if self.link_sender == CLIENT else 'delivered'}"
+        again = f" (attach {self.attach_no})" if (self.attach_no or 1) > 1 else ""
+        return f"{place} {self.link}{again}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
@@ -65,29 +74,30 @@ def is_set(row: Row, name: str) -> bool:
     return bool((row.frame or {}).get(name))
 
 
-def frames(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[Row]:
-    """The rows of a protocol's frames on a connection, in order."""
+def frames(rows: Iterable[Row], *protocols: str) -> list[Row]:
+    """The rows of frames of these protocols, or of AMQP 1.0, on a connection, in order."""
+    wanted = protocols or (AMQP_1_0,)
     return [
         row
         for row in rows
-        if row.is_frame and row.protocol == protocol and row.connection is not None
+        if row.is_frame and row.protocol in wanted and row.connection is not None
     ]
 
 
-def once(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[Row]:
+def once(rows: Iterable[Row], *protocols: str) -> list[Row]:
     """One row for each frame: the observed one, else the sent one, else the received one."""
     best: dict[tuple[str, int | None], Row] = {}
-    for row in frames(rows, protocol):
+    for row in frames(rows, *protocols):
         known = best.get((row.run, row.frame_id))
         if known is None or _RANK[row.event] < _RANK[known.event]:
             best[row.run, row.frame_id] = row
     return sorted(best.values(), key=lambda row: (row.run, row.seq))
 
 
-def ends(rows: Iterable[Row], protocol: str = AMQP_1_0) -> list[End]:
+def ends(rows: Iterable[Row], *protocols: str) -> list[End]:
     """Both ends of every connection, each with its own rows, or with those that stand in."""
     connections: dict[tuple[str, str], list[Row]] = {}
-    for row in frames(rows, protocol):
+    for row in frames(rows, *protocols):
         connections.setdefault((row.run, str(row.connection)), []).append(row)
     found = []
     for (run, connection), its in sorted(connections.items()):

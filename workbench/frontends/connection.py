@@ -37,16 +37,16 @@ from workbench.amqp10.sasl import SaslServer
 from workbench.amqp10.scope import ItemScope
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
 from workbench.amqp10.session import Session
-from workbench.amqp10.settings import CreditOverrun
 from workbench.amqp10.states import ConnectionState
 from workbench.broker.broker import Broker
 from workbench.broker.queue_process import QueueProcess
 from workbench.broker.virtual_host import QueueInUseError
-from workbench.presets import RABBITMQ, Preset
+from workbench.presets import BROKER_J, RABBITMQ, SPEC, Preset
 from workbench.queues.arguments import QUORUM
 from workbench.sim import Clock, Notes, Tap, Wire
 
 from .address_resolver import CrashError, RefusedError
+from .broker_j import BrokerJPolicy
 from .confirms import Confirms
 from .consumer_terms import read_filters
 from .destinations import Destination
@@ -61,6 +61,9 @@ from .windows import Windows
 
 LinkHost: TypeAlias = OutgoingLink | IncomingLink | Requests | Responses
 """What stands between a link and what it leads to: a queue, an exchange, or the management node."""
+
+POLICIES = {SPEC: SessionPolicy, RABBITMQ: RabbitPolicy, BROKER_J: BrokerJPolicy}
+"""What a broker does besides the protocol, by the conduct of its preset."""
 
 _ENDED = ConnectionState.END
 _ENDING = (Detach, End, Close)
@@ -98,8 +101,7 @@ class BrokerConnection:
         self._preset = preset
         self._faulty: dict[int, Frame] = {}  # frames that broke a rule, by the event's identity
         self._notes = broker.tap.bind(broker.clock, vantage=self.vantage, connection=name)
-        policy = RabbitPolicy if preset.conduct == RABBITMQ else SessionPolicy
-        self._policy = policy(self, preset)
+        self._policy = POLICIES[preset.conduct](self, preset)
         self._windows = Windows(preset, self._policy)
         self._resolver = self._policy.resolver(broker.vhost, name)
         self._credit_rule = credit_rule
@@ -150,7 +152,7 @@ class BrokerConnection:
         for event in events:
             if type(event) is DeliveryReceived:
                 host = self.hosts.get(event.link)
-                if type(host) is IncomingLink:
+                if isinstance(host, IncomingLink):
                     host.arrived()
             elif type(event) is FlowReceived and event.link is not None:
                 host = self.hosts.get(event.link)
@@ -238,7 +240,7 @@ class BrokerConnection:
         early = self._policy.opens_early
         # RabbitMQ tells of the link first, and then of the window; both flows have it.
         opened = early and link.session.reopen()
-        if type(host) is IncomingLink:
+        if isinstance(host, IncomingLink):
             fault = self._policy.fault_of_message(delivery)
             if fault is None:
                 host.delivery_received(delivery)
@@ -330,16 +332,16 @@ class BrokerConnection:
 
     def _attach_publisher(self, link: ReceiverLink, destination: Destination) -> None:
         self._note_made(link, destination.name)
-        # Credit is never cut here, so who sends without any has broken the rule [2.6.7].
         link.accept(
             handle=self._policy.handle(link),
             max_message_size=self._preset.max_message_size or None,
-            credit_overrun=CreditOverrun.DETACH,
+            credit_overrun=self._policy.credit_overrun,
             **self._policy.target_terms(link, destination),
         )
         session = link.session
         numbers, confirms = self._numbers_of(session), self._confirms_of(session)
-        host = IncomingLink(link, destination, numbers, self._notes_of(link), confirms)
+        notes = self._notes_of(link)
+        host = self._policy.publisher(link, destination, numbers, notes, confirms)
         self.hosts[link] = host
         host.attach()
 

@@ -20,7 +20,7 @@ from workbench.amqp10.link import Link
 from workbench.amqp10.messaging import MessageAnnotations, Source, decode_section
 from workbench.amqp10.performatives import Error
 from workbench.amqp10.values import Described, Int, MapPairs, Symbol, Timestamp
-from workbench.presets import SPEC, Preset
+from workbench.presets import RABBITMQ, Preset
 from workbench.queues import Selection, Start, Stored
 from workbench.queues.arguments import MS_OF_UNIT, STREAM
 from workbench.queues.limits import US_PER_MS
@@ -123,7 +123,7 @@ def read_filters(source: object, queue_type: str, preset: Preset) -> Filters:
         preset: whether filters on properties are known, and values that are not described.
     """
     given = source.filter if isinstance(source, Source) else None
-    if given is None or (preset.conduct == SPEC and queue_type != STREAM):
+    if given is None or (preset.conduct != RABBITMQ and queue_type != STREAM):
         return NO_FILTERS
     pairs: Iterable[tuple[object, object]]
     pairs = given.pairs if isinstance(given, MapPairs) else given.items()
@@ -147,7 +147,7 @@ def read_filters(source: object, queue_type: str, preset: Preset) -> Filters:
                 properties[found.section] = found
         if understood:
             kept[name] = value
-    if not preset.property_filters and preset.conduct != SPEC:
+    if not preset.property_filters and preset.conduct == RABBITMQ:
         in_force: Any = given  # RabbitMQ 4.0 gives back what it got
     else:
         in_force = dict(reversed(kept.items())) if kept or preset.property_filters else None

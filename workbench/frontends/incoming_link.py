@@ -159,6 +159,10 @@ class IncomingLink:
             return
         if not delivery.settled:
             self.link.settle(delivery.delivery_id, state=state)
+        self._taken()
+
+    def _taken(self) -> None:
+        """A message more has its outcome."""
         if self._gated:
             self.maybe_grant()
 

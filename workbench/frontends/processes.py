@@ -22,7 +22,18 @@ from workbench.amqp10.performatives import Close, Transfer
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.session import Session
 from workbench.presets import Preset
-from workbench.sim import NO_NOTES, Actor, Clock, CreditFlow, End, Ledger, Notes, Tap, Wire
+from workbench.sim import (
+    NO_NOTES,
+    Actor,
+    Clock,
+    CreditFlow,
+    End,
+    Flight,
+    Ledger,
+    Notes,
+    Tap,
+    Wire,
+)
 
 from .session_inbox import NS_PER_US, SessionInbox
 
@@ -105,23 +116,25 @@ class Processes:
         """Whether a frame that arrives may have to wait before it is worked in."""
         return self._reader is not None or self._session_ns > 0
 
-    def intake(self, item: WireItem, take: Task) -> None:
-        """A frame has arrived; `take` works it in."""
+    def intake(self, flight: Flight) -> None:
+        """A frame has arrived, and waits until somebody works it in."""
         if self._reader is None:
-            self._dispatch(item, take)
+            self._dispatch(flight)
             return
         notes = self._reader_notes
 
         def read() -> None:
             notes.note("note", "mailbox")
-            self._dispatch(item, take)
+            self._dispatch(flight)
 
         self._reader.post(read)
         notes.note("note", "mailbox")
 
-    def _dispatch(self, item: WireItem, take: Task) -> None:
+    def _dispatch(self, flight: Flight) -> None:
         """Hand a frame to its session; what is about none is worked in by the reader."""
-        session = None
+        wire, item, session = self._host.wire, flight.item, None
+        assert wire is not None, "a frame has come over no wire"
+        take = partial(wire.take_in, flight)
         if type(item) is Frame and item.performative is not None:
             if type(item.performative) is not Close:
                 session = self._host.amqp.remote_channels.get(item.channel)

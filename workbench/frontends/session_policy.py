@@ -9,6 +9,7 @@ come from a consumer.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -37,7 +38,7 @@ from workbench.amqp10.performatives import End, Error, ReceiverSettleMode, Role,
 from workbench.amqp10.receiver import IncomingDelivery, ReceiverLink
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
 from workbench.amqp10.session import Session
-from workbench.amqp10.settings import ConnectionSettings
+from workbench.amqp10.settings import ConnectionSettings, CreditOverrun
 from workbench.amqp10.states import LinkState
 from workbench.amqp10.values import Array, Symbol
 from workbench.broker.queue_process import QueueProcess
@@ -48,7 +49,9 @@ from workbench.sim import Notes
 
 from .address_resolver import OUTCOMES, TEMPORARY, AddressResolver, PlainResolver, RabbitResolver
 from .addresses import queue_name
+from .confirms import Confirms
 from .destinations import Destination
+from .incoming_link import IncomingLink
 from .management_link import Responses
 from .message_sections import fault_of_message
 from .outgoing_link import CreditRule, OutgoingLink
@@ -87,6 +90,10 @@ class Host(RabbitOwner, Protocol):
     amqp: Any
     processes: Processes
 
+    @property
+    def hosts(self) -> Mapping[Link, object]:
+        """Of the links that are attached."""
+
 
 class SessionPolicy:
     """The plain reading of the specification.
@@ -101,6 +108,8 @@ class SessionPolicy:
     has_management = False  # a node that makes queues, exchanges and bindings
     numbers_as_client = False  # a link has the client's handle, so one highest is for both
     full_transfers = False  # every frame of a message has what its first one has
+    # Credit is never cut here, so a publisher that sends without any has broken the rule [2.6.7].
+    credit_overrun = CreditOverrun.DETACH
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         self.owner = owner
@@ -177,6 +186,17 @@ class SessionPolicy:
     ) -> OutgoingLink:
         """The consumer for an attach that is about to be answered."""
         return OutgoingLink(name, link, queue, self.owner, notes, rule)
+
+    def publisher(
+        self,
+        link: ReceiverLink,
+        destination: Destination,
+        numbers: Preset,
+        notes: Notes,
+        confirms: Confirms | None,
+    ) -> IncomingLink:
+        """The publisher for an attach that is answered; `numbers` as when its session began."""
+        return IncomingLink(link, destination, numbers, notes, confirms)
 
     def flow(self, event: FlowReceived, host: OutgoingLink | Responses | None) -> None:
         """A flow came; `host` if it is about a link on which the broker sends."""

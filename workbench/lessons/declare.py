@@ -16,10 +16,15 @@ A question is a table of the file and a function of the lesson's module with the
 and `wrong` also what it returns: it goes on after its `yield`, if it has one, when the learner has
 committed. Where it returns None, what it reads has not happened yet, and `wait` says what must.
 `{n:message}` is `1 message`, `no messages` and so on, `{n:more/more}` gives the plural too, and a
-capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format.
+capital, `{n:Message}`, begins a sentence. Anything else after the colon is Python's format. A
+language with more forms writes them out: `{n:keine Nachricht/eine Nachricht/# Nachrichten}`.
 
-Where a misconception is one of `scenarios.beliefs`, or `known_as` one of them, it can be shown
-beside the rule: in the run that `shown` is, or in the shortest schedule in which the two differ.
+Each misconception can be shown beside the rule. Where it is one of `scenarios.beliefs`, or
+`known_as` one of them, then in the run that `shown` is, or in the shortest schedule in which the
+two differ. Every other one in step with what `beside` counts in a run, or finds decided there; one
+for all misconceptions, or one for each by its name. What no run can show says why not:
+
+    unshown.adds = "It is about a word."
 
 A check is a table below `check` and a function that finds which of its texts holds:
 
@@ -48,8 +53,6 @@ from typing import Any
 
 from workbench.exercises import recall
 from workbench.exercises.checks import (
-    UNANSWERED,
-    UNTOUCHED,
     CheckHint,
     Judge,
     checks,
@@ -68,7 +71,10 @@ from workbench.exercises.question import (
     Verdict,
 )
 from workbench.exercises.show_me import ShowMe
+from workbench.languages import words
 from workbench.presets import UINT_MAX
+from workbench.scenarios.beliefs import SHOWN
+from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
 from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 from workbench.trace.words import count
@@ -82,6 +88,9 @@ class FactError(LookupError):
     """The words of a question name a fact that its function does not give."""
 
 
+Steps = InStep | Measured
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What a run says about a question, or about one wrong answer to it.
@@ -93,6 +102,7 @@ class Facts:
             name facts of their own, and several if it leads to several answers.
         seen: the row at which the answer can be seen in a picture of the lesson.
         shown: the run in which a misconception can be shown beside the rule.
+        beside: what a misconception can be shown beside, in step; for all, or by its name.
         case: which of several `right` texts holds.
         named: everything else that the words name.
     """
@@ -101,6 +111,7 @@ class Facts:
     wrong: Mapping[str, Answer | Facts | Sequence[Facts]] = field(default_factory=dict)
     seen: Row | None = None
     shown: Run | None = None
+    beside: Steps | Mapping[str, Steps] = field(default_factory=dict)
     case: str | None = None
     named: Mapping[str, Any] = field(default_factory=dict)
 
@@ -111,11 +122,20 @@ def facts(
     wrong: Mapping[str, Answer | Facts | Sequence[Facts]] | None = None,
     seen: Row | None = None,
     shown: Run | None = None,
+    beside: Steps | Mapping[str, Steps] | None = None,
     case: str | None = None,
     **named: Any,
 ) -> Facts:
     """What a run says; the words may name each of `named`, and `answer`."""
-    return Facts(answer=answer, wrong=wrong or {}, seen=seen, shown=shown, case=case, named=named)
+    return Facts(
+        answer=answer,
+        wrong=wrong or {},
+        seen=seen,
+        shown=shown,
+        beside=beside or {},
+        case=case,
+        named=named,
+    )
 
 
 class _Words(Formatter):
@@ -130,6 +150,9 @@ class _Words(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """A number with its noun, or whatever Python makes of it."""
+        if "#" in format_spec:
+            none, one, many = format_spec.split("/")
+            return {0: none, 1: one}.get(value, many).replace("#", str(value))
         noun, _, plural = format_spec.partition("/")
         if len(noun) < 2 or not noun.isalpha():
             return str(super().format_field(value, format_spec))
@@ -169,13 +192,9 @@ class Asked:
         self.find = find
         self.__doc__ = find.__doc__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> ShowMe | PredictionView:
+    def __call__(self, *args: Any, **kwargs: Any) -> ShowMe:
         """The widget that asks, and shows what contradicts a wrong answer."""
-        view = PredictionView(Prediction(self.question(*args, **kwargs)))
-        # Some misconceptions have the name of one about a link's rule and are not about that rule.
-        if not self.words.get("search", True):
-            return view
-        return ShowMe(view, self.words.get("known_as"))
+        return ShowMe(PredictionView(Prediction(self.question(*args, **kwargs))))
 
     def again(self, inputs: Callable[[int], Mapping[str, Any]], kept_as: str = "") -> None:
         """Let later lessons ask again.
@@ -207,7 +226,7 @@ class Asked:
             text=told(ask, given),
             solve=lambda: self._solution(inputs, given, choices),
             choices=tuple(choices.values()),
-            unit=self.words.get("unit", "messages"),
+            unit=self.words.get("unit", words("asking")["unit"]),
             minimum=given.get("minimum", 0),
             maximum=given.get("maximum", UINT_MAX),
             hints=tuple(told(hint, given) for hint in self.words.get("hints", ())),
@@ -216,6 +235,12 @@ class Asked:
     def _kept_as(self, given: Mapping[str, Any]) -> str:
         """The name under which answers are kept: another question's, or one for each rule."""
         return told(self.words.get("kept_as", self.name), given)
+
+    def _known_as(self, misconception: str) -> str | None:
+        """The name under which it can be searched; None if it cannot be."""
+        # Some have the name of one about a link's rule and are not about that rule.
+        name = self.words.get("known_as", {}).get(misconception, misconception)
+        return name if self.words.get("search", True) and name in SHOWN else None
 
     def _first(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the function yields before anything is answered."""
@@ -258,6 +283,8 @@ class Asked:
                     because=told(
                         wrong if isinstance(wrong, str) else wrong[name], {**named, **one.named}
                     ),
+                    known_as=self._known_as(name),
+                    beside=_beside(found, name, shown(one.answer), named["answer"]),
                 )
                 for name, answered in found.wrong.items()
                 for one in _each(answered)
@@ -265,6 +292,12 @@ class Asked:
             seen=found.seen,
             shown=found.shown,
         )
+
+
+def _beside(found: Facts, name: str, wrong: Value, right: Value) -> Beside | Bars | None:
+    """A misconception in step with the run, if the question says how."""
+    by = found.beside if isinstance(found.beside, Steps) else found.beside.get(name)
+    return None if by is None else by.beside(name, wrong, right)
 
 
 def _each(answered: Answer | Facts | Sequence[Facts]) -> Sequence[Facts]:
@@ -297,7 +330,7 @@ def case(name: str, /, *, about: object = None, belief: str | None = None, **nam
 
 
 # What any check may say when there is nothing to judge yet.
-UNCLEAR = {"untouched": UNTOUCHED, "unanswered": UNANSWERED}
+UNCLEAR = {name: words("asking")[name] for name in ("untouched", "unanswered")}
 RIGHT = {"right": True, "wrong": False, "unclear": None}
 
 

@@ -6,20 +6,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.scenarios.beliefs import BELIEFS
-
 from .table import LESSONS, Lesson, room, words_of
 
 FILE = Path(__file__).resolve().parents[2] / "INSTRUCTORS.md"
 HEAD = """\
 # Notes for instructors
 
-Made of the lessons' TOML files in [workbench/lessons/](workbench/lessons/) by
+Made of the lessons' TOML files in [workbench/languages/en/](workbench/languages/en/) by
 `python -m workbench.lessons.instructors`; change it there. Of each lesson you find how long it
 takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
 them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
-searches the shortest schedule in which the sender's credit is another, and opens it on the stage.
-How often a misconception comes is not said: no source tells it. Count it in your own room.
+sets the misconception beside what happens, in the question's own run, and stops where the two part;
+or it searches the shortest schedule in which the sender's credit is another. How often a
+misconception comes is not said: no source tells it. Count it in your own room.
 
 ## In the room, without a server
 
@@ -28,8 +27,9 @@ How often a misconception comes is not said: no source tells it. Count it in you
   of a poll, and draws what the room says. A bar, or its button, plays that rule beside the rule.
 - `present("01", section=4)` shows a lesson by the keys of a remote: Page Down and Page Up, `b` for
   black, a digit for a section; `.save("lesson_01.html")` for a laptop without Python.
-- `section_code("01", 3)` is a code for the board: who types it with `class_code("...")` stays with
-  the class up to section 3, until the next one; `section_code("01")` opens the whole lesson.
+- `section_code("01", 3)` is a code for the board: who types it in the index, in a lesson's card or
+  at a locked question stays with the class up to section 3, until the next one;
+  `section_code("01")` opens the whole lesson.
 - `handout("01").save("handout_01.html")` is a page to print. `reset_all()` is for the next group.
 """
 
@@ -101,19 +101,16 @@ def _tasks(lesson: Lesson) -> Iterator[str]:
         if solution is not None:
             yield solution["text"]
             yield ""
-            yield "```python"
-            yield solution["code"].strip()
-            yield "```"
-            yield ""
+            if "code" in solution:
+                yield from ("```python", solution["code"].strip(), "```", "")
     yield "</details>"
     yield ""
 
 
 def _marked(words: Mapping[str, Any], misconception: str) -> str:
-    """A misconception, in bold if a schedule can be searched that contradicts it."""
-    known_as = words.get("known_as", {}).get(misconception, misconception)
-    searched = words.get("search", True) and known_as in BELIEFS
-    return f"**{misconception}**" if searched else f"*{misconception}*"
+    """A misconception, in bold if it can be shown, else with the reason why it cannot be."""
+    reason = words.get("unshown", {}).get(misconception)
+    return f"*{misconception}* ({reason.rstrip('.')})" if reason else f"**{misconception}**"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from workbench.exercises.checks import run_of
 from workbench.exercises.compare import Comparison, compare_rules
 from workbench.exercises.measure import arrival
 from workbench.presets import Preset
+from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.credit import TOP_UP_AT_HALF
 from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.run import Run, run
@@ -38,6 +39,9 @@ def _queue(messages: int) -> Run:
     return run("credit", parameters={"messages": messages})
 
 
+LATE = "Messages that arrive after the flow"
+
+
 def _ready(played: Run) -> int:
     return int(played.parameters["messages"] or 0)
 
@@ -56,6 +60,7 @@ def before_any_flow(run: Run) -> Found:
         receiver=measure.credit(run.rows, CLIENT),
         last=measure.step(run.rows[-1]),
         wrong={"the queue pushes": ready, "one comes on trial": 1},
+        beside=counted(run, "Messages that the queue has sent", measure.handed_over(run.rows)),
         seen=run.rows[run.start_seq],
     )
 
@@ -76,6 +81,11 @@ def after_grant(run: Run, link_credit: int) -> Found:
         credit=measure.credit(branch.rows, BROKER),
         left=left,
         wrong={"a flow opens the tap": sent + left, "one flow, one message": 1},
+        beside=counted(
+            branch,
+            "Transfers after the flow",
+            measure.handed_over(branch.rows, after=run.start_seq),
+        ),
         shown=branch,
         seen=measure.last_frame(branch.rows, "transfer"),
     )
@@ -104,6 +114,9 @@ def granted_twice(run: Run, link_credit: int, publish: int) -> Facts:
         held=", then ".join(map(str, held)),
         left=publish - sent,
         wrong={"adds": 2 * link_credit, "everything published": publish},
+        beside=counted(
+            branch, "Messages that the queue has sent", measure.handed_over(branch.rows)
+        ),
         shown=branch,
         seen=flows[-1],
     )
@@ -139,6 +152,7 @@ def after_stop(run: Run, at: int) -> Found:
             "only what is in flight": flying,
             "a grant stands": max(measure.grants(run.rows)) - arrived,
         },
+        beside=counted(branch, LATE, measure.handed_over(branch.rows, event=RECEIVED, after=at)),
         shown=branch,
         seen=measure.last_frame(branch.rows, "transfer", event=RECEIVED),
     )
@@ -148,7 +162,7 @@ def after_stop(run: Run, at: int) -> Found:
 def which_after_stop(run: Run, at: int) -> Found:
     """The same without a picture beside it: which of them is the point, and not how many."""
     yield {"arrived": measure.messages(run.rows, event=RECEIVED, upto=at)}
-    _, late, flying, reached = _stopped(run, at)
+    branch, late, flying, reached = _stopped(run, at)
     answer = "none" if not late else "flying" if late <= flying else "more"
     return facts(
         answer,
@@ -157,6 +171,9 @@ def which_after_stop(run: Run, at: int) -> Found:
         more=late - flying,
         reached=reached,
         wrong={"takes back": "none", "only what is in flight": "flying"},
+        beside=decided(
+            branch, LATE, measure.last_frame(branch.rows, "transfer", event=RECEIVED, after=at)
+        ),
     )
 
 
@@ -184,6 +201,7 @@ def fastest_rule(comparison: Comparison) -> Found:
                 facts(one.rule, rule=one.rule, held=one.held) for one in ranked[1:]
             ]
         },
+        beside=Measured(unit="messages per second", heights={one.rule: one.rate for one in ranked}),
     )
 
 
@@ -200,6 +218,11 @@ def after_acknowledging(run: Run) -> Found:
         before=measure.credit(branch.rows, BROKER, upto=run.last),
         after=measure.credit(branch.rows, BROKER),
         wrong={"acknowledging grants": unsettled, "acknowledging renews one": 1},
+        beside=counted(
+            branch,
+            "Transfers after the acknowledgement",
+            measure.handed_over(branch.rows, after=run.last),
+        ),
         seen=settled[-1],
     )
 
@@ -215,11 +238,17 @@ def proton_again(run: Run, count_each: int) -> Facts:
     """What does a real Proton receiver send when `receiver.flow(n)` is called twice?"""
     once = run.act(run.start_seq, "flow", count=count_each)
     flow = measure.seq_of(once.rows, "flow", event="sent")
-    carried = measure.grants(once.act(flow, "flow", count=count_each).rows)
+    twice = once.act(flow, "flow", count=count_each)
+    carried = measure.grants(twice.rows)
     return facts(
         carried[-1],
         carried=" and ".join(map(str, carried)),
         wrong={"sets": count_each},
+        beside=decided(
+            twice,
+            "link-credit of the second flow",
+            measure.last_frame(twice.rows, "flow", from_peer=CLIENT),
+        ),
         seen=once.rows[flow],
     )
 

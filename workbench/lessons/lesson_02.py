@@ -19,6 +19,7 @@ from workbench.exercises.table import Table, Tabled, tables
 from workbench.exercises.trial import RULES, Trial
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
+from workbench.scenarios.beside import Measured, decided, followed
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -385,6 +386,7 @@ def crossing(race: Run) -> Found:
         },
         seen=race.rows[race.start_seq],
         shown=right,
+        beside=decided(right, "The sender's link-credit", flow),
     )
 
 
@@ -396,7 +398,9 @@ def which_order(race: Run, rule: str) -> Found:
     """In which orders does a wrong rule leave the two ends in disagreement?"""
     yield {"doc": rule_named(rule).doc}
     played = orders(race)
-    differing = len(played.differing(rule))
+    parted = played.differing(rule)
+    differing = len(parted)
+    equal = next((played.runs[rule, order] for order in ORDERS if order not in parted), None)
     held = {order: played.credits[rule, order] for order in ORDERS}
     return facts(
         "none" if not differing else "all" if differing == len(ORDERS) else "some",
@@ -407,6 +411,16 @@ def which_order(race: Run, rule: str) -> Found:
         orders=len(ORDERS),
         wrong={"sets": "none", "a wrong rule always shows": "all"},
         shown=played.runs["spec", CROSSING[0]],
+        beside={
+            "a wrong rule always shows": followed(
+                equal,
+                "Both ends hold the same when all has landed",
+                {equal.last: "yes"},
+                {"a wrong rule always shows": {equal.last: "no"}},
+            )
+        }
+        if equal
+        else {},
     )
 
 
@@ -445,6 +459,13 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Found:
         part=found.bad / found.states,
         moves=len(found.shortest or ()),
         wrong={"a race is rare": "few", "sets": "none"},
+        beside={
+            "a race is rare": Measured(
+                unit="states",
+                heights={"all states": found.states, "bad states": found.bad},
+                yours={"a race is rare": ("bad states", found.states // 2)},
+            )
+        },
     )
 
 
@@ -456,6 +477,11 @@ bad_states.again(
     },
     kept_as="bad-states-set",
 )
+
+
+def _unnoticed(found: Mapping[str, Any]) -> str:
+    """A wrong rule without a bad state."""
+    return next((rule for rule, one in found.items() if rule != "spec" and not one.bad), "spec")
 
 
 @lesson.asks
@@ -483,6 +509,14 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Found:
             "a test finds a wrong rule": 1,
             **({"only adding is harmless at first": passing - 1} if harmless else {}),
         },
+        beside=Measured(
+            unit="bad states",
+            heights={rule: one.bad for rule, one in found.items()},
+            yours={
+                "a test finds a wrong rule": (_unnoticed(found), 1),
+                "only adding is harmless at first": ("set", 1),
+            },
+        ),
     )
 
 
@@ -492,6 +526,9 @@ passing_rules.again(
         "grants": [2 + form % 4] if form % 2 else [2 + form % 3, 5 + form % 3],
     }
 )
+
+
+_RIGHT, _WRONG = "right", "wrong"
 
 
 @lesson.asks
@@ -508,6 +545,15 @@ def naive(trace: Any) -> Found:
         number=len(wrong),
         found="; ".join(f"step {one.step}: {one.naive_text}" for one in wrong),
         wrong={"large numbers are trouble": "forever", "differences always work": "never"},
+        beside=followed(
+            trace,
+            "Naive subtraction is",
+            {one.seq: _WRONG if one in wrong else _RIGHT for one in computed.lines},
+            {
+                "large numbers are trouble": {one.seq: _WRONG for one in computed.lines},
+                "differences always work": {one.seq: _RIGHT for one in computed.lines},
+            },
+        ),
     )
 
 
@@ -531,7 +577,29 @@ def atm(run: Run) -> Found:
         case="drained" if drained else "else",
         summary=balances.summary,
         wrong={"delivery-count counts deliveries": "nowhere", "crossing is the trouble": "crossed"},
+        beside={
+            "delivery-count counts deliveries": followed(
+                run,
+                "The sender's link-credit",
+                {row.seq: row.link_credit for row in balances.rows},
+                {
+                    "delivery-count counts deliveries": {
+                        row.seq: row.crd_bal for row in balances.rows
+                    }
+                },
+            ),
+            "crossing is the trouble": decided(
+                run,
+                "Crd_Bal and link-credit differ",
+                next((run.rows[row.seq] for row in differing), None),
+            ),
+        },
     )
+
+
+def _so_far(at: int, seqs: Sequence[int]) -> tuple[int, int]:
+    """A row, and how many of some rows come before it or are it."""
+    return at, sum(seq <= at for seq in seqs)
 
 
 @lesson.asks
@@ -545,6 +613,16 @@ def noticed(trace: Any, reader: str) -> Found:
         all=used_up,
         score=audited.score(reader),
         wrong={"a number on a screen is right": used_up},
+        beside=followed(
+            trace,
+            "Times that the reader saw credit used up",
+            dict(_so_far(at, audited.stalls(reader)) for at in audited.stalls()),
+            {
+                "a number on a screen is right": dict(
+                    _so_far(at, audited.stalls()) for at in audited.stalls()
+                )
+            },
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from workbench.exercises.timeout import (
     timed_get,
 )
 from workbench.presets import Preset
+from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.handover import Seen, seen
 from workbench.scenarios.run import Run, run
@@ -178,6 +179,14 @@ def silence(run: Run, link_credit: int) -> Facts:
         len(flows) + measure.messages(branch.rows, after=run.start_seq),
         held=measure.credit(branch.rows, BROKER),
         wrong={"a request is answered": 1},
+        beside=counted(
+            branch,
+            "Frames that the queue answers",
+            sorted(
+                [*flows, *measure.handed_over(branch.rows, after=run.start_seq)],
+                key=lambda row: row.seq,
+            ),
+        ),
     )
 
 
@@ -217,6 +226,11 @@ def drain_counts(run: Run, link_credit: int) -> Found:
         sent=sent,
         left=measure.credit(branch.rows, BROKER),
         wrong={"counts messages only": before + sent, "stays": before, "starts anew": 0},
+        beside=decided(
+            branch,
+            "delivery-count after the drain",
+            measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
+        ),
         seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
     )
 
@@ -235,6 +249,11 @@ def after_drain(run: Run, publish: int) -> Facts:
         held=measure.credit(branch.rows, BROKER),
         unused=unused,
         wrong={"drain is pause": min(publish, unused), "drain is a mode": publish},
+        beside=counted(
+            branch,
+            "Messages sent after the drain",
+            measure.handed_over(branch.rows, after=run.last),
+        ),
         shown=branch,
     )
 
@@ -259,6 +278,7 @@ def real_drain(rows: Sequence[Row]) -> Found:
         answered=measure.step(answer),
         left=number_in(answer, "link_credit"),
         wrong={"counts messages only": base + sent, "counts credit only": credit},
+        beside=decided(rows, "delivery-count in the answer", answer),
         seen=answer,
     )
 
@@ -281,6 +301,7 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
             "drain takes back": "neither",
             "drain grants": "both",
         },
+        beside=decided(played, "What comes"),
         shown=played,
         seen=played.rows[-1],
     )
@@ -304,6 +325,7 @@ def first_of_next(played: Run) -> Found:
             "what was sent is done": len(story.of_leaver),
             "only what was in flight comes back": story.arrived_before_leaving,
         },
+        beside=decided(played, "First message of the next consumer"),
         seen=played.rows[-1],
     )
 
@@ -326,6 +348,11 @@ def echo_brings(run: Run) -> Found:
             "an answer is a message": 1,
             "echo empties the queue": measure.counter(branch.rows, BROKER, "available") or 0,
         },
+        beside=counted(
+            branch,
+            "Messages after the echo",
+            measure.handed_over(branch.rows, after=run.last),
+        ),
     )
 
 
@@ -350,6 +377,11 @@ def after_echo(run: Run, at: int) -> Found:
             "late is late": late,
             "an answer overtakes": measure.in_flight(branch.rows, "transfer", at),
         },
+        beside=counted(
+            branch,
+            "Messages after the answer",
+            measure.handed_over(branch.rows, event=RECEIVED, after=answer.seq),
+        ),
         seen=answer,
     )
 
@@ -368,6 +400,7 @@ def stale(run: Run) -> Found:
         measure.counter(run.rows, BROKER, "available"),
         told=told,
         wrong={"available is what is there": told},
+        beside=decided(run, "Messages that are there"),
     )
 
 

@@ -9,6 +9,7 @@ from workbench.exercises import measure
 from workbench.exercises.checks import run_of
 from workbench.exercises.measure import number_in
 from workbench.presets import Preset
+from workbench.scenarios.beside import counted
 from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.windows import EXPRESS, QUEUE, RECEIVERS, TARGET
@@ -153,6 +154,7 @@ def stops_at(run: Run, link_credit: int) -> Found:
             "a message is a frame": 1,
             "all or nothing": 0,
         },
+        beside=counted(granted, "Transfer frames sent", sent),
         seen=sent[-1],
         shown=granted,
     )
@@ -252,6 +254,13 @@ def reopens_at(run: Run, publish: int) -> Found:
         opened=measure.step(flow),
         told=number_in(flow, "incoming_window"),
         wrong={"waits until it is used up": 0, "after every frame": window - 1},
+        beside=counted(
+            branch,
+            "Left of the window when the broker opens it",
+            [row for row in came if row.seq < flow.seq],
+            end=flow,
+            full=window,
+        ),
     )
 
 
@@ -271,6 +280,11 @@ def held(run: Run) -> Found:
         most=_most_in(run.rows, "session:c1/1"),
         batch=run.preset.max_queue_credit,
         wrong={"nothing leaves that cannot be sent": sent, "credit empties the queue": ready},
+        beside=counted(
+            run,
+            "Messages that have left the queue",
+            [row for row in run.rows if (row.event, row.queue) == ("deliver", QUEUE)],
+        ),
     )
 
 
@@ -299,6 +313,7 @@ def real_split(rows: Sequence[Row]) -> Found:
         len(sent) - len(before),
         last=measure.step(sent[-1]),
         wrong={"credit 0 stops a message": 0, "the window is used up": window},
+        beside=counted(rows, "Frames that follow", sent[len(before) :]),
         seen=sent[-1],
     )
 
@@ -337,6 +352,11 @@ def tolerated(run: Run, publish: int) -> Found:
         ended=measure.step(over) if over else None,
         sent=len(transfers(branch.rows, CLIENT)),
         wrong={"the first frame too many ends it": 0, "nobody counts": publish},
+        beside=counted(
+            branch,
+            "Messages that the broker has taken",
+            [row for row in branch.rows if (row.event, row.queue) == ("enqueue", TARGET)],
+        ),
         seen=over or branch.rows[-1],
     )
 
@@ -350,6 +370,11 @@ def consumers(run: Run, link_credit: int) -> Found:
     return facts(
         _arrived(branch),
         wrong={"a closed window stops everything": 0, "an alarm empties the queue": ready},
+        beside=counted(
+            branch,
+            "Messages that have come",
+            measure.handed_over(branch.rows, event=RECEIVED),
+        ),
         seen=run.rows[run.start_seq],
         shown=branch,
     )

@@ -10,6 +10,7 @@ from workbench.exercises.checks import run_of
 from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table
 from workbench.presets import Preset
+from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.publishers import QUEUES
 from workbench.scenarios.run import Run, run
 from workbench.trace import brakes
@@ -21,6 +22,7 @@ from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 from .neighbours import beside_slow_target
 
 FIRST = QUEUES[0]
+SENT_SO_FAR = "Messages that the client has sent"
 PRESET = "rmq4.3"  # whose broker the lesson is about
 # What may hold an AMQP 1.0 sender that has a message.
 BRAKES = (
@@ -59,8 +61,13 @@ def waiting(preset: Preset | str, messages: int, **parameters: Any) -> Run:
 
 def sent(rows: Sequence[Row], link: str = FIRST, *, event: str = SENT) -> int:
     """Messages that the client sent over a link, or that arrived (`event`)."""
+    return len(_sent(rows, link, event=event))
+
+
+def _sent(rows: Sequence[Row], link: str = FIRST, *, event: str = SENT) -> list[Row]:
+    """The row of each of them."""
     found = measure.frames(rows, "transfer", event=event, from_peer=CLIENT)
-    return sum(row.link == link and not (row.frame or {}).get("more") for row in found)
+    return [row for row in found if row.link == link and not (row.frame or {}).get("more")]
 
 
 def _grants(rows: Sequence[Row], *, event: str = SENT, after: int = -1) -> list[Row]:
@@ -123,6 +130,13 @@ def regrant(run: Run, publish: int) -> Found:
             "below half": first // 2 - 1,
             "after every message": first - 1,
         },
+        beside=counted(
+            branch,
+            "Credit that is left when the broker grants again",
+            [row for row in _sent(branch.rows, event=RECEIVED) if row.seq < again.seq],
+            end=again,
+            full=first,
+        ),
     )
 
 
@@ -150,6 +164,7 @@ def _held_back(branch: Run, **more: Any) -> Facts:
         looks=looks,
         unconfirmed=unconfirmed,
         gate=_first(branch),
+        beside=counted(branch, SENT_SO_FAR, _sent(branch.rows)),
         **more,
     )
 
@@ -198,6 +213,7 @@ def settled_takes(run: Run, publish: int) -> Facts:
         sent(branch.rows),
         told=len(_dispositions(branch.rows)),
         wrong={"settled messages do not count": publish, "the first grant is all": _first(run)},
+        beside=counted(branch, SENT_SO_FAR, _sent(branch.rows)),
     )
 
 
@@ -210,6 +226,7 @@ def told_in(run: Run, messages: int) -> Facts:
     return facts(
         len(_dispositions(run.rows)),
         wrong={"one frame a message": messages, "confirms are silent": 0},
+        beside=counted(run, "Dispositions of the broker", _dispositions(run.rows)),
     )
 
 
@@ -226,6 +243,11 @@ def both_ways(run: Run, link_credit: int) -> Facts:
     return facts(
         measure.messages(branch.rows, event=RECEIVED, after=run.last),
         wrong={"a stall holds the connection": 0},
+        beside=counted(
+            branch,
+            "Messages that have come",
+            measure.handed_over(branch.rows, event=RECEIVED, after=run.last),
+        ),
         seen=measure.last_frame(branch.rows, "transfer"),
     )
 
@@ -240,6 +262,7 @@ def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
         number_in(flow, "link_credit"),
         step=measure.step(flow),
         wrong={"settings work at once": link_credit, "credit is taken back": 0},
+        beside=decided(branch, "link-credit of the next grant", flow),
     )
 
 
@@ -261,6 +284,7 @@ def real_regrant(rows: Sequence[Row]) -> Found:
         credit=number_in(again, "link_credit"),
         left=first - after,
         wrong={"below half": first - first // 2 + 1, "waits until it is used up": first},
+        beside=decided(rows, "Messages after which the broker grants again", again),
         seen=again,
     )
 

@@ -14,6 +14,7 @@ from workbench.peers import Client091, Consumer091
 from workbench.peers.leaving import GRACEFUL
 from workbench.presets import get as preset_named
 from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
+from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
 from workbench.scenarios.handover import CANCEL
 from workbench.scenarios.handover_091 import CLOSE
@@ -57,7 +58,26 @@ def flooded_at_once(played: Run, publish: int) -> Run:
 
 def taken(rows: Sequence[Row]) -> int:
     """Messages that the reader has read."""
-    return len(measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT))
+    return len(_read(rows))
+
+
+def _read(rows: Sequence[Row]) -> list[Row]:
+    return measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT)
+
+
+def _came(played: Run, queue: str) -> list[Row]:
+    """A row for each message that a queue took in."""
+    return [row for row in played.rows if (row.event, row.queue) == ("enqueue", queue)]
+
+
+def _deliveries(played: Run, consumer: str | None = None) -> list[Row]:
+    """A row for each delivery that a client got over AMQP 0-9-1."""
+    found = measure.frames(played.rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
+    return [row for row in found if consumer in (None, row.consumer)]
+
+
+READ = "Messages that the reader has read"
+HELD = "Deliveries that are not acknowledged"
 
 
 def hop_credit(rows: Sequence[Row], vantage: str, queue: str | None = None) -> int | None:
@@ -119,6 +139,7 @@ def chain_takes(run: Run, publish: int) -> Found:
         reader=hop_credit(branch.rows, "reader:c1"),
         below=abs(hop_credit(branch.rows, "channel:c1/1", SLOW) or 0),
         wrong={"one credit for the whole way": credit, "credit stops nobody": publish},
+        beside=counted(branch, READ, _read(branch.rows)),
         seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
     )
 
@@ -146,6 +167,7 @@ def store_takes(run: Run, publish: int) -> Found:
     return facts(
         taken(branch.rows),
         wrong={"the store's credit is all": store, "it is as with the queue": 2 * credit},
+        beside=counted(branch, READ, _read(branch.rows)),
         seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
     )
 
@@ -162,7 +184,11 @@ def _beside(form: int) -> dict[str, Any]:
 def other_lane(run: Run, publish: int, others: int) -> Facts:
     """How many messages reach a queue whose neighbour hangs, over AMQP 0-9-1?"""
     branch = flooded(run, publish, others=others)
-    return facts(ready(branch, SECOND), wrong={"the slow channel alone stops": others})
+    return facts(
+        ready(branch, SECOND),
+        wrong={"the slow channel alone stops": others},
+        beside=counted(branch, "Messages in the second queue", _came(branch, SECOND)),
+    )
 
 
 other_lane.again(_beside)
@@ -173,7 +199,13 @@ def other_link(run: Run, publish: int, others: int) -> Facts:
     """And over AMQP 1.0?"""
     branch = flooded(run, publish, others=others)
     last = measure.last_frame(branch.rows, "transfer")
-    return facts(ready(branch, twin(SECOND)), wrong={"a stall holds the connection": 0}, seen=last)
+    queue = twin(SECOND)
+    return facts(
+        ready(branch, queue),
+        wrong={"a stall holds the connection": 0},
+        seen=last,
+        beside=counted(branch, "Messages in the second queue", _came(branch, queue)),
+    )
 
 
 def _consuming(form: int) -> dict[str, Any]:
@@ -197,6 +229,7 @@ def ack_behind(run: Run, publish: int) -> Found:
             "a blocked connection delivers nothing": 0,
         },
         seen=acks[-1] if acks else None,
+        beside=counted(branch, "Deliveries that the consumer got", _deliveries(branch)),
     )
 
 
@@ -216,6 +249,10 @@ def four_times(fsync_us: int, run_ms: int) -> Found:
     world = benchmark("two_senders", run_ms=run_ms, protocol=BOTH, fsync_us=fsync_us)
     counts = {(one.protocol, one.kind): one.messages for one in two_senders.counted(world)}
     *_, ratio, blocks = two_senders.compared(world)
+    old, new = (
+        sum(each for (of, _), each in counts.items() if of == protocol)
+        for protocol in (AMQP_0_9_1, AMQP_1_0)
+    )
     return facts(
         round(ratio.model),
         ratio=f"{ratio.model:.2f}",
@@ -225,6 +262,14 @@ def four_times(fsync_us: int, run_ms: int) -> Found:
         link_slow=counts[AMQP_1_0, QUORUM],
         link_fast=counts[AMQP_1_0, CLASSIC],
         wrong={"all wait for the same disk": 1, "one of two targets is free": 2},
+        beside=Measured(
+            unit="messages",
+            heights={"AMQP 0-9-1": old, "AMQP 1.0": new},
+            yours={
+                "all wait for the same disk": ("AMQP 1.0", old),
+                "one of two targets is free": ("AMQP 1.0", 2 * old),
+            },
+        ),
     )
 
 
@@ -242,6 +287,14 @@ def receiver(batch: int, run_ms: int, preload: int) -> Found:
         old=old.consumed,
         new=new.consumed,
         wrong={"consuming costs no publishing": "as-many", "the two share the socket": "some"},
+        beside=Measured(
+            unit="messages consumed",
+            heights={"AMQP 0-9-1": old.consumed, "AMQP 1.0": new.consumed},
+            yours={
+                "consuming costs no publishing": ("AMQP 1.0", old.consumed),
+                "the two share the socket": ("AMQP 1.0", _MANY * old.consumed),
+            },
+        ),
     )
 
 
@@ -262,6 +315,7 @@ def too_late(run: Run, limit: int, later: int) -> Facts:
     return facts(
         _delivered(branch)["a"],
         wrong={"a new limit holds at once": later, "limits add up": limit + later},
+        beside=counted(branch, HELD, _deliveries(branch)),
     )
 
 
@@ -289,6 +343,7 @@ def in_all(run: Run, limit: int) -> Found:
         a=each["a"],
         b=each["b"],
         wrong={"the channel has one limit": limit, "each consumer has its own": 2 * limit},
+        beside=counted(branch, HELD, _deliveries(branch)),
     )
 
 
@@ -297,8 +352,7 @@ in_all.again(_limits)
 
 def _delivered(played: Run) -> dict[str, int]:
     """Deliveries by consumer."""
-    found = measure.frames(played.rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
-    return {name: sum(row.consumer == name for row in found) for name in ("a", "b")}
+    return {name: len(_deliveries(played, consumer=name)) for name in ("a", "b")}
 
 
 @lesson.asks
@@ -311,6 +365,7 @@ def first_after(run: Run, way: str) -> Found:
         _got(branch)[0],
         case=way,
         wrong={"what was handed out goes back": 0, "what was handed out stays": prefetch},
+        beside=decided(branch, "First message that b gets", _deliveries(branch, consumer="b")[0]),
     )
 
 
@@ -401,8 +456,10 @@ _SPOKEN = {AMQP_1_0: "1.0", AMQP_0_9_1: "0-9-1"}
 def receivers(**given: Any) -> SharedSocket:
     """What a consumer gets beside a publisher of batches, with a slider for each of two causes.
 
+    Beside it stand bars of what it gets otherwise: among them those of smaller batches.
+
     Args:
-        given: parameters of all runs.
+        given: parameters of all runs; `batch` among them.
     """
 
     def consumed(**more: Any) -> int:
@@ -413,24 +470,38 @@ def receivers(**given: Any) -> SharedSocket:
     whole = one_sender_one_receiver.ARTICLE
     factor = whole[AMQP_1_0, CLASSIC] / whole[AMQP_0_9_1, CLASSIC]
     chosen = one_sender_one_receiver.one_sender_one_receiver.defaults(preset_named("blog2024"))
+    places_ms = int(chosen["prefetch"] or 0) * given["run_ms"]
+
+    def after(got: int) -> str:
+        return (
+            f"A place of its prefetch is held for {places_ms / max(1, got):,.0f} ms. In the article"
+            f" it got one of {factor:,.0f}, in ten seconds."
+        )
+
     return SharedSocket(
         lambda octets, share: consumed(
             protocol=AMQP_0_9_1, socket_octets=octets, publishes_per_ack=share
         ),
         beside={
             "AMQP 1.0": consumed(protocol=AMQP_1_0),
-            "0-9-1, a connection for each": consumed(protocol=AMQP_0_9_1, separate=True),
+            "two connections": consumed(protocol=AMQP_0_9_1, separate=True),
+            **{
+                f"batch {batch:,}": consumed(protocol=AMQP_0_9_1, batch=batch)
+                for batch in SMALLER
+                if batch < given["batch"]
+            },
         },
         sockets=sorted({*SOCKETS, int(chosen["socket_octets"] or 0)}),
         shares=sorted({*SHARES, int(chosen["publishes_per_ack"] or 0)}),
         octets=int(chosen["socket_octets"] or 0),
         share=int(chosen["publishes_per_ack"] or 0),
-        after=f"In the article it was one of {factor:,.0f}, with ten seconds and larger batches.",
+        after=after,
     )
 
 
 SOCKETS = (4_000, 8_000, 65_536, 1_000_000)
 SHARES = (1, 4, 50)
+SMALLER = (400, 2_000)
 
 
 def handover_table(prefetch: int = 5) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
 from workbench.exercises.quorum_real import real_chart, real_table, senders_table
 from workbench.exercises.table import Table, tables
+from workbench.scenarios.beside import Measured, decided, followed
 from workbench.scenarios.confirming import (
     BATCHES,
     ONE_AT_A_TIME,
@@ -201,17 +202,30 @@ def soft_limit_run(soft_limit: int, publish: int, *, confirmed: int = 0, **param
 
 def slow_at(played: Run) -> int | None:
     """With how many pending commands the queue first counted as slow; None if it never did."""
-    blocks = [row for row in played.rows if row.event == "block" and row.kind == "soft-limit"]
-    return int(blocks[0].extra["pending"]) if blocks else None
+    row = _slow(played)
+    return None if row is None else int(row.extra["pending"])
+
+
+def _slow(played: Run) -> Row | None:
+    """The row at which the queue first counted as slow."""
+    blocks = (row for row in played.rows if row.event == "block" and row.kind == "soft-limit")
+    return next(blocks, None)
 
 
 def _most_pending(played: Run) -> int:
     """The most messages that ever waited for a confirm, as the broker counts."""
-    return max(
-        int((row.ledger or {}).get("unconfirmed", 0))
-        for row in played.rows
-        if row.link_sender == CLIENT and row.vantage == "broker"
-    )
+    return max((number for _, number in _most_so_far(played)), default=0)
+
+
+def _most_so_far(played: Run) -> Iterator[tuple[int, int]]:
+    """The rows at which more wait than ever before, by `seq`, and how many."""
+    most = 0
+    for row in played.rows:
+        if row.link_sender == CLIENT and row.vantage == "broker":
+            number = int((row.ledger or {}).get("unconfirmed", 0))
+            if number > most:
+                most = number
+                yield row.seq, number
 
 
 def race(n: int, fsync_us: int, send_us: int, virtual_us: int = 500_000) -> dict[str, Confirmed]:
@@ -293,6 +307,9 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
         heard=", ".join(on_disk_when(story, newest(story))),
         majority=majority,
         wrong={"the slowest disk decides": "slow", "one disk is like another": "before"},
+        beside=decided(
+            slow, "When the confirm comes", slow.rows[newest(story).done[CONFIRMED] - 1]
+        ),
         shown=slow,
     )
 
@@ -332,6 +349,7 @@ def who_resends(run: Run, pending: int) -> Facts:
             "followers have everything": "leader",
             "what is pending is lost": "nobody",
         },
+        beside=decided(branch, "Who sends them again"),
         seen=elected,
     )
 
@@ -348,6 +366,7 @@ def twice(run: Run, pending: int) -> Facts:
             "what is sent again is there twice": ready + again,
             "what was not confirmed is gone": 0,
         },
+        beside=decided(branch, "Messages in the queue"),
     )
 
 
@@ -377,6 +396,14 @@ def slower_sync(in_flight: int, fsync_us: int, times: int) -> Found:
             "batches grow and make up for it": "same",
             "the leader's and the followers' times multiply": "quarter",
         },
+        beside=Measured(
+            unit="messages per second",
+            heights={"quick disks": fast, "slow disks": slow},
+            yours={
+                "batches grow and make up for it": ("slow disks", fast),
+                "the leader's and the followers' times multiply": ("slow disks", fast / times**2),
+            },
+        ),
     )
 
 
@@ -403,6 +430,14 @@ def credit_bound(run: Run, publish: int) -> Found:
         min(rates, key=lambda name: abs(rates[name] - reached)),
         reached=reached,
         wrong={"one message for each round trip": "one", "two grants are out at a time": "double"},
+        beside=Measured(
+            unit="messages per second",
+            heights={"this link": reached},
+            yours={
+                "one message for each round trip": ("this link", rates["one"]),
+                "two grants are out at a time": ("this link", rates["double"]),
+            },
+        ),
     )
 
 
@@ -417,6 +452,9 @@ def best_way(results: Mapping[str, Confirmed], n: int) -> Found:
             "batches use the disk best": BATCHES,
             "fewer in flight, less to wait for": ONE_AT_A_TIME,
         },
+        beside=Measured(
+            unit="messages per second", heights={way: one.rate for way, one in results.items()}
+        ),
     )
 
 
@@ -429,6 +467,7 @@ def soft_limit(limit: int, publish: int) -> Facts:
     return facts(
         pending,
         wrong={"at the limit": limit, "when credit is used up": _most_pending(branch)},
+        beside=decided(branch, "Commands pending when the queue turns slow", _slow(branch)),
     )
 
 
@@ -445,6 +484,17 @@ def overshoot(limit: int, publish: int) -> Facts:
             "the soft limit stops the publisher": slow_at(branch) or 0,
             "nothing stops it": publish,
         },
+        beside=followed(
+            branch,
+            "Messages that wait for a confirm, at most so far",
+            most := dict(_most_so_far(branch)),
+            {
+                "the soft limit stops the publisher": {
+                    seq: min(number, slow_at(branch) or 0) for seq, number in most.items()
+                },
+                "nothing stops it": {**most, branch.last: publish},
+            },
+        ),
     )
 
 

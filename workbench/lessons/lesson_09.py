@@ -9,8 +9,10 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, tables
+from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
 from workbench.scenarios.run import Run, run
+from workbench.scenarios.two_faces import FACES, Face, faces
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
@@ -19,6 +21,8 @@ from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
 __all__ = [
     "check",
+    "faces",
+    "faces_table",
     "full",
     "overloaded",
     "overloads_table",
@@ -71,6 +75,11 @@ def held_in(row: Row) -> int:
 def _levels(rows: Sequence[Row], queue: str = FIRST) -> list[int]:
     """What a queue held, row for row of its own."""
     return [held_in(row) for row in rows if row.queue == queue and row.ledger] or [0]
+
+
+def _came(played: Run, queue: str = FIRST) -> list[Row]:
+    """A row for each message that a queue took in."""
+    return [row for row in played.rows if (row.event, row.queue) == ("enqueue", queue)]
 
 
 def _turn(rows: Sequence[Row], event: str) -> Row | None:
@@ -191,6 +200,7 @@ def limit(run: Run, publish: int) -> Found:
             "the broker tells it to wait": "waits",
             "a full queue forgets the oldest": "dropped",
         },
+        beside=decided(branch, "What becomes of the producer", ended),
         seen=ended,
     )
 
@@ -200,12 +210,19 @@ def stops_at(run: Run, publish: int) -> Found:
     """Which message is the first whose completion is held back?"""
     stop, resume = (int(run.parameters[name] or 0) for name in ("stop", "resume"))
     yield {"stop": stop, "resume": resume}
-    turn = _turn(together(run, _put(publish)).rows, "block")
+    branch = together(run, _put(publish))
+    turn = _turn(branch.rows, "block")
     assert turn is not None, "so many are published"
     return facts(
         held_in(turn),
         step=measure.step(turn),
         wrong={"at the mark": stop, "at the low mark": resume},
+        beside=counted(
+            branch,
+            "Messages in the queue when it stops",
+            [row for row in _came(branch) if row.seq <= turn.seq],
+            end=turn,
+        ),
         seen=turn,
     )
 
@@ -231,6 +248,7 @@ def goes_on_at(run: Run, publish: int) -> Found:
         held_in(turn),
         step=measure.step(turn),
         wrong={"at the low mark": resume, "at the high mark": stop},
+        beside=decided(branch, "Messages in the queue when all that is held completes", turn),
     )
 
 
@@ -251,6 +269,7 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
             "a full queue holds at once": 0,
             "each queue has a window": min(window, free),
         },
+        beside=counted(branch, "Messages in q2", _came(branch, SECOND)),
     )
 
 
@@ -276,6 +295,7 @@ def survives(run: Run, publish: int, every_us: int) -> Found:
             "watermarks hold every producer": "waits",
             "watermarks save every producer": "through",
         },
+        beside=decided(branch, "What becomes of the producer", _exception(branch.rows)),
     )
 
 
@@ -295,6 +315,7 @@ def overshoot(run: Run, publish: int) -> Found:
             "the mark is the most": stop,
             "the larger window counts": stop + max(windows),
         },
+        beside=counted(branch, "Messages in the queue", _came(branch)),
     )
 
 
@@ -314,8 +335,12 @@ def two_grants(run: Run, credit: int) -> Facts:
     """How many messages do two equal flows bring a subscriber?"""
     ready = run.then("set_flow_mode", mode="credit").then("flow", unit="octets", value=10_000_000)
     twice = ready.then("flow", value=credit).then("flow", value=credit)
-    came = len(measure.frames(twice.rows, "message.transfer", event=RECEIVED, from_peer=BROKER))
-    return facts(came, wrong={"the second sets": credit})
+    came = measure.frames(twice.rows, "message.transfer", event=RECEIVED, from_peer=BROKER)
+    return facts(
+        len(came),
+        wrong={"the second sets": credit},
+        beside=counted(twice, "Messages that have come", came),
+    )
 
 
 two_grants.again(
@@ -339,6 +364,33 @@ def holds_most(results: Mapping[str, Overload], publish: int) -> Found:
             "the newest gives the most credit": PROTOCOLS[2],
             "nobody stops a window": PROTOCOLS[1],
         },
+        beside=Measured(unit="messages at the broker", heights=found),
+    )
+
+
+@lesson.asks
+def other_queue(both: Sequence[Face], other: int) -> Found:
+    """Over which protocol do messages for an empty queue go out while another is too full?"""
+    yield {}
+    reached = {one.protocol: one.other for one in both}
+    session, link = (reached[name] == other for name in FACES)
+    return facts(
+        ("both" if link else "session") if session else ("link" if link else "neither"),
+        told="; ".join(f"{_spoken(name)} {number}" for name, number in reached.items()),
+        wrong={
+            "credit is credit": "neither",
+            "a session holds nobody for another queue": "both",
+            "1.0 stops a session": "session",
+        },
+        beside=Measured(
+            unit="messages in the empty queue",
+            heights={_spoken(name): reached[name] for name in FACES},
+            yours={
+                "credit is credit": (_spoken(FACES[1]), 0),
+                "a session holds nobody for another queue": (_spoken(FACES[0]), other),
+                "1.0 stops a session": (_spoken(FACES[1]), 0),
+            },
+        ),
     )
 
 
@@ -450,3 +502,28 @@ def overloads_table(results: Mapping[str, Overload]) -> Table:
     ]
     head = ("protocol", "messages at the broker", "it told the publisher", "what blocks that")
     return Table(name="A queue that hangs, in three protocols", head=head, lines=lines)
+
+
+def _spoken(protocol: str) -> str:
+    return protocol.upper().replace("AMQP-", "AMQP ")
+
+
+def faces_table(both: Sequence[Face]) -> Table:
+    """What Qpid's Java broker says and holds over each of its protocols; a row a protocol."""
+    lines = [
+        (
+            _spoken(one.protocol),
+            one.beforehand[0] if one.beforehand else "nothing",
+            "; ".join(one.stops),
+            str(one.top),
+            str(one.other),
+            str(one.goes_on_at),
+            "; ".join(one.resumes),
+        )
+        for one in both
+    ]
+    head = (
+        "protocol", "it said beforehand", "it stops the producer with", "most in the full queue",
+        "into the other one", "goes on with", "it says then",
+    )  # fmt: skip
+    return Table(name="One broker, one overload, two protocols", head=head, lines=lines)

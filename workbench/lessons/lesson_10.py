@@ -33,6 +33,7 @@ from workbench.exercises.spark_traces import (
     real_captures,
     small_trace,
 )
+from workbench.scenarios.beside import Measured, decided
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import ORDER, WORDS
 from workbench.trace.schema import CLIENT
@@ -75,7 +76,19 @@ def evidence(stalls: Answer) -> Facts:
         counts[0][0],
         counted=", ".join(f"{name} {number}" for name, number in counts),
         wrong={"the depth travels": "internal", "available is always told": "available"},
+        beside=Measured(
+            unit="stalls",
+            heights={_told_by(name): number for name, number in counts},
+            yours={
+                "the depth travels": (_told_by("internal"), len(stalls.rows)),
+                "available is always told": (_told_by("available"), len(stalls.rows)),
+            },
+        ),
     )
+
+
+def _told_by(evidence: str) -> str:
+    return f"by {evidence}"
 
 
 @lesson.asks
@@ -100,6 +113,7 @@ def longest(rates: Answer, asked: Asked = None) -> Found:
             "the deepest dip is the worst": min(dips, key=lambda dip: dip.rate).name,
             "the widest dip is the worst": max(dips, key=lambda dip: dip.seconds).name,
         },
+        beside=Measured(unit="ms that one sender was held", heights=_held_ms(dips, held)),
     )
 
 
@@ -127,6 +141,16 @@ def nobody(rates: Answer, asked: Asked = None) -> Found:
                 (dip.name for dip in dips if dip.name != least), least
             )
         },
+        beside=Measured(
+            unit="ms that one sender was held",
+            heights=_held_ms(dips, held),
+            yours={
+                "less is sent, so somebody is held": (
+                    _by_letter(dips)[least],
+                    measure.milliseconds(max(held.values())),
+                )
+            },
+        ),
     )
 
 
@@ -156,6 +180,15 @@ def was_held(rate: int, *, alarm: bool) -> Found:
         usual=rate / 10,
         brake=next(iter(long), None),
         wrong={"nothing is sent, so it is held": "held"},
+        beside=decided(
+            played,
+            "Had it something to send",
+            next(
+                row
+                for row in measure.frames(played.rows, "transfer", from_peer=CLIENT)
+                if (row.link, row.t_us) == ("q1", back)
+            ),
+        ),
     )
 
 
@@ -178,6 +211,7 @@ def most_lost(stalls: Answer, asked: Asked = None) -> Found:
     if not asked or "lost" not in asked:
         return None
     sums = asked["lost"].rows
+    lost_s = {_place(row): row["lost_us"] / MICROSECONDS for row in reversed(sums)}
     top = _place(sums[0])
     inside = top in [_place(row) for row in stalls.rows[:ROWS_SHOWN]]
     return facts(
@@ -186,8 +220,11 @@ def most_lost(stalls: Answer, asked: Asked = None) -> Found:
         top=top,
         top_s=sums[0]["lost_us"] / MICROSECONDS,
         worst=worst,
-        worst_s=next(row["lost_us"] for row in sums if _place(row) == worst) / MICROSECONDS,
+        worst_s=lost_s[worst],
         wrong={"the longest stall is the largest loss": worst},
+        beside=Measured(
+            unit="s lost in all", heights={name: lost_s[name] for name in (top, worst)}
+        ),
     )
 
 
@@ -201,6 +238,11 @@ def twice_the_credit(link_credit: int) -> Facts:
         twice=twice,
         double=2 * link_credit,
         wrong={"a long wire costs what it costs": "stays"},
+        beside=Measured(
+            unit="messages per second",
+            heights={f"credit {link_credit}": once, f"credit {2 * link_credit}": twice},
+            yours={"a long wire costs what it costs": (f"credit {2 * link_credit}", once)},
+        ),
     )
 
 
@@ -223,6 +265,11 @@ def claim(report: UnknownReport) -> Facts:
 def _by_letter(dips: Sequence[Dip]) -> dict[str, str]:
     """The dips as choices: the letter of each and when it begins."""
     return {dip.name: f"in {dip.name}, at {dip.start_us / MICROSECONDS:.0f} s" for dip in dips}
+
+
+def _held_ms(dips: Sequence[Dip], held: Mapping[str, int]) -> dict[str, float]:
+    """By choice the longest time that one sender was held."""
+    return {text: measure.milliseconds(held[name]) for name, text in _by_letter(dips).items()}
 
 
 def _place(row: Any) -> str:

@@ -14,6 +14,7 @@ from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
+from workbench.scenarios.beside import counted, decided
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
 from workbench.trace.words import count
 
@@ -61,7 +62,8 @@ def heartbeats(server: Any) -> str:
 @lesson.asks
 def first_frame(server: Any) -> Facts | None:
     """What does a client send first?"""
-    sent = [row for row in _sent(_consumer_rows(server)) if row.from_peer == CLIENT]
+    rows = _consumer_rows(server)
+    sent = [row for row in _sent(rows) if row.from_peer == CLIENT]
     if not sent:
         return None
     return facts(
@@ -69,13 +71,15 @@ def first_frame(server: Any) -> Facts | None:
         step=measure.step(sent[0]),
         said=", ".join(dict.fromkeys(str(row.kind) for row in sent)),
         wrong={"begins with open": "open", "begins with who I am": "sasl-init"},
+        beside=decided(rows, "First frame of the client", sent[0]),
     )
 
 
 @lesson.asks
 def before_attach(server: Any) -> Facts | None:
     """How many frames cross before a client names the queue?"""
-    sent = _sent(_consumer_rows(server))
+    rows = _consumer_rows(server)
+    sent = _sent(rows)
     kinds = [row.kind for row in sent]
     if "attach" not in kinds:
         return None
@@ -87,13 +91,15 @@ def before_attach(server: Any) -> Facts | None:
         client=by_client,
         broker=len(before) - by_client,
         wrong={"the queue is named at once": 1},
+        beside=counted(rows, "Frames before the attach", before, end=sent[len(before)]),
     )
 
 
 @lesson.asks
 def first_credit(server: Any, credit: int) -> Facts | None:
     """Which link-credit does the client's first flow carry?"""
-    found = _flows(_consumer_rows(server))
+    rows = _consumer_rows(server)
+    found = _flows(rows)
     if not found:
         return None
     carried, base = number_in(found[0], "link_credit"), number_in(found[0], "delivery_count")
@@ -103,6 +109,7 @@ def first_credit(server: Any, credit: int) -> Facts | None:
         base=base,
         limit=base + carried,
         wrong={"one at a time": 1, "nothing before receive": 0},
+        beside=decided(rows, "link-credit of the first flow", found[0]),
     )
 
 
@@ -122,11 +129,13 @@ def brought(server: Any) -> Facts | None:
         if row.seq > arrived[0] and row.event == RECEIVED and row.from_peer == CLIENT
         and row.kind != HEARTBEAT
     )  # fmt: skip
+    waiting = measure.handed_over(rows, after=arrived[0], upto=next(heard, None))
     return facts(
-        measure.messages(rows, after=arrived[0], upto=next(heard, None)),
+        len(waiting),
         step=measure.step(flow),
         granted=number_in(flow, "link_credit"),
         wrong={"one, and then an answer": 1},
+        beside=counted(rows, "Transfers that wait", waiting),
     )
 
 
@@ -154,6 +163,7 @@ def next_credit(server: Any) -> Facts | None:
         sent=before.count(SENT),
         got=len(before) - before.count(SENT),
         wrong={"asks for what it was told": asked, "has asked enough": 0},
+        beside=decided(rows, "link-credit of the second flow", second),
     )
 
 
@@ -175,7 +185,8 @@ def stopped_at(server: Any) -> Facts | None:
 @lesson.asks
 def whose_ledger(server: Any) -> Facts | None:
     """Where do the numbers of the client's end come from?"""
-    for row in _consumer_rows(server):
+    rows = _consumer_rows(server)
+    for row in rows:
         if row.ledger and row.from_peer and row.vantage.startswith(CLIENT):
             source = str(row.ledger_source)
             return facts(
@@ -183,6 +194,7 @@ def whose_ledger(server: Any) -> Facts | None:
                 vantage=row.vantage,
                 source=source,
                 wrong={"the broker knows both ends": "broker"},
+                beside=decided(rows, "Who has computed these counters", row),
             )
     return None
 
@@ -200,6 +212,12 @@ def rows_per_frame(proxy: Any) -> Facts | None:
         frames=frames,
         observed=sum(row.event == OBSERVED for row in rows),
         wrong={"both ends report": 2},
+        beside=counted(
+            rows,
+            "Rows of this frame",
+            [row for row in rows if row.frame_id == rows[0].frame_id],
+            end=next((row for row in rows if row.frame_id != rows[0].frame_id), None),
+        ),
     )
 
 

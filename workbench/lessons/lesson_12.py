@@ -18,6 +18,7 @@ from workbench.exercises.mystery import (
     mystery,
     points,
 )
+from workbench.scenarios.beside import Measured
 from workbench.trace.brakes import ORDER, WORDS
 
 from .declare import Case, Declared, Found, case, facts
@@ -52,6 +53,10 @@ def who(drawn: Mystery) -> Found:
         last_ms=milliseconds(ends[last]),
         its_ms=milliseconds(found.lost_by(last)),
         wrong={"the last to end was blocked": last},
+        beside=Measured(
+            unit="ms lost",
+            heights={name: milliseconds(found.lost_by(name)) for name in APPLICATIONS},
+        ),
     )
 
 
@@ -68,9 +73,19 @@ def cost(drawn: Mystery) -> Found:
     return facts(
         "more" if then > MORE * now else "fewer" if then < FEWER * now else "same",
         then=then,
+        queued_now=drawn.most_queued(found.who),
+        queued_then=after.most_queued(found.who),
         lost_ms=milliseconds(found.lost_us),
         left_ms=milliseconds(finding(after).lost_by(found.who)),
         wrong={"a cure is free": "same", "faster is emptier": "fewer"},
+        beside=Measured(
+            unit="messages under way",
+            heights={"before": now, "after": then},
+            yours={
+                "a cure is free": ("after", now),
+                "faster is emptier": ("after", FEWER * now),
+            },
+        ),
     )
 
 
@@ -82,12 +97,19 @@ def first_cure(drawn: Mystery) -> Found:
     # The number behind a brake: without it, that brake is named less than without any other.
     trials = [finding(cured(drawn, name)) for name in ill(drawn)]
     after = min(trials, key=lambda one: one.lost.get((found.who, found.brake), 0))
+    lost_ms, left_ms = (milliseconds(one.lost_by(found.who)) for one in (found, after))
     left = after.lost_by(found.who) / found.lost_us
     return facts(
         "all" if left < 1 / CURED else "part" if left < FEWER else "none",
-        left_ms=milliseconds(after.lost_by(found.who)),
+        case="same" if after.brake == found.brake else "other",
+        left_ms=left_ms,
         next=after.brake,
         wrong={"one stall, one cause": "all"},
+        beside=Measured(
+            unit="ms lost",
+            heights={"before": lost_ms, "after the first cure": left_ms},
+            yours={"one stall, one cause": ("after the first cure", 0.0)},
+        ),
     )
 
 
@@ -161,11 +183,11 @@ def _cure(drawn: Mystery, after: Mystery) -> Case:
         if other != who and left.lost_by(other) > found.lost_by(other) + found.lost_us // CURED:
             its_ms = milliseconds(left.lost_by(other))
             return case("another", about=done, done=done, who=who, other=other, its_ms=its_ms)
-    needed = [name for name in after.changed if name in ill(drawn)]
-    if len(needed) < len(after.changed):
-        return case("needless", about=done, done=done, who=who, needed=", ".join(needed))
+    for name, was in after.changed.items() if len(after.changed) > 1 else ():
+        if CURED * finding(after.change(**{name: was})).lost_by(who) <= found.lost_us:
+            return case("needless", about=done, done=done, who=who, needless=name)
     now, then = (most_ahead(one.of(who)) for one in (drawn, after))
     return case(
         "right", about=done, done=done, who=who, lost_ms=lost_ms, left_ms=left_ms, now=now,
-        then=then,
+        then=then, queued_now=drawn.most_queued(who), queued_then=after.most_queued(who),
     )  # fmt: skip

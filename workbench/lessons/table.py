@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from workbench.languages import ENGLISH, HERE, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +41,14 @@ class Lesson:
         return f"{self.number}_{self.name}.ipynb"
 
 
-@cache
 def words_of(number: str) -> dict[str, Any]:
-    """What a lesson's TOML file holds."""
-    return tomllib.loads((HERE / f"lesson_{number}.toml").read_text(encoding="utf-8"))
+    """What a lesson's TOML file holds, in the learner's language."""
+    return words(f"lesson_{number}")
 
 
-@cache
 def room() -> dict[str, Any]:
     """What `room.toml` holds: of each lesson what a room needs, and `plan`."""
-    return tomllib.loads((HERE / "room.toml").read_text(encoding="utf-8"))
+    return words("room")
 
 
 def _lesson(number: str) -> Lesson:
@@ -62,7 +58,8 @@ def _lesson(number: str) -> Lesson:
 
 
 LESSONS: tuple[Lesson, ...] = tuple(
-    _lesson(path.stem.removeprefix("lesson_")) for path in sorted(HERE.glob("lesson_*.toml"))
+    _lesson(path.stem.removeprefix("lesson_"))
+    for path in sorted((HERE / ENGLISH).glob("lesson_*.toml"))
 )
 
 

@@ -336,10 +336,12 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     @property
     def words(self) -> str:
-        """Who it is: container, user, address."""
+        """Who it is: container, user, address; as far as they are known."""
         amqp = self.broker_end.amqp
-        name = "?" if amqp.remote_open is None else amqp.remote_open.container_id
-        return f"container {name!r}, user {amqp.user!r}, from {self.end.address}"
+        said = amqp.remote_open
+        who = "not open yet" if said is None else f"container {said.container_id!r}"
+        user = "" if amqp.user is None else f", user {amqp.user!r}"
+        return f"{who}{user}" + (f", from {self.end.address}" if self.end.address else "")
 
     def _why(self) -> str:
         error = self.broker_end.amqp.error

@@ -138,7 +138,7 @@ class ProxyClient(Client):
         self.client = ProxyEndpoint(self, "client")
         self.broker = ProxyEndpoint(self, "broker")
         self._observer: ConnectionObserver | ConnectionObserver091 = ConnectionObserver()
-        self._who = "container '?'"
+        self._who = "not open yet"
         self._alive: LoopTimer | None = None
         self._told = {C2B: 0, B2C: 0}
         self._unread: set[str] = set()  # reasons told

@@ -28,13 +28,14 @@ on a busy machine too."""
 LEAST_PAUSE_S = 0.05
 FILE_ROWS = 4_000
 """A file that has so many rows, or more, is left alone, and the next is begun: what is written
-again and again stays small (4,000 rows take less than a tenth of a second)."""
+again and again stays small."""
 WAITING_ROWS = 400_000
 """Rows that wait for a disk that takes none; what comes then is counted and dropped."""
 KEPT_ROWS = 200_000
 """Rows in memory; older ones are only in the folder."""
 JOIN_S = 30.0
 
+Pack = Callable[[Sequence[Any]], Any]
 Write = Callable[[Path, Sequence[Any]], Any]
 MakeTap = Callable[[Callable[[], int], Callable[[Any], None]], Tap]
 
@@ -45,7 +46,9 @@ class Spool:
     Args:
         folder: where; made if it is missing.
         name: with which the files' names begin; with their numbers they sort in order.
-        write: writes rows to a file, whole or not at all.
+        pack: makes of rows what `write` takes. It does so once for each row, and that is most of
+            the work, though a file is written anew each time it has got more rows.
+        write: writes what was packed to a file, whole or not at all.
         prepare: what the first write would else have to load; done at once, in the thread.
         period_s: seconds between two writes.
         file_rows: a file that has so many rows after a write gets no more.
@@ -60,6 +63,7 @@ class Spool:
         self,
         folder: Path,
         name: str,
+        pack: Pack,
         write: Write,
         *,
         prepare: Callable[[], object] | None = None,
@@ -72,13 +76,15 @@ class Spool:
         self.written = 0
         self.dropped = 0
         self.problem: Exception | None = None
+        self._pack = pack
         self._write = write
         self._prepare = prepare
         self._period_s = period_s
         self._file_rows = file_rows
         self._lock = threading.Lock()
         self._new: list[Any] = []
-        self._file: list[Any] = []  # rows of the current file
+        self._file: list[Any] = []  # the current file's rows, packed
+        self._in_file = 0  # how many they are
         self._number = 1
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="trace-spool", daemon=True)
@@ -119,7 +125,8 @@ class Spool:
             return
         path = self.folder / f"{self.name}-{self._number:05d}.parquet"
         try:
-            self._write(path, self._file + rows)
+            packed = [*self._file, self._pack(rows)]
+            self._write(path, packed)
         except Exception as error:  # the disk is full: the broker goes on, and it is told
             self.problem = error
             with self._lock:
@@ -127,9 +134,11 @@ class Spool:
             return
         self.problem = None
         self.written += len(rows)
-        self._file += rows
-        if len(self._file) >= self._file_rows:
+        self._file = packed
+        self._in_file += len(rows)
+        if self._in_file >= self._file_rows:
             self._file = []
+            self._in_file = 0
             self._number += 1
 
 

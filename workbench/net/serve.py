@@ -110,7 +110,8 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
     if folder is not None:
         from workbench.trace import files
 
-        spool = Spool(Path(folder), run, files.write, prepare=files.prepare)
+        folder = Path(folder)
+        spool = Spool(folder, run, files.to_table, files.write_tables, prepare=files.prepare)
     return Recording(make_tap, spool=spool)
 
 

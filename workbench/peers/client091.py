@@ -168,13 +168,13 @@ class Publisher091(Task091):
         self.queue = queue
         self.returned: list[int] = []
         self._heeds_flow = heeds_flow
-        self._immediate = immediate
         self.left = batch
         self.published = self.confirmed = self.refused = 0
-        self._exchange = exchange
+        self._method = BasicPublish(
+            exchange=exchange, routing_key=queue, mandatory=mandatory, immediate=immediate
+        )
         self._body = body
         self._properties = properties
-        self._mandatory = mandatory
         self._most = most_unconfirmed
         self._batch = batch
         self._endless = endless
@@ -230,16 +230,7 @@ class Publisher091(Task091):
             self.left -= 1
         self.published += 1
         # Channel.publish would refuse what the broker has asked to stop.
-        self.open.send_content(
-            BasicPublish(
-                exchange=self._exchange,
-                routing_key=self.queue,
-                mandatory=self._mandatory,
-                immediate=self._immediate,
-            ),
-            self.body(),
-            self._properties,
-        )
+        self.open.send_content(self._method, self.body(), self._properties)
 
     def body(self) -> bytes:
         """The next message's."""

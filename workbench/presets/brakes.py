@@ -12,7 +12,7 @@ from typing import Any
 
 from . import get, names
 from .qpid import BrokerJ, QpidCpp
-from .specification import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, RABBITMQ, Preset
+from .specification import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER_J, RABBITMQ, SPEC, Preset
 
 HEAD = """# What holds a sender
 
@@ -42,10 +42,11 @@ def _half(value: int | None, of: int) -> int:
 
 
 def _link_credit(preset: Preset) -> str:
-    if preset.conduct != RABBITMQ:
+    if preset.conduct == SPEC:
         return f"{preset.publisher_credit}, again at what its receiver chooses"
     again = _half(preset.publisher_credit_regrant_at, preset.publisher_credit)
-    return f"{preset.publisher_credit}, again at {again}"
+    unsettled = " less the unsettled" if preset.conduct == BROKER_J else ""
+    return f"{preset.publisher_credit}{unsettled}, again at {again}"
 
 
 def _unconfirmed(preset: Preset) -> str:
@@ -122,8 +123,8 @@ COLUMNS: tuple[_Column, ...] = (
     ("soft limit of quorum queues", "nothing: a channel stops granting", AMQP_0_9_1, _soft),
     ("memory alarm", "a closed window; connection.blocked", None, _alarm),
     ("watermarks", "no completion", AMQP_0_10, _watermarks),
-    ("credit of a session", "set-flow-mode and stop, then flow; over 1.0 link-credit 0 with drain",
-     AMQP_0_10, _producer_credit),
+    ("credit taken away", "0-10: set-flow-mode and stop, then flow, to the session; 1.0:"
+     " link-credit 0 with drain, then credit, to each link", AMQP_0_10, _producer_credit),
     ("hard limit", "an exception: the session ends", AMQP_0_10, _limit),
 )  # fmt: skip
 """Brake, what it says to the sender, the protocol that it is of (None: any), and its number."""

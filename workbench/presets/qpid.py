@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .specification import AMQP_0_10, SPEC, Preset, _number
+from .specification import AMQP_0_10, AMQP_1_0, BROKER_J, INT_MAX, SPEC, Preset, _number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +63,53 @@ class QpidCpp(Qpid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerJ(Qpid):
-    """Numbers of Qpid's Java broker for AMQP 0-10: it holds sessions, and no completions."""
+    """Numbers of Qpid's Java broker: it holds sessions, and links of 1.0, by credit."""
 
     name: str = "broker-j"
-    title: str = "Qpid Broker-J (AMQP 0-10)"
+    title: str = "Qpid Broker-J (AMQP 0-10 and 1.0)"
+    conduct: str = BROKER_J
+    protocols: tuple[str, ...] = (AMQP_1_0, AMQP_0_10)
     product: str = "qpid-broker-j"
     version: str = "9.2.0"
+
+    publisher_credit: int = _number(
+        20_000,
+        unit="messages",
+        source="Broker-J NodeReceivingDestination.getCredit",
+        doc="largest link-credit that the broker grants to a publisher of AMQP 1.0, less what it"
+        " has not settled",
+    )
+    publisher_credit_regrant_at: int | None = _number(
+        None,
+        unit="messages",
+        source="Broker-J AbstractLinkEndpoint.sendFlowConditional: half of what was told is used",
+        doc="the broker grants a publisher again when no more than this is left; None: half of"
+        " publisher_credit",
+    )
+    incoming_window: int = _number(
+        16_384,
+        unit="transfer frames",
+        source="Broker-J connection.sessionCreditWindowSize",
+        doc="how many transfer frames the broker takes on a session before it says more",
+    )
+    incoming_window_regrant_at: int | None = _number(
+        None,
+        unit="transfer frames",
+        source="Broker-J Session_1_0.sendFlowConditional: half of it is used",
+        doc="the broker opens its incoming-window again when no more than this is left; None: half"
+        " of incoming_window",
+    )
+    producer_credit: int = _number(
+        INT_MAX,
+        unit="messages",
+        source="Broker-J ServerSession.invokeUnblock: Integer.MAX_VALUE",
+        doc="what message.flow gives a session of AMQP 0-10 that may send again",
+    )
 
     flow_resume_limit: int = _number(
         80,
         unit="per cent of the queue's maximum",
         source="Broker-J queue.queueFlowResumeLimit",
-        doc="sessions that a queue above its maximum holds may send again when it has no more than"
-        " this",
+        doc="sessions and links that a queue above its maximum holds may send again when it has no"
+        " more than this, rounded up",
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 UINT_MAX = 4294967295
 INT_MAX = 2147483647
-SPEC, RABBITMQ = "spec", "rabbitmq"
+SPEC, RABBITMQ, BROKER_J = "spec", "rabbitmq", "broker-j"
 AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = "amqp-1.0", "amqp-0-9-1", "amqp-0-10"
 
 
@@ -22,7 +22,7 @@ class Preset:
 
     name: str = "spec"
     title: str = "the specification, with plain choices where it leaves one"
-    # Whose rules the broker follows where no number tells: `spec`, or `rabbitmq`.
+    # Whose rules the broker follows where no number tells: `spec`, `rabbitmq` or `broker-j`.
     conduct: str = SPEC
     # The protocols that it is a model of.
     protocols: tuple[str, ...] = (AMQP_1_0, AMQP_0_9_1)

@@ -225,7 +225,7 @@ class QueueFlowLimit:
         """A message is taken in: it is confirmed, or its confirm is held."""
         self.count += 1
         self.size += size
-        effects = self._stop() if self._over and not self.stopped else []
+        effects = self._stop() if self.over and not self.stopped else []
         # While anything is held it is stopped: the one ends with the other.
         if self.stopped and self.thresholds.holds:
             self.pending[message_id] = publish
@@ -244,12 +244,13 @@ class QueueFlowLimit:
     def change(self, thresholds: FlowThresholds) -> list[Effect]:
         """Other watermarks hold at once: the queue may stop, or go on."""
         self.thresholds = thresholds
-        if self.stopped or not self._over:
+        if self.stopped or not self.over:
             return self._go_on()
         return self._stop()
 
     @property
-    def _over(self) -> bool:
+    def over(self) -> bool:
+        """Whether the queue holds more than a high mark, stopped or not."""
         limits = self.thresholds
         return bool(limits.stop_count and self.count > limits.stop_count) or bool(
             limits.stop_size and self.size > limits.stop_size

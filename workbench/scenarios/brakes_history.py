@@ -60,7 +60,7 @@ def brake(preset: str) -> Brake:
     obedient, heedless, silent = (
         run(SCENARIO, preset, {"client": client}) for client in (COOPERATIVE, HEEDLESS, SILENT)
     )
-    alarmed = _first_alarm(heedless.rows)
+    alarmed = first_alarm(heedless.rows)
     numbers = presets.get(preset)
     return Brake(
         preset=preset,
@@ -68,7 +68,7 @@ def brake(preset: str) -> Brake:
         watermark=numbers.memory_high_watermark,
         asks=tuple(
             told(row)
-            for row in _first_alarm(obedient.rows)
+            for row in first_alarm(obedient.rows)
             if row.event == SENT and row.vantage == "broker" and row.connection == APP
         ),
         most_octets=memory_of(obedient.world).most,
@@ -112,7 +112,7 @@ def _all_brakes(played: Run) -> list[str]:
     return list(found)
 
 
-def _first_alarm(rows: Sequence[Row]) -> Sequence[Row]:
+def first_alarm(rows: Sequence[Row]) -> Sequence[Row]:
     """The rows while the first alarm is on."""
     begin = next(row.seq for row in rows if row.event == "alarm-set")
     over = (row.seq for row in rows if row.event in ("alarm-clear", "crash"))
@@ -121,12 +121,12 @@ def _first_alarm(rows: Sequence[Row]) -> Sequence[Row]:
 
 def _late(played: Run) -> tuple[str, ...]:
     """What a channel hears that opens a second after the alarm was set, before it is over."""
-    alarmed = _first_alarm(played.rows)
+    alarmed = first_alarm(played.rows)
     at = next(row for row in alarmed if row.t_us >= alarmed[0].t_us + 500_000)
     late = played.act(at.seq, "open_channel", connection=WORKER, count=0)
     heard = tuple(
         told(row)
-        for row in _first_alarm(late.rows)
+        for row in first_alarm(late.rows)
         if row.event == RECEIVED
         and (row.connection, row.session) == (WORKER, 2)
         and row.kind in OPENING

@@ -193,12 +193,6 @@ def chain(
     and stops reading, and what the other channels send waits in the socket too. A consumer's
     acknowledgements wait there as well. Over AMQP 1.0 beside it, one link runs out of credit.
     """
-    for name, (most, least) in {
-        "more_after": (credit, more_after),
-        "store_more_after": (store_credit, store_more_after),
-    }.items():
-        if least > most:
-            raise ParameterError(f"{name} is {least}, and no grant would come; legal: 1 to {most}")
     if beside and AMQP_1_0 not in world.preset.protocols:
         raise ParameterError(
             f"preset {world.preset.name} is no model of {AMQP_1_0}, which runs beside; legal:"

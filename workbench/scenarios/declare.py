@@ -30,6 +30,12 @@ from workbench.sim import WireError
 from .action import ActionError, Value
 from .world import World
 
+# Credit that processes give each other at first, and after how many messages more of it.
+_GRANTS = (
+    ("process_credit", "process_regrant_after"),
+    ("store_credit", "store_regrant_after"),
+)
+
 
 class ParameterError(ValueError):
     """A parameter's value is not legal; the text names the legal range."""
@@ -102,6 +108,8 @@ class Parameter:
         """
         if value is None and self.default is None and not (self.required or self.preset_field):
             return None
+        if value is None:
+            raise ParameterError(f"{self.name} is left out; legal: {self.legal}")
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and self.kind is Kind.TEXT:
             value = str(value)
@@ -244,13 +252,21 @@ class Scenario:
         return _checked(self.parameters, given, self.defaults(preset), f"scenario {self.name}")
 
     def effective(self, preset: Preset, values: Mapping[str, Value]) -> Preset:
-        """The preset with every number that a parameter of this scenario takes the place of."""
-        replaced: dict[str, Any] = {
-            parameter.preset_field: values[parameter.name]
-            for parameter in self.parameters
-            if parameter.preset_field is not None
-        }
-        return replace(preset, **replaced)
+        """The preset with every number that a parameter of this scenario takes the place of.
+
+        Raises:
+            ParameterError: if processes are to grant credit after more messages than they gave.
+        """
+        names = {one.preset_field: one.name for one in self.parameters if one.preset_field}
+        replaced: dict[str, Any] = {field: values[name] for field, name in names.items()}
+        found = replace(preset, **replaced)
+        for first, second in _GRANTS:
+            most, least = getattr(found, first), getattr(found, second)
+            if least > most and second in names:
+                raise ParameterError(
+                    f"{names[second]} is {least}, and no grant would come; legal: 1 to {most}"
+                )
+        return found
 
     def action(self, name: str) -> ActionSpec:
         """The act of that name.

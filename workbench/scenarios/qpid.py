@@ -8,7 +8,7 @@ flow, set_flow_mode, flush, stop, complete, hold, release, set_latency.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -62,6 +62,24 @@ def _thresholds(world: World, stop: int, resume: int, most: int = 0) -> FlowThre
     if most:
         arguments["qpid.max_count"] = most
     return thresholds_of(world.preset, arguments)
+
+
+def blocked_row(world: World, connection: str) -> Callable[[Sender010, bool, str], None]:
+    """What makes a row of a producer that must wait, or may go on."""
+
+    def blocked(sender: Sender010, on: bool, by: str) -> None:
+        session = sender.open
+        world.tap.internal(
+            t_us=world.clock.now_us,
+            event="block" if on else "unblock",
+            vantage=sender.client.vantage,
+            kind=by,
+            connection=connection,
+            session=session.ordinal,
+            ledger=session.ledger() | sender.ledger(),
+        )
+
+    return blocked
 
 
 @act()
@@ -165,18 +183,6 @@ def qpid(
         for key in (name, BOTH):
             world.broker.vhost.routing.bind(Binding(EXCHANGE, name, key=key))
 
-    def blocked(sender: Sender010, on: bool, by: str) -> None:
-        session = sender.open
-        world.tap.internal(
-            t_us=world.clock.now_us,
-            event="block" if on else "unblock",
-            vantage=sender.client.vantage,
-            kind=by,
-            connection=CONNECTIONS[sender.name],
-            session=session.ordinal,
-            ledger=session.ledger() | sender.ledger(),
-        )
-
     windows = {PRODUCERS[0]: window} | (
         {} if second_window is None else {PRODUCERS[1]: second_window}
     )
@@ -188,7 +194,7 @@ def qpid(
                 capacity=size or None,
                 body=bytes(message_bytes),
                 pause_us=pause_us,
-                on_blocked=blocked,
+                on_blocked=blocked_row(world, CONNECTIONS[name]),
             )
         ]
         for name, size in windows.items()

@@ -276,15 +276,7 @@ class QuorumModel:
         node = state.nodes[at]
         log = RaftLog(Entry(index, term, None) for index, term in enumerate(node.disk, 1))
         term, voted_for = node.meta
-        replica = Replica(
-            self.names[at],
-            self.names,
-            log=log,
-            term=term,
-            voted_for=voted_for,
-            rules=self.rules,
-            chunk=self.chunk,
-        )
+        replica = self._replica(at, log, term, voted_for)
         replica.down = frozenset(
             name
             for name, other in zip(self.names, state.nodes, strict=True)
@@ -297,12 +289,9 @@ class QuorumModel:
                 state = self._event(state, other, "peer_up", self.names[at])
         return state
 
-    def _thaw(self, at: int, frozen: tuple[Any, ...]) -> Replica:
-        """The replica that a tuple was made of."""
-        (role, term, voted_for, leader, terms, written, commit, verified) = frozen[:8]
-        match, following, probing, told, waits, votes, round_, down = frozen[8:]
-        log = RaftLog(Entry(index, each, None) for index, each in enumerate(terms, 1))
-        replica = Replica(
+    def _replica(self, at: int, log: RaftLog, term: int, voted_for: str | None) -> Replica:
+        """A replica that has just started with what its disk knows."""
+        return Replica(
             self.names[at],
             self.names,
             log=log,
@@ -311,6 +300,13 @@ class QuorumModel:
             rules=self.rules,
             chunk=self.chunk,
         )
+
+    def _thaw(self, at: int, frozen: tuple[Any, ...]) -> Replica:
+        """The replica that a tuple was made of."""
+        (role, term, voted_for, leader, terms, written, commit, verified) = frozen[:8]
+        match, following, probing, told, waits, votes, round_, down = frozen[8:]
+        log = RaftLog(Entry(index, each, None) for index, each in enumerate(terms, 1))
+        replica = self._replica(at, log, term, voted_for)
         replica.role, replica.leader = role, leader
         replica.written = written
         replica.commit, replica.verified = commit, verified

@@ -25,6 +25,8 @@ from .world import World
 EVENTS_AT_A_TIME = 20_000
 YOUNG = 1
 """Generation of Python's collector: objects that it has looked at once at most."""
+MOST_YOUNG = 100_000
+"""So many more objects than when it looked last, of those that may stand in a cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +112,14 @@ def _seldom_collected() -> Iterator[Callable[[], object]]:
     """Python looks for unreachable cycles when the function that this gives is called, not before.
 
     A run makes millions of objects that stay, and hardly a cycle: looking at each of them again and
-    again is a tenth of its time. Called now and then, every object is looked at once, when young.
+    again is a tenth of its time. Called now and then, every object is looked at once, when young,
+    and those that come and go not at all: nothing is done before enough of them have stayed.
     """
     if not gc.isenabled():
         yield lambda: None
         return
     gc.disable()
     try:
-        yield lambda: gc.collect(YOUNG)
+        yield lambda: gc.get_count()[0] >= MOST_YOUNG and gc.collect(YOUNG)
     finally:
         gc.enable()

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from .clock import Clock, Priority, Timer
+from msgspec import Struct
+
+from .clock import REACT, Clock, Timer
 from .credit_flow import CreditFlow, Grant
 
 MessageT = TypeVar("MessageT")
 KindT = TypeVar("KindT")
 
 
-class _Sent(NamedTuple):
+class _Sent(Struct, frozen=True):
     """In a mailbox: a message that a process has spent credit on."""
 
     sender: Actor[Any]
@@ -202,7 +204,7 @@ class Actor(Generic[MessageT]):
             if self._watch is not None:
                 self._watch.granted(grant.to, grant.credit)
             granted = self._peers[grant.to]._granted
-            self._clock.call_soon(granted, grant, self, priority=Priority.REACT)
+            self._clock.call_soon(granted, grant, self, priority=REACT)
 
     def _look(self) -> None:
         """Stop or go on, as it is blocked now or not."""
@@ -266,8 +268,10 @@ class Actor(Generic[MessageT]):
         if self._lost_ns:
             lost, self._lost_ns = divmod(self._lost_ns, 1000)
             delay += lost
-        priority = Priority.REACT if delay == 0 else Priority.NORMAL
-        self._timer = self._clock.call_later(delay, self._finish, priority=priority)
+        if delay:
+            self._timer = self._clock.call_later(delay, self._finish)
+        else:
+            self._timer = self._clock.call_soon(self._finish, priority=REACT)
 
     def _finish(self) -> None:
         self._timer = None

@@ -26,7 +26,7 @@ class Priority(IntEnum):
     NORMAL = 1
 
 
-REACT = Priority.REACT
+REACT, NORMAL = Priority.REACT, Priority.NORMAL
 
 
 class ClockError(Exception):
@@ -66,7 +66,7 @@ class Clock(Protocol):
         t_us: int,
         callback: Callable[..., None],
         *args: Any,
-        priority: int = Priority.NORMAL,
+        priority: int = NORMAL,
         idle: bool = False,
     ) -> Timer:
         """Schedule `callback(*args)` at a time; an idle call does not keep a run awake."""
@@ -76,14 +76,12 @@ class Clock(Protocol):
         delay_us: int,
         callback: Callable[..., None],
         *args: Any,
-        priority: int = Priority.NORMAL,
+        priority: int = NORMAL,
         idle: bool = False,
     ) -> Timer:
         """Schedule `callback(*args)` after `delay_us` microseconds."""
 
-    def call_soon(
-        self, callback: Callable[..., None], *args: Any, priority: int = Priority.NORMAL
-    ) -> Timer:
+    def call_soon(self, callback: Callable[..., None], *args: Any, priority: int = NORMAL) -> Timer:
         """Schedule `callback(*args)` now, behind what is already due."""
 
 
@@ -153,7 +151,7 @@ class VirtualClock:
         t_us: int,
         callback: Callable[..., None],
         *args: Any,
-        priority: int = Priority.NORMAL,
+        priority: int = NORMAL,
         idle: bool = False,
     ) -> VirtualTimer:
         """Schedule `callback(*args)` at the virtual time `t_us`.
@@ -181,14 +179,14 @@ class VirtualClock:
         delay_us: int,
         callback: Callable[..., None],
         *args: Any,
-        priority: int = Priority.NORMAL,
+        priority: int = NORMAL,
         idle: bool = False,
     ) -> VirtualTimer:
         """Schedule `callback(*args)` after `delay_us` microseconds."""
         return self.call_at(self.now_us + delay_us, callback, *args, priority=priority, idle=idle)
 
     def call_soon(
-        self, callback: Callable[..., None], *args: Any, priority: int = Priority.NORMAL
+        self, callback: Callable[..., None], *args: Any, priority: int = NORMAL
     ) -> VirtualTimer:
         """Schedule `callback(*args)` at the present microsecond, behind what is already due."""
         return self.call_at(self.now_us, callback, *args, priority=priority)
@@ -221,10 +219,9 @@ class VirtualClock:
         heap, (react, normal) = self._heap, self._present
         ran = 0
         while ran < most and (self._due or idle):
-            before = heap and heap[0][0] == self.now_us
-            if react and not (before and heap[0][1] == REACT):
+            if react and not (heap and heap[0][0] == self.now_us and heap[0][1] == REACT):
                 timer = react.popleft()
-            elif normal and not before:
+            elif normal and not (heap and heap[0][0] == self.now_us):
                 timer = normal.popleft()
             elif heap:
                 timer = heappop(heap)[3]

@@ -19,6 +19,8 @@ class WireError(Exception):
 class Direction(Enum):
     """Which way a frame travels."""
 
+    __hash__ = object.__hash__  # members are single, and the hash by name is slow
+
     CLIENT_TO_BROKER = "c2b"
     BROKER_TO_CLIENT = "b2c"
 

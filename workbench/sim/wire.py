@@ -14,10 +14,9 @@ loses nothing that is sent beyond; it tells the end that sends to wait, and when
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from .clock import Clock, Priority
+from .clock import REACT, Clock
 from .gates import Gates
 from .lanes import Direction, End, Flight, Lane, WireError
 from .tap import NoTap, Tap
@@ -124,6 +123,10 @@ class Wire(Gates):
         if lane.flights[0] is flight:
             self._schedule(lane)
 
+    def take_in(self, flight: Flight) -> None:
+        """Let the receiver work in a frame that it was handed by `intake`, and that has waited."""
+        self._take_in(self._lanes[flight.direction], flight)
+
     # -- latency ----------------------------------------------------------------------------
 
     def latency_us(self, direction: Direction | str) -> int:
@@ -188,7 +191,7 @@ class Wire(Gates):
         if lane.intake is None:
             self._take_in(lane, flight)
         else:
-            lane.intake(flight.item, partial(self._take_in, lane, flight))
+            lane.intake(flight)
 
     def _take_in(self, lane: Lane, flight: Flight) -> None:
         """The receiver works the frame in; only now is it read."""
@@ -196,7 +199,7 @@ class Wire(Gates):
         events = end.apply(flight.item)
         self.tap.received(end, flight)
         if events:
-            self._clock.call_soon(end.react, events, priority=Priority.REACT)
+            self._clock.call_soon(end.react, events, priority=REACT)
         if self.capacity is not None:
             self._weigh(lane, flight, -1)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from . import brakes
 from .fold import Scope, State, link_scope, observed_end
-from .schema import BROKER, CLIENT, OBSERVED, SESSION, WIRE_VANTAGE, Row
+from .schema import BROKER, CLIENT, GROUP_OF, LINK, OBSERVED, SESSION, WIRE_VANTAGE, Row
 
 Intervals = list[tuple[int, int, str]]
 
@@ -147,7 +147,9 @@ class Braking:
         fields = {"remote_incoming_window": "window"}
         if here:
             fields |= {"link_credit": "link_credit", "available": "available"}
-            found["known"] = True
+            # A link of AMQP 0-10 has credit of other kinds, which other brakes speak of.
+            if any(GROUP_OF.get(name) == LINK for name in (*ledger, *row.unknown)):
+                found["known"] = True
         if here and row.kind == "transfer" and row.from_peer == self.link.link_sender:
             frame = row.frame or {}
             found["in_message"] = bool(frame.get("more")) and not frame.get("aborted")

@@ -23,6 +23,7 @@ HEARTBEAT = "heartbeat"
 _TYPES = {field.name: field.type for field in FRAME_FIELDS}
 _DETAIL_TYPES = {field.name: field.type for field in DETAIL_FIELDS if field.name != EXTRA_JSON}
 _LIMITS = {"int64": 2**63, "int32": 2**31}
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
@@ -172,4 +173,4 @@ def _map(pairs: Iterable[tuple[Any, Any]]) -> Any:
 
 def json_text(value: Any) -> str:
     """Compact JSON; keys stay in their order, which is the order of the wire."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)

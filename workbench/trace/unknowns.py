@@ -19,6 +19,7 @@ from typing import Any
 
 from workbench.trace.schema import (
     AMQP_0_9_1,
+    AMQP_0_10,
     BROKER,
     CLIENT,
     LEDGER_GROUPS,
@@ -220,8 +221,11 @@ _ALIKE = {
     "channel.open": "begin",
     "channel.open-ok": "begin",
     "channel.close-ok": "end",
+    "session.attach": "begin",
+    "session.attached": "begin",
+    "session.detached": "end",
 }
-"""Methods of AMQP 0-9-1 that begin and end what performatives of 1.0 do."""
+"""Methods of AMQP 0-9-1 and 0-10 that begin and end what performatives of 1.0 do."""
 
 
 class _Connection(_Seen):
@@ -262,7 +266,7 @@ class _Connection(_Seen):
             self.add(("shadow", row.vantage), row.seq)
         if row.raw is not None:
             self.add("octets", row.seq)
-        elif row.kind in ("transfer", "content-body") and row.t_raw_us is not None:
+        elif row.kind in ("transfer", "content-body", "body") and row.t_raw_us is not None:
             self.add("cut", row.seq)
 
     def _internal(self, row: Row) -> None:
@@ -370,6 +374,8 @@ class _Run:
         # A frame that names a handle is about a link, whether its name is known or not.
         if not row.is_frame or row.connection is None:
             return
+        if row.protocol == AMQP_0_10:
+            return  # its rows name destinations, which nobody attaches
         if row.link is None and (row.session is None or (row.frame or {}).get("handle") is None):
             return
         key = (row.connection, row.session, row.link, row.link_sender, row.attach_no)

@@ -18,6 +18,7 @@ import ipywidgets as widgets
 from bokeh.io import output_notebook
 from bokeh.models import (
     ColumnDataSource,
+    CustomJS,
     HoverTool,
     InlineStyleSheet,
     Label,
@@ -49,6 +50,13 @@ _COLOURS = (
     ("grid-line", "var(--jp-border-color2, #e0e0e0)"),
 )
 SHEET = ":host{" + "".join(f"--bk-{name}-color:{colour};" for name, colour in _COLOURS) + "}"
+# A canvas reads its colours when it is painted, and a page may be given another theme.
+FOLLOW = """
+if (!cb_obj.follows) {
+  cb_obj.follows = new MutationObserver(() => cb_obj.change.emit());
+  const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];
+  cb_obj.follows.observe(document.body, { attributes: true, attributeFilter });
+}"""
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
@@ -198,6 +206,7 @@ def paper(
         stylesheets=[InlineStyleSheet(css=SHEET)],
         **more,
     )
+    chart.js_on_change("inner_width", CustomJS(code=FOLLOW))
     chart.title.text_font_size = "14px"
     chart.toolbar.logo = None
     chart.outline_line_alpha = 0.2

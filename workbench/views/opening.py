@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from workbench.trace.cut import AROUND, Cut
 from workbench.trace.files import TraceFileError
-from workbench.trace.fold import Scope, link_scope
+from workbench.trace.fold import Scope, State, link_scope
 from workbench.trace.naming import SIDES, cut_row, plain, side_of
 
 from .scene import scene
@@ -72,13 +73,16 @@ def stage_of(cut: Cut, *, title: str = "", note: str = "") -> StageWidget:
 
 def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
     """The cut as it is shown, and a sentence on what it is a part of."""
-    cut, left_out = _near(cut)
+    whole = cut
+    cut, left_out = _near(_spoken(cut))
     notes = [note]
-    if not cut.whole:
-        first, last = cut.rows[0].seq, cut.rows[-1].seq
+    if not whole.whole:
+        first, last = whole.rows[0].seq, whole.rows[-1].seq
         notes += [f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"]
         if first > cut.first_seq:
             notes += ["what came before is in the counters"]
+    if cut.earlier.ends.keys() < whole.earlier.ends.keys() and not left_out:
+        notes += [f"connection {cut.row.connection} alone, for others speak other protocols"]
     if left_out:
         notes += [f"{left_out:,} links of which no row is here left out"]
     words = "; ".join(filter(None, notes))
@@ -94,6 +98,45 @@ def scene_of(cut: Cut, *, title: str = "") -> tuple[Doc, int]:
 def _link(cut: Cut) -> Scope | None:
     """The link whose line comes first."""
     return cut.link or (link_scope(cut.row) if cut.row.link_sender else None)
+
+
+def _spoken(cut: Cut) -> Cut:
+    """Without the other connections, if there are several protocols: a picture draws one."""
+    about = cut.row.connection
+    if about is None or len({row.protocol for row in cut.rows if row.is_frame}) == 1:
+        return cut
+    kept = [place for place, row in enumerate(cut.rows) if row.connection in (about, None)]
+    links = [link for link in cut.earlier.links if link.connection == about]
+    return replace(
+        cut,
+        rows=[cut.rows[place] for place in kept],
+        explanations=[cut.explanations[place] for place in kept],
+        start=_of_connections(cut.start, {about, None}),
+        earlier=replace(
+            cut.earlier,
+            links=links,
+            ends={end: name for end, name in cut.earlier.ends.items() if end[0] == about},
+            flying=[row for row in cut.earlier.flying if row.connection == about],
+        ),
+    )
+
+
+def _of_connections(start: State, connections: Set[str | None]) -> State:
+    """What everybody knew who has to do with these."""
+    return replace(
+        start,
+        ledgers={
+            key: told for key, told in start.ledgers.items() if key[1].connection in connections
+        },
+        brakes={
+            key: brake for key, brake in start.brakes.items() if key[1].connection in connections
+        },
+        in_flight={
+            number: frame
+            for number, frame in start.in_flight.items()
+            if frame.connection in connections
+        },
+    )
 
 
 def _near(cut: Cut) -> tuple[Cut, int]:

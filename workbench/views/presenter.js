@@ -29,7 +29,7 @@
     make(box, "p", "text", slide.question.text);
     const list = make(box, "ul");
     for (const option of slide.question.options) make(list, "li", "", option);
-    if (slide.question.free) make(box, "p", "small", "…, or another number.");
+    if (slide.question.free) make(box, "p", "small", phrase("or-another"));
   }
 
   function told(slide) {
@@ -61,7 +61,7 @@
     stage = null;
     place.textContent = "";
     const section = lesson.sections[one.section];
-    title.textContent = `${lesson.number} ${lesson.title} · ${section} · ${at + 1} of ${lesson.slides.length}`;
+    title.textContent = phrase("slide", { lesson: `${lesson.number} ${lesson.title}`, section, number: at + 1, all: lesson.slides.length });
     body.dataset.phase = phase;
     if (phase === "ask") ask(one);
     else if (phase === "told") told(one);
@@ -104,7 +104,7 @@
   const two = (number) => String(Math.floor(number)).padStart(2, "0");
   function tick() {
     const passed = began === null ? 0 : (Date.now() - began) / 1000, left = lesson.minutes * 60 - passed;
-    clock.textContent = `${two(passed / 60)}:${two(passed % 60)} of ${lesson.minutes} min${left < 0 ? ", over" : ""}`;
+    clock.textContent = phrase(left < 0 ? "clock-over" : "clock", { passed: `${two(passed / 60)}:${two(passed % 60)}`, minutes: lesson.minutes });
     clock.classList.toggle("over", left < 0);
   }
   setInterval(tick, 500);

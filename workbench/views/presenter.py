@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .scene import packed
-from .static_html import asset, standing_alone, write_page
+from .static_html import asset, stage_module, standing_alone, write_page
 
 _BODY = """<div id="presenter"><p>{title}: this page needs JavaScript.</p></div>
 <script type="application/json" id="lesson">{lesson}</script>"""
@@ -88,7 +88,7 @@ class Presentation:
         return standing_alone(
             title,
             body=_BODY.format(title=html.escape(title), lesson=text),
-            module=asset("stage.js") + asset("presenter.js"),
+            module=stage_module() + asset("presenter.js"),
             style=asset("stage.css") + asset("presenter.css"),
         )
 

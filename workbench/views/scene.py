@@ -17,6 +17,7 @@ from typing import Any
 
 from workbench import serial
 from workbench.scenarios.beliefs import BELIEFS
+from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
 from workbench.scenarios.lanes import lanes_of
 from workbench.scenarios.mirrors import mirrored
@@ -27,7 +28,8 @@ from workbench.trace.explain import AGREE, DISAGREE, Explanation
 from workbench.trace.fold import Scope
 from workbench.trace.formulas import Formula
 from workbench.trace.gates import SENDER_OF
-from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, CLIENT, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, Row
+from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
 from workbench.trace.words import count, visible
 
@@ -51,6 +53,8 @@ MOST_ROWS = 5_000
 
 PLAY_MS = 30_000
 """A run that lasts long is played faster, so that it ends in about this time."""
+BESIDE = "beside"
+"""The line, drawn nowhere, that says where a misconception and the run part."""
 _SLOWED = 120  # how many times slower than in the run time goes by, unless that lasts too long
 
 Doc = dict[str, Any]
@@ -148,14 +152,19 @@ def picture_of(
         return ChainPicture(
             walk, lanes_of(run.world), initial, stored=stored, mirrors=tuple(mirrors)
         )
-    if any(sends_messages(row) for row in walk.rows) or layout.name == "gauge":
-        return GaugePicture(walk)
+    # Of a trace of several protocols that is drawn which the opened row is about.
+    about = run.row.connection if isinstance(run, Cut) else None
+    near = [row for row in walk.rows if about in (None, row.connection)]
+    if any(sends_messages(row) for row in near) or layout.name == "gauge":
+        return GaugePicture(walk, about)
     links = _chosen(walk, link)
     if any(row.kind == RAM_TARGET for row in walk.rows):
         return PagingPicture(walk)
-    if links and any(row.kind == "message.subscribe" for row in walk.rows):
+    if links and any(
+        row.kind == "message.subscribe" or sends_messages(row, BROKER) for row in near
+    ):
         return SubscriberPicture(walk, links)
-    if not links and any(row.protocol == AMQP_0_9_1 for row in walk.rows):
+    if (about or not links) and any(row.protocol == AMQP_0_9_1 for row in near):
         return ChannelPicture(walk)
     if layout.name == "quorum":
         cluster = run.world.broker.cluster
@@ -211,6 +220,7 @@ class Strip:
         octets: whether frames carry their octets.
         acts: names of the acts that are offered; all if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
+        beside: a misconception that is no rule of the picture's lines, beside what the rows make.
     """
 
     def __init__(
@@ -221,8 +231,10 @@ class Strip:
         octets: bool = True,
         acts: Collection[str] | None = None,
         rules: Collection[str] | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self.run = run
+        self.beside = beside
         self.picture = picture = picture_of(run, link, rules)
         self.walk = walk = picture.walk
         rows = walk.rows
@@ -246,6 +258,9 @@ class Strip:
             state = picture.state()
             if self.deeds is not None:
                 self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
+            if beside is not None:
+                rule = {"differs": beside.differs(row.seq)}
+                state["lines"] = {**state["lines"], BESIDE: {"rules": {beside.name: rule}}}
             self.steps.append(self._step(row, changes(before, state)))
             self.states.append(state)
             before = state
@@ -254,8 +269,10 @@ class Strip:
             if isinstance(picture, QuorumPicture):
                 self.frames += picture.replies()
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
+        named = {node["id"]: str(node["name"]) for node in picture.head()["nodes"]}
+        for step, row in zip(self.steps, rows, strict=True):
+            step["who"] = named.get(row.vantage) or process_words(row.vantage)
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
-        assert len(self.steps) == len(rows)
         if not rows:  # there is a picture all the same
             self.states.append(picture.state())
             self.steps.append(
@@ -302,7 +319,8 @@ class Strip:
     def _step(self, row: Row, state: Doc) -> Doc:
         told = self.walk.explanation
         assert told is not None
-        remark = self.picture.remark()
+        beside = "" if self.beside is None else self.beside.told(row.seq)
+        remark = " ".join(filter(None, [self.picture.remark(), beside]))
         sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
         if not self.picture.is_small(row):
@@ -519,6 +537,7 @@ class SceneMaker:
         note: what is to be said of the rows instead of the one idea.
         rules: names of misconceptions beside the rule; those of the scenario if None.
         rule: the one of them that is shown at first.
+        beside: a misconception that is no rule of the picture's lines; it takes their place.
     """
 
     def __init__(
@@ -531,11 +550,16 @@ class SceneMaker:
         note: str = "",
         rules: Collection[str] | None = None,
         rule: str = "",
+        beside: Beside | None = None,
     ) -> None:
         self.note = note
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
-        self._given = {"link": link, "octets": octets, "acts": acts, "rules": rules}
-        self._rule = rule
+        if beside is not None:
+            rules, rule = (), beside.name
+        self._given = {
+            "link": link, "octets": octets, "acts": acts, "rules": rules, "beside": beside
+        }  # fmt: skip
+        self._rule, self._beside = rule, beside
         self._strips: dict[int, Strip] = {}
 
     def strip(self, number: int) -> Strip:
@@ -580,6 +604,8 @@ class SceneMaker:
             "ends": ends,
             "first": first,
         }
+        if self._beside is not None:
+            found["rules"] = [{"id": self._beside.name, "name": self._beside.name}]
         if self._rule:
             found["rule"] = self._rule
         if now.deeds is not None:

@@ -2,6 +2,7 @@
 
 The scenario declares its acts once, with range and meaning. Here stands on which mark each of them
 is done; an act with a choice (which queue, which node) becomes one mark for each choice there is.
+So are its parameters, for the form by which a run is begun anew.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.scenarios.action import ActionError, Value
-from workbench.scenarios.declare import ActionSpec, Kind, Parameter
+from workbench.scenarios.declare import ActionSpec, Kind, Parameter, Scenario
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
@@ -185,7 +186,8 @@ class Deeds:
         links = {str(link.link) for link in walk.links}
         queues = {str(row.queue) for row in walk.rows if row.queue}
         nodes = set(self.picture.nodes)
-        return {
+        senders = {name.partition(":")[2] for name in nodes if self.picture.role(name) == "sender"}
+        return ({"producer": senders} if len(senders) > 1 else {}) | {
             "queue": (queues | links | self.picture.things) - set(self.picture.unused),
             "link": links,
             "consumer": {name.partition(":")[2] for name in self.picture.clients},
@@ -354,6 +356,45 @@ class Deeds:
         return {}
 
 
+def parameter_docs(
+    scenario: Scenario, values: Mapping[str, Value], given: Mapping[str, Value]
+) -> list[Doc]:
+    """The parameters of a run as the stage's form shows them.
+
+    Args:
+        scenario: that declares them.
+        values: of the run that is shown.
+        given: of the run as given.
+    """
+    found = []
+    for one in scenario.parameters:
+        unit = _UNITS.get(one.unit, one.unit)
+        doc: Doc = {
+            "id": one.name,
+            "name": one.name.removesuffix("_us").replace("_", " "),
+            "doc": one.doc,
+            "value": values[one.name],
+            "given": given[one.name],
+        }
+        if one.kind is Kind.WHOLE:
+            doc |= {"min": one.minimum or 0, "unit": unit}
+            if one.maximum is not None:
+                doc |= {"max": one.maximum, "top": _end(one, given[one.name])}
+            if one.default is None and one.preset_field is None:
+                doc["free"] = True
+        elif one.choices or one.kind is Kind.YES_NO:
+            doc["choices"] = list(one.choices) or [True, False]
+        found.append(doc)
+    return found
+
+
+def _end(parameter: Parameter, given: Value) -> int:
+    """Where a slider ends: some way above what was given; a field beside it takes all there is."""
+    least = _LEAST_END.get(parameter.unit, LEAST_TOP)
+    return min(parameter.maximum or 0, max(least, 4 * int(given or 0)))
+
+
+_LEAST_END = {"us": 10_000, "octets": 1_000}
 _UNITS = {"us": "µs"}
 _NAMES = {
     "grant": "link credit",

@@ -395,7 +395,8 @@ class ChainPicture(LinkPicture):
                         place = (_CHANNEL, rows[one] if several else middle)
                         title = f"channel {one.channel}" if several else "channel"
                         box(_channel(one), group, place, name=title, **toned)
-                there = [row for each, row in rows.items() if each.queue == one.queue]
+                to = [each for each in rows if each.queue == one.queue]
+                there = [rows[each] for each in to if each.publishes] or [rows[each] for each in to]
                 title = f"queue {visible(one.queue)}"
                 place = (_QUEUE, sum(there) / len(there) if there else 0.0)
                 box(f"queue:{one.queue}", group, place, name=title, **tone)

@@ -8,9 +8,11 @@ held is amber in both: the broker has it, and does not say so.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from workbench.scenarios.action import Value
 from workbench.serial import MODULUS
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
@@ -25,6 +27,7 @@ Doc = dict[str, Any]
 MOST_ITEMS = 24
 """Of a queue that holds more its messages are a level, and no boxes."""
 NO_LIMIT = MODULUS - 1  # of credit, as the trace has it
+MOST_PRODUCERS = 2
 MOST_PLACES = 10  # of a window; a larger one is a number
 
 _BY_SESSION = (
@@ -44,16 +47,47 @@ class Sent(NamedTuple):
     number: int
 
 
-def sends_messages(row: Row) -> bool:
-    """Whether a client sends a message of AMQP 0-10 with this frame."""
-    return (row.protocol, row.kind, row.from_peer) == (AMQP_0_10, "message.transfer", CLIENT)
+def sends_messages(row: Row, peer: str = CLIENT) -> bool:
+    """Whether a peer sends a message of AMQP 0-10 with this frame, or a part of one."""
+    told = row.protocol == AMQP_0_10 and row.from_peer == peer
+    return told and row.kind in ("message.transfer", *_PARTS)
+
+
+@dataclass(slots=True)
+class Producer:
+    """What a client that sends messages counts.
+
+    Attributes:
+        braking: what holds it.
+        waiting: messages that it has still to send.
+        window: incomplete transfers that it allows itself; 0: any.
+        incomplete: transfers that are not complete.
+        ended: how its session ended.
+    """
+
+    braking: PublishingBraking
+    waiting: int = 0
+    window: int = 0
+    incomplete: int = 0
+    ended: str | None = None
+
+
+def _keys(row: Row) -> list[str]:
+    """The routing key of a message of AMQP 0-10, if the row has its properties."""
+    structs = row.extra.get("structs") if row.is_frame and row.kind == "header" else None
+    return [
+        str(one["routing_key"])
+        for one in (structs if isinstance(structs, list) else ())
+        if isinstance(one, dict) and one.get("routing_key")
+    ]
 
 
 class GaugePicture(LinkPicture):
-    """A producer, its wire, and the queue that it fills; of several the busiest.
+    """Producers, their wires, and the queue that they fill; of more than two the busiest.
 
     Args:
         walk: the run.
+        connection: of the producer; the busiest ones' if None.
     """
 
     layout = "gauge"
@@ -62,13 +96,26 @@ class GaugePicture(LinkPicture):
         " own window of incomplete transfers."
     )
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, connection: str | None = None) -> None:
         super().__init__(walk, [])
         busy = Counter(row.connection for row in walk.rows if sends_messages(row))
-        self.connection = busy.most_common(1)[0][0] if busy else next(iter(walk.ends))[0]
+        busiest = {name for name, _ in busy.most_common(MOST_PRODUCERS)}
+        chosen = {connection} if connection else busiest or {next(iter(walk.ends))[0]}
+        self.producers = {
+            name: Producer(PublishingBraking(name or ""))
+            for name in dict.fromkeys(name for name, _ in walk.ends)
+            if name in chosen
+        }
+        mine = [row for row in walk.rows if row.connection in chosen]
+        keys = Counter(key for row in mine for key in _keys(row))
         filled = self._filled = Counter(row.queue for row in walk.rows if row.event == "enqueue")
+        # Through the default exchange a key is a queue's name; else it may be that of a binding.
+        bound = any(sends_messages(row) and row.fields.get("destination") for row in mine)
+        own = Counter({key: filled[key] for key in keys if filled[key]}) if bound else keys
         told = [row.queue for row in walk.rows if row.kind == "watermarks"]
-        self.queue = next((name for name, _ in filled.most_common(1)), (told or [""])[0]) or ""
+        self.queue = (
+            next((name for name, _ in (own or filled).most_common(1)), (told or [""])[0]) or ""
+        )
         self.marks: dict[str, int] = {}
         self.top = 8
         for row in walk.rows:
@@ -79,10 +126,8 @@ class GaugePicture(LinkPicture):
         self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
         if any((row.kind, row.from_peer) == ("message.stop", BROKER) for row in walk.rows):
             self.idea = _BY_SESSION
-        self.braking = PublishingBraking(self.connection or "")
-        self.level = self.waiting = self.window = self.incomplete = 0
+        self.level = 0
         self.stopped = False
-        self.ended: str | None = None
         self.items: deque[Sent] = deque()
         self._sent: Counter[str | None] = Counter()  # by connection, as its client counts
         self._arrived: Counter[str | None] = Counter()  # and as the broker does
@@ -91,27 +136,32 @@ class GaugePicture(LinkPicture):
         self._coming: dict[str | None, Sent] = {}
         self._told: dict[str, dict[str, int]] = {}
         self._known = list(dict.fromkeys(row.queue for row in walk.rows if row.queue))
+        for row in walk.cut.earlier.blocking if walk.cut is not None else ():
+            self.braking.apply(row)
+            self.stopped |= (row.kind, row.queue) == ("queue-flow", self.queue)
 
     # -- rows -------------------------------------------------------------------------------
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
         super().take(row)
-        self.braking.apply(row)
+        for each in self.producers.values():
+            each.braking.apply(row)
         if row.protocol == AMQP_0_10 and row.from_peer == CLIENT:
             self._take_frame(row)
         if row.queue is not None:
             self._take_queue(row)
-        if row.connection != self.connection:
+        one = self.producers.get(row.connection)
+        if one is None:
             return
         if row.ledger and row.vantage:
             self._told[row.vantage] = self._told.get(row.vantage, {}) | row.ledger
-            if row.vantage == self.producer:
-                self.waiting = row.ledger.get("waiting_transfers", self.waiting)
-                self.window = row.ledger.get("transfer_window", self.window)
-                self.incomplete = row.ledger.get("incomplete_transfers", self.incomplete)
+            if row.vantage != BROKER:
+                one.waiting = row.ledger.get("waiting_transfers", one.waiting)
+                one.window = row.ledger.get("transfer_window", one.window)
+                one.incomplete = row.ledger.get("incomplete_transfers", one.incomplete)
         if row.kind == "execution.exception" and row.event != SENT:
-            self.ended = f"session ended: {row.fields.get('error_code', '?')}"
+            one.ended = f"session ended: {row.fields.get('error_code', '?')}"
 
     def _take_frame(self, row: Row) -> None:
         if row.kind == "message.transfer":
@@ -129,11 +179,7 @@ class GaugePicture(LinkPicture):
 
     def _queues_of(self, row: Row) -> list[str]:
         """Where a message goes: to the queue of its key's name, else to every one there is."""
-        structs = row.extra.get("structs")
-        for one in structs if isinstance(structs, list) else ():
-            if isinstance(one, dict) and one.get("routing_key") in self._known:
-                return [str(one["routing_key"])]
-        return self._known
+        return [key for key in _keys(row) if key in self._known] or self._known
 
     def _take_queue(self, row: Row) -> None:
         queue = row.queue or ""
@@ -164,9 +210,11 @@ class GaugePicture(LinkPicture):
         if self.is_small(row):
             return None
         found = super().of_frame(flight)
-        if found is not None and sends_messages(row):
+        if found is not None and sends_messages(row) and self.walk.cut is None:
             number = self._sent[row.connection]
             found |= {"text": str(number)[-3:], "short": f"transfer {number}"}
+        elif found is not None and sends_messages(row):  # nobody knows how many came before
+            found |= {"text": "", "short": "transfer"}
         elif found is not None and row.kind == "session.completed":
             found |= {"short": "completed", "label": "completed"}
         return found
@@ -183,19 +231,27 @@ class GaugePicture(LinkPicture):
         return {name for name in self._known if name not in self._filled} - {self.queue}
 
     @property
-    def producer(self) -> str:
-        """The vantage of the producer that is shown."""
-        return self.walk.ends.get((self.connection, CLIENT), "")
+    def named(self) -> dict[str, str | None]:
+        """The vantages of the producers that are shown, each with its connection."""
+        found = {self.walk.ends.get((name, CLIENT), ""): name for name in self.producers}
+        return {vantage: name for vantage, name in found.items() if vantage}
 
     @property
     def nodes(self) -> list[str]:
-        """The producer, then the broker."""
-        return [name for name in (self.producer, BROKER) if name]
+        """The producers, then the broker."""
+        return [*self.named, BROKER]
 
     @property
     def places(self) -> dict[str, str]:
         """On which party each act is done."""
-        return {"publish": self.producer, "accept": BROKER, "delete": BROKER}
+        return {"accept": BROKER, "delete": BROKER}
+
+    def node_about(self, act: str, given: Mapping[str, Value]) -> str | None:
+        """The producer that publishes."""
+        if act != "publish":
+            return super().node_about(act, given)
+        mine = [name for name in self.named if name.partition(":")[2] == given.get("producer")]
+        return next(iter(mine or self.named), None)
 
     def role(self, node: str) -> str:
         """Who sends messages, and who gets them."""
@@ -224,7 +280,7 @@ class GaugePicture(LinkPicture):
             "gauges": [
                 {"id": "queue", "on": BROKER, "name": "queue", "top": self.top, "marks": marks}
             ],
-            "counters": {"columns": ["producer", "broker"], "rows": rows},
+            "counters": {"columns": self._columns(), "rows": rows},
         }
 
     def node(self, name: str) -> Doc:
@@ -258,8 +314,13 @@ class GaugePicture(LinkPicture):
             }
         return super().state() | {"lines": {}, "gauges": {"queue": gauge}}
 
+    def _columns(self) -> list[str]:
+        """The producer and the broker, or several producers."""
+        names = [visible(name.partition(":")[2]) for name in self.named]
+        return names if len(names) > 1 else ["producer", "broker"]
+
     def _label(self, sent: Sent) -> str:
-        if sent.connection in (self.connection, None):
+        if sent.connection is None or [sent.connection] == [*self.producers]:
             return str(sent.number)
         name = self.walk.ends.get((sent.connection, CLIENT), "").partition(":")[2]
         return f"{visible(name)} {sent.number}"
@@ -268,35 +329,37 @@ class GaugePicture(LinkPicture):
         """A party's words."""
         if name == BROKER:
             return {"facts": [f"{self.level} in the queue"]}
-        waits, drawn = f"{self.waiting} to send", 0 < self.window <= MOST_PLACES
-        state: Doc = {"sub": f"window {self.window}, {waits}" if self.window else waits}
-        if self.window and not drawn:
-            state["sub"] = f"{self.incomplete} of {self.window} out, {waits}"
-        brake = self.braking.brake
-        blocked = brakes.is_blocked(brake) and self.waiting > 0
+        one = self.producers[self.named[name]]
+        waits, drawn = f"{one.waiting} to send", 0 < one.window <= MOST_PLACES
+        state: Doc = {"sub": f"window {one.window}, {waits}" if one.window else waits}
+        if one.window and not drawn:
+            state["sub"] = f"{one.incomplete} of {one.window} out, {waits}"
+        brake = one.braking.brake
+        blocked = brakes.is_blocked(brake) and one.waiting > 0
         # There is no link here: the credit is the session's, and the broker has taken it away.
         words = _STOPPED if brake == brakes.LINK_CREDIT else brakes.SHORT[brake]
-        state["blocked"] = f"blocked: {words}" if blocked else self.ended
+        state["blocked"] = f"blocked: {words}" if blocked else one.ended
         state["going"] = None
         if state["blocked"] is None:
-            state["going"] = "may send" if self.waiting else "nothing to send"
+            state["going"] = "may send" if one.waiting else "nothing to send"
         if drawn:
-            state["items"] = self._window()
+            state["items"] = self._window(self.named[name], one)
         return state
 
-    def _window(self) -> list[list[str]]:
+    def _window(self, connection: str | None, one: Producer) -> list[list[str]]:
         """A place of the window each: what is in it, and where that is."""
-        last = self._sent[self.connection]
-        held = self.held_of(self.connection)
-        arrived = self._arrived[self.connection]
+        last = self._sent[connection]
+        held = self.held_of(connection)
+        arrived = self._arrived[connection]
         found = []
-        for number in range(last - self.incomplete + 1, last + 1):
+        for number in range(last - one.incomplete + 1, last + 1):
             how = "held" if number in held else "full" if number <= arrived else "hollow"
             found.append([str(number), how])
-        return [*found, *[["", "empty"]] * (self.window - len(found))]
+        return [*found, *[["", "empty"]] * (one.window - len(found))]
 
     def _counters(self) -> Doc:
-        ends = [self._told.get(name, {}) for name in (self.producer, BROKER)]
+        names = [*self.named, BROKER][: len(self._columns())]
+        ends = [self._told.get(name, {}) for name in names]
         return {f"session {name}": [end.get(name) for end in ends] for name in _COUNTERS}
 
     def words(self) -> str:
@@ -305,12 +368,14 @@ class GaugePicture(LinkPicture):
         parts = [f"Queue {visible(self.queue)}: {count(self.level, 'message')}."]
         if self.stopped:
             parts.append(f"It is above its high watermark and holds {count(held, 'completion')}.")
-        if self.window:
-            parts.append(f"The producer counts {self.incomplete} of {self.window} incomplete.")
-        if brakes.is_blocked(self.braking.brake):
-            parts.append(f"What blocks it: {brakes.WORDS[self.braking.brake]}.")
-        if self.ended:
-            parts.append(f"Its {self.ended}.")
+        for name, connection in self.named.items():
+            one, who = self.producers[connection], visible(name.partition(":")[2])
+            if one.window:
+                parts.append(f"Producer {who} counts {one.incomplete} of {one.window} incomplete.")
+            if brakes.is_blocked(one.braking.brake):
+                parts.append(f"What blocks it: {brakes.WORDS[one.braking.brake]}.")
+            if one.ended:
+                parts.append(f"Its {one.ended}.")
         flying = len(self.walk.folding.in_flight)
         parts.append(f"On the wire: {count(flying, 'frame')}.")
         return " ".join(parts)

@@ -52,7 +52,7 @@ class OpenedView(Still, widgets.VBox):
         if restored.run is not None:
             # The code counts rows that have passed; the picture shows the last of them.
             at = restored.run.rows[max(0, restored.cursor - 1)].seq
-            self.stage = StageWidget(grown(restored.run), at=at)
+            self.stage = StageWidget(grown(restored.run), at=at, anew=True)
         lines = "".join(f"<li>{html.escape(problem)}</li>" for problem in restored.problems)
         told = widgets.HTML(
             f'<div role="status" style="line-height:1.5;max-width:62em">'

@@ -11,24 +11,31 @@ function h(tag2, a = {}, ...kids) {
   return { tag: tag2, a, kids: flat };
 }
 function patch(parent, kids, svg = false) {
-  const old = /* @__PURE__ */ new Map();
-  for (const node of parent.childNodes) old.set(node.__key ?? "", node);
+  let old = null, place = parent.firstChild;
   const seen = {};
-  let place = parent.firstChild;
   for (const kid of kids) {
     const tag2 = typeof kid === "string" ? "#" : kid.tag;
     const named = typeof kid === "object" && kid.a.key !== void 0;
     const base = named ? `${tag2}:${kid.a.key}` : tag2;
     const nth = seen[base] = (seen[base] ?? 0) + 1;
     const key = named && nth === 1 ? base : `${base}#${nth}`;
-    let node = old.get(key);
-    if (node) old.delete(key);
-    else {
-      node = tag2 === "#" ? document.createTextNode("") : svg || tag2 === "svg" ? document.createElementNS(SVG, tag2) : document.createElement(tag2);
-      node.__key = key;
+    let node;
+    if (place && place.__key === key) {
+      node = place;
+      place = place.nextSibling;
+    } else {
+      if (!old) {
+        old = /* @__PURE__ */ new Map();
+        for (let rest = place; rest; rest = rest.nextSibling) old.set(rest.__key ?? "", rest);
+      }
+      node = old.get(key);
+      if (!node) {
+        node = tag2 === "#" ? document.createTextNode("") : svg || tag2 === "svg" ? document.createElementNS(SVG, tag2) : document.createElement(tag2);
+        node.__key = key;
+      }
+      parent.insertBefore(node, place);
     }
-    if (node === place) place = place.nextSibling;
-    else parent.insertBefore(node, place);
+    old?.delete(key);
     if (typeof kid === "string") {
       if (node.data !== kid) node.data = kid;
     } else {
@@ -36,7 +43,12 @@ function patch(parent, kids, svg = false) {
       patch(node, kid.kids, svg || tag2 === "svg");
     }
   }
-  for (const node of old.values()) node.remove();
+  if (old) for (const node of old.values()) node.remove();
+  else while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
 }
 function attributes(element, now) {
   const before = element.__a ?? {};
@@ -117,11 +129,12 @@ var Labels = class {
   free(x1, y1, x2, y2) {
     return x1 >= 2 && x2 <= this.width - 2 && y1 >= 0 && y2 <= this.height && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
   }
-  place(text, size, weight, spots) {
+  /** `pad`: free room beside the text. */
+  place(text, size, weight, spots, pad = 2) {
     const width = textWidth(text, size, weight);
     for (const spot of spots) {
       const x1 = spot.anchor === "start" ? spot.x : spot.anchor === "end" ? spot.x - width : spot.x - width / 2;
-      const box = [x1 - 2, spot.y - size * 0.95, x1 + width + 2, spot.y + size * 0.35];
+      const box = [x1 - pad, spot.y - size * 0.95, x1 + width + pad, spot.y + size * 0.35];
       if (this.free(...box)) {
         this.take(...box);
         return spot;
@@ -130,6 +143,10 @@ var Labels = class {
     return null;
   }
 };
+
+// words.ts
+var phrases = (key, named = {}) => WORDS[key].split(/\{(\w+)\}/).map((piece, i) => i % 2 ? named[piece] : piece);
+var phrase = (key, named = {}) => phrases(key, named).join("");
 
 // marks.ts
 var T = (x, y, text, c = "", a = {}) => h("text", { x: r1(x), y: r1(y), class: c, ...a }, String(text));
@@ -156,7 +173,7 @@ function patterns(uid) {
 }
 function hit(view, what, value, label, more2 = {}) {
   const off = view.state.off?.[what];
-  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more2, class: `hit ${more2.class ?? ""}` };
+  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? phrase("not-now", { name: label, why: off }) : label, "aria-disabled": off ? "true" : null, ...more2, class: `hit ${more2.class ?? ""}` };
 }
 var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
 var actsOfFrame = (view, frame, held) => (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held) && (!act.about || act.about === frame.kind));
@@ -164,7 +181,7 @@ function toggle(view, on, name) {
   const act = actsOn(view, on, "toggle")[0];
   if (!act) return null;
   const is = view.state.on?.[act.id] ?? false;
-  return hit(view, act.id, null, `${name}. Press: ${is ? act.undo ?? act.name : act.name}`, { "aria-pressed": String(is) });
+  return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
 function nodeBox(view, node, x, y, w, height, a = {}) {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
@@ -180,9 +197,9 @@ function nodeBox(view, node, x, y, w, height, a = {}) {
   );
 }
 function pill(view, key, x, y, state, most = 400) {
-  const said = state.blocked || state.going;
-  if (!said) return null;
-  const size = 12, text = fit(said, most - 38, size, 650), w = textWidth(text, size, state.blocked ? 650 : 500) + 38;
+  const said2 = state.blocked || state.going;
+  if (!said2) return null;
+  const size = 12, text = fit(said2, most - 38, size, 650), w = textWidth(text, size, state.blocked ? 650 : 500) + 38;
   view.labels.take(x, y, x + w, y + 26);
   return state.blocked ? G({ key: `${key} blocked`, class: "fade" }, R(x, y, w, 26, "f-stopfill", { rx: 13 }), R(x + 10, y + 8, 10, 10, "f-dark"), T(x + 27, y + 17.5, text, "b s12 c-dark")) : G({ key: `${key} going`, class: "fade" }, R(x, y, w, 26, "f-btn", { rx: 13 }), P(`M${x + 11} ${y + 8}l9 5l-9 5z`, "f-flow"), T(x + 27, y + 17.5, text, "s12"));
 }
@@ -194,16 +211,16 @@ function knob(view, act, x, y, r, role, value, width = 120) {
     return `M${X(A)} ${Y(A)}A${r} ${r} 0 ${B2 - A > Math.PI ? 1 : 0} 1 ${X(B2)} ${Y(B2)}`;
   };
   const B = angle(now), changed = set !== void 0 && set !== value, off = view.state.off?.[act.id];
-  const words = `${now}${act.unit ? ` ${act.unit}` : ""}. Up and down arrows turn, Enter sends.`;
+  const words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
   return G(
-    { key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? `${act.name}. Not now: ${off}` : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
+    { key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? phrase("not-now", { name: act.name, why: off }) : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
     C(x, y, r + 7, "f-none"),
     P(arc(max), "k-tube2 w7 round"),
     now > min && P(arc(now), `k-${c} w7 round`, { style: changed ? "stroke-dasharray:3 8" : "" }),
     C(x, y, r - 8, "face"),
     C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? "let go, or ↵" : act.name, width, 12), "mid s12 m")
+    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? phrase("let-go") : act.name, width, 12), "mid s12 m")
   );
 }
 function button(view, act, x, y, w, plus = false) {
@@ -225,12 +242,12 @@ function frameMark(view, { frame, held, lost, behind }, x, y, right, small = fal
   if (lost) return G({ ...place, class: "fade" }, P("M-8 -8l16 16m0 -16l-16 16", "k-stop w4 round"));
   const shape = frame.kind === "message" ? C(0, 0, r, `disc f-${c}`) : frame.kind === "permission" ? P(`M0 ${-r - 3}L${r + 3} 0L0 ${r + 3}L${-r - 3} 0z`, `disc f-${c}`) : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`) : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
   const first = actsOfFrame(view, frame, held)[0];
-  const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
-  const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
+  const is = phrase("frame-is", { frame: frame.name, how: phrase(held ? "held" : "in-flight") }), said2 = first ? phrase("press", { name: is, act: first.name }) : is;
+  const a = first ? hit(view, first.id, frame.id, said2) : { role: "img", "aria-label": said2 };
   const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;
-  const spot = frame.label ? view.labels.place(frame.label, 12, 650, [-1, 1].flatMap((side) => [0, -26, 26, -52, 52].map((dx) => ({ x: x + dx, y: y + side * (r + 19) + 4, anchor: "middle" })))) : null;
+  const spot = frame.label ? view.labels.place(frame.label, 12, 650, [-1, 1].flatMap((side) => [0, -26, 26, -52, 52].map((dx) => ({ x: x + dx, y: y + side * (r + 19) + 4, anchor: "middle" }))), 9) : null;
   const w = frame.label ? textWidth(frame.label, 12, 650) + 16 : 0;
-  const heldSpot = held ? view.labels.place("held", 11, 650, [r + 20, -r - 14].map((dy) => ({ x, y: y + dy, anchor: "middle" }))) : null;
+  const heldSpot = held ? view.labels.place(phrase("held"), 11, 650, [r + 20, -r - 14].map((dy) => ({ x, y: y + dy, anchor: "middle" }))) : null;
   return G(
     { ...place, ...a, "data-frame": frame.id },
     C(0, 0, r + 9, "f-none"),
@@ -239,19 +256,19 @@ function frameMark(view, { frame, held, lost, behind }, x, y, right, small = fal
     shape,
     text,
     spot && G({ style: at(spot.x - x, spot.y - y) }, R(-w / 2, -14, w, 19, `f-panel k-${c} w1`, { rx: 9.5 }), T(0, 0, frame.label, "mid s12 n b")),
-    heldSpot && T(heldSpot.x - x, heldSpot.y - y, "held", "mid s11 b halo")
+    heldSpot && T(heldSpot.x - x, heldSpot.y - y, phrase("held"), "mid s11 b halo")
   );
 }
 function valveMark(view, id, name, x, y, w) {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
   const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
   return G(
-    { key: `valve ${id}`, role: "img", "aria-label": `${name}: ${closed ? "closed" : "open"}, ${state.read}${limiting ? "; this one limits" : ""}` },
+    { key: `valve ${id}`, role: "img", "aria-label": phrase(limiting ? "valve-limits" : "valve", { name, how: phrase(closed ? "closed" : "open"), read: state.read }) },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
     lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
-    T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`),
+    T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`),
     T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== void 0 && state.left !== void 0 && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]
   );
@@ -260,9 +277,9 @@ function diskMark(view, id, name, x, y, w, height, text) {
   const state = view.state.disks?.[id] ?? {}, e = 6, syncing = state.t0 != null && state.t1 != null && view.t < state.t1;
   const part = state.hung ? 1 : syncing ? clamp((view.t - state.t0) / Math.max(state.t1 - state.t0, 1e-9), 0, 1) : 0;
   const cylinder = (top, tall2) => `M${x} ${top + e}a${w / 2} ${e} 0 0 1 ${w} 0v${tall2 - 2 * e}a${w / 2} ${e} 0 0 1 ${-w} 0z`;
-  const tall = 2 * e + (height - 2 * e) * part, words = state.hung ? "hangs" : state.text ?? (syncing ? "syncs" : "");
+  const tall = 2 * e + (height - 2 * e) * part, words = state.hung ? phrase("hangs") : state.text ?? (syncing ? phrase("syncs") : "");
   return G(
-    { key: `disk ${id}`, ...toggle(view, id, `${name}, ${words || "idle"}`) ?? { role: "img", "aria-label": `${name}, ${words || "idle"}` } },
+    { key: `disk ${id}`, ...toggle(view, id, `${name}, ${words || phrase("idle")}`) ?? { role: "img", "aria-label": `${name}, ${words || phrase("idle")}` } },
     R(x - 5, y - 4, w + 10, height + 20, "f-none"),
     P(cylinder(y, height), "face", {}),
     part > 0 && P(cylinder(y + height - tall, tall), state.hung ? "" : "f-sky", state.hung ? { style: `fill:url(#${view.uid}stop)` } : {}),
@@ -292,14 +309,14 @@ function items(state, x, y, w, height) {
 function dots(id, x, y, credit, of, text = "") {
   const step = of > 6 ? 8 : 10;
   return G(
-    { key: `hop ${id}`, role: "img", "aria-label": text ? `credit ${text}` : `credit ${credit} of ${of}` },
+    { key: `hop ${id}`, role: "img", "aria-label": phrase("credit", { credit: text || phrase("so-many-of", { have: credit, all: of }) }) },
     text && T(x + of * step + 1, y + 4, text, `s11 n ${credit <= 0 ? "c-stop b" : "m"}`),
     Array.from({ length: of }, (_, i) => C(x + i * step, y, 3.8, i < credit ? "f-flow" : "f-panel k-line2 w1", { key: i })),
     credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 })
   );
 }
 function wireMark(view, wire, id, names, thick, right = true) {
-  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
+  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, phrase("the-wire")), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
   const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
   const lane = (at2) => P(`M${x1} ${at2}Q${middle} ${at2 + 2 * sag} ${x2} ${at2}`, "tube", { style: `stroke-width:${thick}` });
   const named = lanes.map((at2, i) => {
@@ -312,11 +329,11 @@ function wireMark(view, wire, id, names, thick, right = true) {
   const gates = state.gates && lanes.map((at2, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates.back : state.gates.there, middle, at2 + sag, thick, i ? 1 : -1, i === 0 === right));
   return G(
     { key: `wire ${id}` },
-    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
+    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, phrase("cut"), "s11 b c-stop")),
     named,
     gates,
     handle && latency !== void 0 && G(
-      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
+      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }),
       P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
       T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
@@ -328,7 +345,7 @@ function gateMark(view, id, name, { closed, text }, x, y, thick, side, rightward
   view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
   view.labels.take(x - w / 2, at2 - 11, x + w / 2, at2 + 3);
   return G(
-    { key: `gate ${id}`, ...toggle(view, id, `the gate of ${name}: ${closed ? "closed" : "open"}, ${text}`) ?? {} },
+    { key: `gate ${id}`, ...toggle(view, id, phrase("gate", { name, how: phrase(closed ? "closed" : "open"), text })) ?? {} },
     R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"),
     closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
     T(x, at2, text, `mid s11 n ${closed ? "b c-stop" : "m"}`)
@@ -411,10 +428,10 @@ function numberLine(view, line, top, height) {
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || line.style === "units" && i) return;
-    const name = i === 0 && rule ? "the rule" : end.name;
+    const name = i === 0 && rule ? phrase("the-rule") : end.name;
     if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
     else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
-    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
   });
   kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
@@ -460,12 +477,12 @@ function deliveries(view, line, state, s, y) {
   }
   for (const [from, to] of state.voids ?? []) {
     if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
-    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = `the count jumps by ${to - from}`;
+    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = phrase("count-jumps", { by: to - from });
     const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
     kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
   }
   if (hollow && y.tall > 18) {
-    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
+    const words = phrase("so-many-flying", { count: hollow }), spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
     if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
   }
   return G({ key: "deliveries" }, kids);
@@ -489,10 +506,10 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
   view.labels.take(b - 4, Math.min(y, edge), b + 4, Math.max(y + high, edge));
   const bound2 = `${limit} ${count(to, modulo)}`;
   const inPast = past && wide > textWidth(bound2, 12, 650) + 24;
-  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound2, count(to, modulo)] : [`${amount} · ${bound2}`, amount];
+  const said2 = past ? [phrase("past-amount", { amount, count: -size, limit }), phrase("past-limit", { count: -size, limit }), phrase("past", { count: -size })] : inside ? [bound2, count(to, modulo)] : [`${amount} · ${bound2}`, amount];
   const outer = Math.max(a, b) + 11, inner = left - 11;
   let words = "", spot = null;
-  for (words of said) if (spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }])) break;
+  for (words of said2) if (spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }])) break;
   const wall = up ? [y - 5, rows2.axis] : [rows2.under, y + high + 5];
   const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
   return G(
@@ -508,7 +525,7 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
 }
 function theirs(view, line, state, s, y, rule) {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
-  const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
+  const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
   return G(
     { key: "theirs" },
     d !== 0 && G(
@@ -517,12 +534,12 @@ function theirs(view, line, state, s, y, rule) {
       R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }),
       T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")
     ),
-    band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
+    band(view, { key: "band", c: "alt", name: phrase("your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
   );
 }
 function bracket(view, line, i, now, s, y, name) {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : phrase("full");
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
@@ -539,10 +556,10 @@ function bracket(view, line, i, now, s, y, name) {
 }
 function units(line, state, s, y) {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids = [];
-  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? `${gone} of its ${what} so far` : `${gone} of ${whole} ${what}`;
+  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? phrase("part-so-far", { gone, what }) : phrase("part-of", { gone, whole, what });
   for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
     const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
-    const texts = i === now ? [`1 credit in use: ${of}`, of, ""] : i < sent ? ["used", ""] : ["1 credit", "1", ""];
+    const texts = i === now ? [phrase("credit-in-use", { part: of }), of, ""] : i < sent ? [phrase("used"), ""] : [phrase("one-credit"), "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
     kids.push(
       R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }),
@@ -553,7 +570,7 @@ function units(line, state, s, y) {
   return G({ key: "units" }, kids);
 }
 function bound(view, line, [sent, limit], s, y, name) {
-  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? "limit"} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
+  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? phrase("limit")} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
   const spot = view.labels.place(words, 12, 650, [{ x: x + 10, y: middle, anchor: "start" }, { x: x - 10, y: middle, anchor: "end" }]);
   return G(
     { key: `end ${end.id}` },
@@ -565,7 +582,7 @@ function bound(view, line, [sent, limit], s, y, name) {
 function aims(view, line, s, y) {
   if (view.asking) return [];
   return view.flying.filter(({ frame, lost }) => frame.aims?.line === line.id && !lost).map(({ frame }) => {
-    const { limit, from } = frame.aims, x = s.X(limit), words = from === void 0 ? "will set the limit here" : "will slide it here", top = y.up - 8;
+    const { limit, from } = frame.aims, x = s.X(limit), words = phrase(from === void 0 ? "will-set" : "will-slide"), top = y.up - 8;
     const spot = view.labels.place(words, 11, 650, [{ x, y: top - 4, anchor: "middle" }, { x: x - 8, y: top - 4, anchor: "end" }, { x: x + 8, y: top - 4, anchor: "start" }]);
     return G(
       { key: `aims ${frame.id}`, class: "fade" },
@@ -608,20 +625,20 @@ function bars(view, line, x, width, rowY, bottom) {
       if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
       cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));
     }
-    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": `${end.name}: on disk up to ${disk}, in memory up to ${memory}` }, cells));
+    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": phrase("log-of", { name: end.name, disk, memory }) }, cells));
   });
-  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = `commit ${state.commit ?? 0}`;
+  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : void 0;
-  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, `your rule ${mine.limit}`, "s12 b n c-alt halo")));
+  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase("your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
   const foot = [], n = logs.length;
   for (let v = low + 1; v <= Math.min(high, top); v++) {
     const have = logs.filter((log2) => log2[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);
     for (let q = 0; q < n; q++) foot.push(C(a + (q - (n - 1) / 2) * Math.min(8.5, cell / (n + 0.7)), bottom - 28, Math.min(3.3, cell / (2.4 * n)), q < have ? `f-${enough ? "flow" : "snd"}` : "f-none k-line2 w1", { key: `o${v} ${q}` }));
-    const words2 = [`${have} of ${n}`, `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
+    const words2 = [phrase("so-many-of", { have, all: n }), `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
     foot.push(T(a, bottom - 11, words2, `mid s11 n ${enough ? "b c-flow" : "m"}`, { key: `f${v}` }));
   }
-  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, "disks that", "end s11 m"), T(x - 8, bottom - 12, "have it", "end s11 m"), foot));
+  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, phrase("disks-that"), "end s11 m"), T(x - 8, bottom - 12, phrase("have-it"), "end s11 m"), foot));
   return G({ key: `line ${line.id}` }, kids);
 }
 
@@ -636,7 +653,7 @@ function offered(view, on, most) {
 }
 function more(view, node, x, y) {
   view.labels.take(x, y, x + 30, y + 28);
-  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": `${node.name}: more acts` }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": phrase("more-acts", { name: node.name }) }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
 }
 function party(view, node, { x, y, w, h: high }) {
   const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons, more: rest } = offered(view, node.id, low ? 1 : 2), facts = [...state.facts ?? []], kids = [];
@@ -703,10 +720,11 @@ function link(view) {
   const kids = [], flown = [], links = scene.links ?? [];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
   const pills = scene.nodes.map((node) => {
-    const box = boxes.get(node.id), state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
-    const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
+    const box = boxes.get(node.id), state = view.state.nodes?.[node.id] ?? {}, said2 = state.blocked || state.going || "";
+    const wide = Math.min(textWidth(said2, 12, 650) + 38, W / 2 - 30);
     return pill(view, `pill ${node.id}`, last && column(node) === last ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
+  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, W - EDGE - w - 10);
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
@@ -716,7 +734,6 @@ function link(view) {
     kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
     flown.push(frames(view, one, wire, forward));
   });
-  const top = EDGE + high + 4, room = H - top - 4;
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
   const drawn = lines.map((line, i) => {
@@ -724,12 +741,12 @@ function link(view) {
     y += high2;
     return made2;
   });
-  return [kids, parties, flown, pills, corner(view, top - 34, W - EDGE - w - 10), drawn];
+  return [kids, parties, flown, pills, corners, drawn];
 }
 function smallGauge(view, gauge2, x, y) {
   const state = view.state.gauges?.[gauge2.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge2.top, 0, 1), tall = 34, words = state.text ?? gauge2.name;
   return G(
-    { key: `gauge ${gauge2.id}`, ...toggle(view, gauge2.id, `${gauge2.name}, ${state.text ?? "level " + (state.level ?? 0)}`) ?? { role: "img", "aria-label": gauge2.name } },
+    { key: `gauge ${gauge2.id}`, ...toggle(view, gauge2.id, `${gauge2.name}, ${state.text ?? phrase("level", { level: state.level ?? 0 })}`) ?? { role: "img", "aria-label": gauge2.name } },
     R(x - 8, y - 4, 42, 60, "f-none"),
     R(x, y, 26, tall + 2, "face", { rx: 4 }),
     R(x + 1, y + 1 + tall * (1 - level), 24, tall * level, state.stopped ? "" : "f-snd half", { rx: 3, style: state.stopped ? `fill:url(#${view.uid}stop)` : "" }),
@@ -743,8 +760,8 @@ function valves(view) {
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
-    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
-    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, phrase("the-network"));
+    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, phrase(cut ? "cut" : "network"), `mid s11 ${cut ? "b c-stop" : "m"}`)));
     if (!small || cut) view.labels.take(middle - 26, y - 34, middle + 26, y - 18);
     if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
   }
@@ -794,7 +811,7 @@ function quorum(view) {
     const leader = leads < 0 ? void 0 : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link2.id);
     if (!e || link2.from !== leader && link2.to !== leader && !busy && !cut) continue;
     const wide = link2.from === publisher?.id || link2.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
-    kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, `line ${link2.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
+    kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, phrase("line-of", { name: link2.names[0] ?? "" })) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
   }
   if (leads >= 0) kids.push(L(lx + cw, ly, dx, ly, "tube", { key: "own", style: "stroke-width:7" }));
   if (publisher) {
@@ -807,7 +824,8 @@ function quorum(view) {
     );
   }
   replicas.forEach((node, i) => {
-    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x2 = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? "down" : own.sub ?? node.sub ?? "";
+    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x2 = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? phrase("down") : own.sub ?? node.sub ?? "";
+    view.labels.take(x2, y - ch / 2, x2 + cw, y + ch / 2);
     kids.push(
       G({ key: `replica ${node.id}`, class: "glide", style: at(x2, y - ch / 2) }, G(
         toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
@@ -835,7 +853,7 @@ function quorum(view) {
   return [kids, corner(view, 6)];
 }
 function chain(view) {
-  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length, corners = corner(view, 4);
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 90 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
@@ -849,63 +867,76 @@ function chain(view) {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
       kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
     }
-    const waysOf = {};
+    const waysOf = {}, marked = [];
     for (const link2 of scene.links ?? []) {
       const a = box.get(link2.from), b = box.get(link2.to);
       if (!a || !b) continue;
       const x1 = a.x + a.w - 2, x2 = b.x + 2, yb = b.y + b.h / 2, ya = a.h > pitch * 1.5 ? yb : a.y + a.h / 2, cx = (x2 - x1) * 0.4, own = state.links?.[link2.id] ?? {}, hop = scene.hops?.find((one) => one.link === link2.id), narrow = pitch < 54;
       const bez = (p0, p1, p2, p3, u) => (1 - u) ** 3 * p0 + 3 * (1 - u) ** 2 * u * p1 + 3 * (1 - u) * u * u * p2 + u ** 3 * p3;
       waysOf[link2.id] = (p) => [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
-      kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, "the connection") }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link2.names[0] && T(x1 + 12, ya - 15, link2.names[0], "s11 m")));
+      const named = textWidth(link2.names[0] ?? "", 11);
+      if (named) view.labels.take(x1 + 12, ya - 27, x1 + 12 + named, ya - 11);
+      kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, phrase("the-connection")) }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link2.names[0] && T(x1 + 12, ya - 15, link2.names[0], "s11 m")));
       (own.waiting ?? []).forEach(([text, t], i) => {
         const x = x2 - 16 - i * 20;
-        if (x > x1 + 8) kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
+        if (x <= x1 + 8) return;
+        marked.push([x, yb]);
+        kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
-        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1, named = textWidth(link2.names[0] ?? "", 11);
+        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1;
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide2 - 2 : named ? x1 + 26 + named : (x1 + x2 - wide2) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide2 + 16 ? 36 : 19), credit, hop.of, text));
+        const y = (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide2 + 16 ? 36 : 19);
+        view.labels.take(x - 7, y - 7, x + wide2, y + 7);
+        flown.push(dots(hop.id, x, y, credit, hop.of, text));
       }
     }
     for (const node of nodes) {
-      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0];
+      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < 94 + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
+      view.labels.take(b.x, b.y, b.x + b.w, b.y + b.h);
+      if (fact && node.tone === void 0) view.labels.take(b.x, told - 11, b.x + b.w, told + 4);
       if (node.tone === void 0) {
         const buttons = actsOn(view, node.id, "button");
-        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
+        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, told, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
       } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
-      const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
-      const crowded = nodes.filter((one) => one.role).length > 1 && pitch < b.h + 32, [px, py] = over2 ? [said, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 25] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
-      if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said - EDGE : W * (crowded ? 0.3 : 0.42)));
+      const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said2 = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
+      const [px, py] = over2 ? [said2, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
+      if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said2 - EDGE : W * (crowded ? 0.3 : 0.42)));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];
       if (!way) continue;
-      const [x, y] = way(one.frame.way === "there" ? one.part : 1 - one.part);
-      flown.push(frameMark(view, one, x, y + (one.frame.way === "back" ? 12 : 0), one.frame.way === "there", true));
+      const there = one.frame.way === "there", [x, lane] = way(there ? one.part : 1 - one.part), y = lane + (there ? 0 : 12);
+      const hidden = marked.some(([a, b]) => Math.abs(a - x) < 12 && Math.abs(b - y) < 15);
+      if (!hidden && one.frame.text) marked.push([x, y]);
+      flown.push(frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true));
     }
   });
-  return [kids, flown, corner(view, 4)];
+  return [kids, flown, corners];
 }
 function gauge(view) {
-  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [];
-  const box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2);
-  const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
-  if (wireLink) {
-    const wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
-    kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
-    kids.push(frames(view, wireLink, wire, true));
-  }
-  kids.push(
-    nodeBox(view, a, box.x, box.y, w, box.h),
-    knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)),
-    items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
-    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)),
-    waits
-  );
+  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [], flown = [], corners = corner(view, 4);
+  const several = senders.length > 1, row2 = several ? (H - 12) / senders.length : 0, high = several ? row2 - 50 : 196;
+  senders.forEach((a, i) => {
+    const box = { x: EDGE, y: several ? 8 + i * row2 : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
+    const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 8, own, several ? W * 0.3 : qx - EDGE - 10);
+    if (wireLink) {
+      const there = several ? box.y + 34 : 100, wire = { x1: box.x + w - 3, x2: qx + 3, y: there + 30, there, back: there + (several ? 52 : 62), sag: several ? 0 : sagOf(view, wireLink) };
+      kids.push(wireMark(view, wire, wireLink.id, wireLink.names, several ? 22 : 28));
+      flown.push(frames(view, wireLink, wire, true));
+    }
+    kids.push(
+      nodeBox(view, a, box.x, box.y, w, box.h),
+      knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, several ? 22 : 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)),
+      items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+      buttons.map((act, n) => button(view, act, box.x + w - 44, box.y + 52 + n * 32, 34, true)),
+      waits
+    );
+  });
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
     kids.push(G(
-      { key: "vessel", role: "img", "aria-label": `${one.name}: ${list.length || vessel.level || 0}${held.size ? `, ${held.size} held` : ""}` },
+      { key: "vessel", role: "img", "aria-label": phrase(held.size ? "vessel-held" : "vessel", { name: one.name, level: list.length || vessel.level || 0, held: held.size }) },
       T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`),
       P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
       vessel.items === void 0 && R(qx + 3, level(vessel.level ?? 0), qw - 6, (vessel.level ?? 0) * unit - 2, "glide f-snd half"),
@@ -915,7 +946,7 @@ function gauge(view) {
           { key: `item ${text}`, class: "fade" },
           R(qx + 8, y, qw - 16, unit - 4, `glide ${kept ? "k-stop w1" : "f-snd"}`, { rx: 4, style: kept ? `fill:url(#${view.uid}stop)` : "" }),
           i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)],
-          kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, "held", "end s11 b halo c-stop")
+          kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, phrase("held"), "end s11 b halo c-stop")
         );
       })
     ));
@@ -926,11 +957,11 @@ function gauge(view) {
       kids.push(G({ key: `mark ${mark.text}` }, L(qx - 12, y, qx + qw + 12, y, `w3 ${mark.kind === "high" ? "k-stopfill" : "k-flow dashes"}`), T(qx + qw + 16, label, fit(mark.text, side - 4, 12, 650), `s12 b ${mark.kind === "high" ? "c-stop" : "c-flow"}`)));
     }
     const words = vessel.text ?? "", most = qx - EDGE - 20;
-    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
+    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? row2 - 22 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
     actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
-  return [kids, corner(view, 4)];
+  return [kids, flown, corners];
 }
 var LAYOUTS = { link, valves, quorum, chain, gauge };
 var picture = (view) => h("g", { key: "picture" }, LAYOUTS[view.scene.layout](view));
@@ -1010,9 +1041,9 @@ function differs(state, rule) {
   for (const line of Object.values(state.lines ?? {})) if (line.rules?.[rule]?.differs) return line.rules[rule].differs ?? null;
   return null;
 }
-var row = (key, c, ...kids) => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
+var row = (key, c, ...kids) => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? phrase("prediction") : null }, ...kids);
 var tag = (text, hot = false) => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
-var compared = (rules, rule) => rules.length > 0 && button2("rule", "Compare rules", { "data-arg": rule ?? rules[0].id });
+var compared = (rules, rule) => rules.length > 0 && button2("rule", phrase("compare-rules"), { "data-arg": rule ?? rules[0].id });
 function strip(asked) {
   const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
   if (rule) {
@@ -1020,38 +1051,38 @@ function strip(asked) {
     return row(
       "rules",
       words ? "wrong" : "",
-      tag("Two rules"),
-      h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
-      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": "your rule" }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))),
-      button2("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" })
+      tag(phrase("two-rules")),
+      h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : phrase("same-so-far")),
+      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": phrase("your-rule") }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))),
+      button2("rule", "✕", { "data-arg": "", "aria-label": phrase("one-rule-only"), class: "wst-btn bare" })
     );
   }
-  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button2("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button2("again", "Answer"));
+  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("you-acted", { act: h("b", {}, branch.label) })), compared(rules), button2("branch", phrase("back-to-given"), { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag(phrase("picture")), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button2("again", phrase("answer")));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
     return row(
       "ask",
       "",
-      tag(asked.urged ? "Commit first" : "Predict", asked.urged),
+      tag(phrase(asked.urged ? "commit-first" : "predict"), asked.urged),
       h("div", { class: "wst-q" }, h("b", {}, question.text)),
       h(
         "div",
-        { class: "wst-ans", role: "group", "aria-label": "answers" },
+        { class: "wst-ans", role: "group", "aria-label": phrase("answers") },
         question.options.map((one) => button2("pick", String(one), { "data-arg": String(one), "aria-pressed": String(String(asked.picked) === String(one)) })),
-        question.free && h("input", { key: "free", type: "number", placeholder: "other", "aria-label": "your own number", "data-ui": "free", value: other }),
-        button2("commit", "Commit", { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }),
-        button2("skip", "✕", { "aria-label": "skip the question", title: "skip the question", class: "wst-btn bare" })
+        question.free && h("input", { key: "free", type: "number", placeholder: phrase("other"), "aria-label": phrase("own-number"), "data-ui": "free", value: other }),
+        button2("commit", phrase("commit"), { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }),
+        button2("skip", "✕", { "aria-label": phrase("skip"), title: phrase("skip"), class: "wst-btn bare" })
       )
     );
   }
-  if (!verdict || !asked.shown) return row("said", "", tag("Predict"), h("div", { class: "wst-q" }, "You said ", h("b", {}, String(answer)), asked.playing ? ". Watch." : ". Press play and watch."), button2("again", "Change"));
+  if (!verdict || !asked.shown) return row("said", "", tag(phrase("predict")), h("div", { class: "wst-q" }, phrases(asked.playing ? "said-watch" : "said-play", { answer: h("b", {}, String(answer)) })), button2("again", phrase("change")));
   return row(
     "verdict",
     verdict.right ? "right" : "wrong",
-    h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
+    h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, phrase(verdict.right ? "said-right" : "said-wrong", { said: answer, answer: verdict.answer }), " "), verdict.why),
     compared(rules, verdict.rule),
-    button2("again", "Again")
+    button2("again", phrase("again"))
   );
 }
 function isTall(scene, width) {
@@ -1062,8 +1093,9 @@ function isTall(scene, width) {
 }
 
 // tabs.ts
-var TABS = ["Sequence diagram", "Bytes", "Log", "All counters", "Act"];
+var TABS = [phrase("tab-sequence"), phrase("tab-bytes"), phrase("tab-log"), phrase("tab-counters"), phrase("tab-acts"), phrase("tab-parameters")];
 var COLOURS = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
+var SLOTS = 160;
 function sequence(view) {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
@@ -1071,18 +1103,18 @@ function sequence(view) {
   const labels = new Labels(width - shift, high), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
-  for (const frame of run.frames) {
+  for (const [place, frame] of run.frames.entries()) {
     const begins = frame.path[0][0], [ends, part] = frame.path[frame.path.length - 1];
     if (begins > t) break;
     if (ends < from && part >= 1) continue;
     const link2 = scene.links?.find((one) => one.id === frame.link);
-    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || n > 160) continue;
+    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || n > SLOTS) continue;
     n++;
     const [a, b] = frame.way === "there" ? [Y(link2.from), Y(link2.to)] : [Y(link2.to), Y(link2.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
     const points = frame.path.filter(([time]) => time <= t).map(([time, p]) => [X(time), a + (b - a) * p]);
     if (!done) points.push([X(t), a + (b - a) * (fly?.part ?? 0)]);
     drawn.push(G(
-      { key: frame.id, "data-frame": frame.id },
+      { key: place % SLOTS, "data-frame": frame.id },
       h("title", {}, frame.name),
       P(`M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, `f-none w2 k-${c} ${frame.kind === "permission" ? "dashed" : ""}`, { "marker-end": done && !frame.lost ? `url(#${view.uid}arrow)` : null }),
       frame.lost && done && P(`M${points[points.length - 1][0] - 5} ${points[points.length - 1][1] - 5}l10 10m0 -10l-10 10`, "k-stop w3")
@@ -1090,22 +1122,22 @@ function sequence(view) {
     const text = fit(frame.short ?? frame.label ?? frame.text ?? "", 130, 11), down = b > a;
     if (!text || begins < from) continue;
     const spot = labels.place(text, 11, 500, [{ x: X(begins) + 5, y: a + (down ? 14 : -6), anchor: "start" }, { x: X(begins) - 5, y: a + (down ? 14 : -6), anchor: "end" }, { x: X(begins), y: a + (down ? -6 : 14), anchor: "middle" }]);
-    if (spot) texts.push(T(spot.x, spot.y, text, `s11 halo ${spot.anchor === "middle" ? "mid" : spot.anchor}`, { key: frame.id }));
+    if (spot) texts.push(T(spot.x, spot.y, text, `s11 halo ${spot.anchor === "middle" ? "mid" : spot.anchor}`, { key: place % SLOTS }));
   }
   return h(
     "svg",
-    { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": "sequence diagram, time to the right, to scale" },
+    { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": phrase("sequence") },
     h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))),
     lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
     G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)),
     L(now, 16, now, high - 20, "k-ink w2"),
     T(clamp(now, left, width - 30), 11, ms(t), "mid s11 b"),
-    G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, `to scale: ${step} ms`, "end s11 m"))
+    G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m"))
   );
 }
 function octets(frame, field) {
-  if (!frame) return h("p", {}, "No frame yet.");
-  if (!frame.octets) return h("p", {}, h("b", {}, frame.name), ": no octets are known of it, or it is work inside the broker.");
+  if (!frame) return h("p", {}, phrase("no-frame"));
+  if (!frame.octets) return h("p", {}, phrases("no-octets", { frame: h("b", {}, frame.name) }));
   const { hex, fields } = frame.octets, size = hex.length / 2, owner = new Array(size).fill(-1);
   fields.forEach(([, , first, after], i) => {
     for (let o = first; o < after && o < size; o++) owner[o] = i;
@@ -1119,7 +1151,7 @@ function octets(frame, field) {
   return h(
     "div",
     { class: "wst-bytes" },
-    h("p", {}, h("b", {}, frame.name), ` · ${size} octets${size > 2048 ? ", the first 2,048 shown" : ""}`),
+    h("p", {}, h("b", {}, frame.name), " · ", phrase(size > 2048 ? "octets-cut" : "octets", { octets: size })),
     h("div", { class: "hex" }, runs.map(([i, text], n) => h("span", { key: n, class: i >= 0 ? `o${i % 2} ${i === field ? "at" : ""}` : "", "data-field": i >= 0 ? i : null, title: i >= 0 ? `${fields[i][0]} ${fields[i][1]}` : null }, `${text} `))),
     h("div", { class: "fields" }, fields.map(([name, value, , , deep], i) => h("div", { key: i, tabindex: 0, "data-field": i, class: i === field ? "at" : "", style: `padding-left:${6 + deep * 12}px` }, h("span", {}, name), h("b", {}, value))))
   );
@@ -1129,10 +1161,10 @@ var known = /* @__PURE__ */ new WeakMap();
 function logLines(steps, curtain, who) {
   const key = `${who} ${curtain}`, found = known.get(steps);
   if (found?.key === key) return found.lines;
-  const lines = { steps: [], names: [...new Set(steps.map((step) => step.log?.who ?? ""))].filter(Boolean) };
+  const lines = { steps: [], names: [...new Set(steps.map((step) => step.who ?? ""))].filter(Boolean) };
   for (let i = 0; i < steps.length && steps[i].t < curtain + 1e-9; i++) {
     const step = steps[i];
-    if ((step.log || step.sentence) && (!who || (who === "◆" ? step.mark : step.log?.who === who))) lines.steps.push(i);
+    if (step.sentence && (!who || (who === "◆" ? step.mark : step.who === who))) lines.steps.push(i);
   }
   known.set(steps, { key, lines });
   return lines;
@@ -1140,13 +1172,13 @@ function logLines(steps, curtain, who) {
 function log(steps, { steps: lines, names }, now, who, scrolled, from) {
   const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
   return [
-    h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": "show" }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? "all" : name === "◆" ? "◆ interesting" : name)), h("span", {}, `${lines.length} lines`)),
+    h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
       "button",
       { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
       h("span", { class: "t" }, ms(Math.max(0, steps[i].t - from))),
-      h("span", { class: "who" }, steps[i].log?.who ?? ""),
-      h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].log?.text ?? steps[i].sentence}`)
+      h("span", { class: "who" }, steps[i].who ?? ""),
+      h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].sentence}`)
     )))
   ];
 }
@@ -1155,7 +1187,7 @@ function rowOf({ steps: lines }, step) {
   return ROW * (place < 0 ? Math.max(0, lines.length - 1) : place);
 }
 function counters(scene, values) {
-  if (!scene.counters) return h("p", {}, "This picture has no further counters.");
+  if (!scene.counters) return h("p", {}, phrase("no-counters"));
   let group;
   const rows2 = scene.counters.rows.flatMap((row2) => {
     const cells = values[row2.id] ?? [], odd = row2.compare && cells.length > 1 && cells.some((cell) => cell !== null && cells[0] !== null && cell !== cells[0]), head = row2.group !== void 0 && row2.group !== group ? [h("tr", { key: `g ${row2.group}` }, h("th", { class: "group", colspan: scene.counters.columns.length + 1, scope: "rowgroup" }, row2.group))] : [];
@@ -1177,47 +1209,78 @@ function actList(view, why) {
       h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
       text && h("input", { type: "text", class: "words", "data-set": act.id, "aria-label": act.name }),
       set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
-      h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": `${set ? "send" : "do"}: ${on ? act.undo ?? act.name : act.name}` }, set ? "Send" : "Do"),
+      h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")),
       note(act)
     ));
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {
     const acts = actsOfFrame(view, frame, held);
-    if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, held ? "held: " : "in flight: ", h("b", {}, frame.name)), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
+    if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, phrases(held ? "frame-held" : "frame-flying", { frame: h("b", {}, frame.name) })), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
   }
-  return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, "There is nothing to act on in this picture.");
+  return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, phrase("no-acts"));
 }
-function shared({ text, own, said }) {
+var shownAs = (value) => typeof value === "boolean" ? phrase(value ? "yes" : "no") : String(value ?? "");
+function said(parameter, text) {
+  if (parameter.choices) return parameter.choices.find((one) => shownAs(one) === text) ?? text;
+  return parameter.min === void 0 ? text : text === "" ? null : Number(text);
+}
+var wanted = (parameters, typed2) => parameters.flatMap((one) => typed2[one.id] === void 0 || typed2[one.id] === shownAs(one.value) ? [] : [[one.id, said(one, typed2[one.id])]]);
+function form(parameters, typed2, wrong) {
+  const other = parameters.some((one) => one.value !== one.given), field = (one) => {
+    const text = typed2[one.id] ?? shownAs(one.value), same = { "data-value-of": one.id, "aria-label": one.name };
+    if (one.choices) return h("select", { ...same, value: text }, one.choices.map((choice) => h("option", { key: String(choice), value: shownAs(choice), selected: shownAs(choice) === text }, shownAs(choice))));
+    if (one.min === void 0) return h("input", { ...same, type: "text", value: text });
+    const slides = one.top !== void 0 && one.top - one.min > 1, step = slides ? Math.max(1, round((one.top - one.min) / 200)) : 1;
+    return [
+      h("input", { ...same, key: "number", type: "number", min: one.min, max: one.max ?? null, step: 1, required: !one.free, placeholder: one.free ? phrase("left-out") : null, value: text }),
+      h("span", { key: "unit" }, one.unit ?? ""),
+      slides && h("input", { ...same, key: "slider", type: "range", min: one.min, max: one.top, step, value: text === "" ? one.min : text, "aria-valuetext": `${text} ${one.unit ?? ""}` })
+    ];
+  };
   return h(
     "div",
-    { class: "wst-code", key: "code", role: "dialog", "aria-label": "share code" },
-    h("p", {}, "Whoever gets this code runs ", h("code", {}, 'open_code("…")'), " with it, and sees this run at this step."),
-    h("textarea", { readonly: "", rows: 4, spellcheck: "false", "aria-label": "share code" }, text),
-    own.length > 0 && h("p", {}, `Your own code (${own.join(", ")}) is not in it: send it along.`),
-    h("div", {}, h("button", { type: "button", class: "wst-btn go", "data-ui": "copy" }, "Copy"), h("button", { type: "button", class: "wst-btn", "data-ui": "share" }, "Close"), h("span", { role: "status" }, said))
+    { class: "wst-form" },
+    h(
+      "div",
+      { key: "do", class: "do" },
+      h("button", { type: "button", class: "wst-btn go", "data-ui": "begin", "aria-disabled": wanted(parameters, typed2).length ? null : "true" }, phrase("begin-anew")),
+      (other || Object.keys(typed2).length > 0) && h("button", { key: "given", type: "button", class: "wst-btn", "data-ui": "begin", "data-arg": "given" }, phrase("as-given")),
+      h("p", { class: wrong ? "wrong" : "", role: wrong ? "alert" : null }, wrong ?? phrase("begin-how"))
+    ),
+    parameters.map((one) => h("div", { key: one.id, class: one.value === one.given ? "" : "other" }, h("b", {}, one.name), field(one), h("small", {}, one.doc, one.value === one.given ? "" : ` (${phrase("given-was", { value: shownAs(one.given) || phrase("left-out") })})`)))
+  );
+}
+function shared({ text, own, said: said2 }) {
+  return h(
+    "div",
+    { class: "wst-code", key: "code", role: "dialog", "aria-label": phrase("share-code") },
+    h("p", {}, phrases("share-how", { call: h("code", {}, 'open_code("…")') })),
+    h("textarea", { readonly: "", rows: 4, spellcheck: "false", "aria-label": phrase("share-code") }, text),
+    own.length > 0 && h("p", {}, phrase("own-code", { names: own.join(", ") })),
+    h("div", {}, h("button", { type: "button", class: "wst-btn go", "data-ui": "copy" }, phrase("copy")), h("button", { type: "button", class: "wst-btn", "data-ui": "share" }, phrase("close")), h("span", { role: "status" }, said2))
   );
 }
 function help(view) {
   const list = (rows2, keys) => h("dl", {}, rows2.map(([name, text]) => [h("dt", { key: name }, keys ? name.split(" ").map((key) => h("kbd", {}, key)) : name), h("dd", { key: `${name} is` }, text)]));
-  const marks = [["message", C(0, 0, 11, "f-snd")], ["permission", P("M0 -13L13 0L0 13L-13 0z", "f-flow")], ["acknowledgement", P("M-11 -11L13 0L-11 11z", "f-alt")], ["write", R(-8, -8, 16, 16, "f-snd", { rx: 3 })], ["held", [C(0, 0, 8, "f-snd"), C(0, 0, 13, "ring")]], ["in flight", C(0, 0, 8, "f-panel k-snd w3")], ["received", C(0, 0, 8, "f-snd")], ["given up", P("M-6 -6l12 12m0 -12l-12 12", "thin")]];
+  const marks = [[phrase("mark-message"), C(0, 0, 11, "f-snd")], [phrase("mark-permission"), P("M0 -13L13 0L0 13L-13 0z", "f-flow")], [phrase("mark-acknowledgement"), P("M-11 -11L13 0L-11 11z", "f-alt")], [phrase("mark-write"), R(-8, -8, 16, 16, "f-snd", { rx: 3 })], [phrase("held"), [C(0, 0, 8, "f-snd"), C(0, 0, 13, "ring")]], [phrase("in-flight"), C(0, 0, 8, "f-panel k-snd w3")], [phrase("mark-received"), C(0, 0, 8, "f-snd")], [phrase("mark-given-up"), P("M-6 -6l12 12m0 -12l-12 12", "thin")]];
   let x = 18;
   return h(
     "div",
-    { class: "wst-help", key: "help", role: "dialog", "aria-label": "help", tabindex: -1 },
-    h("h3", {}, "Act on the picture"),
+    { class: "wst-help", key: "help", role: "dialog", "aria-label": phrase("help"), tabindex: -1 },
+    h("h3", {}, phrase("help-head")),
     h(
       "div",
       { class: "cols" },
-      list([["Knob, or the limit", "drag it; letting go sends the amount"], ["Button with a plus", "one more"], ["A frame in flight", "click to hold it, again to let it go"], ["Handle on the wire", "pull it down: more latency"], ["A node, a line, a disk", "click: crash, cut, hang; again to mend"], ["Timeline", "drag through time; an act grows a branch, what was there stays"]], false),
-      list([["space", "play or pause"], ["← →", "one step"], ["n", "next interesting step"], ["Home End", "beginning, end"], ["Tab", "through all that can be acted on"], ["↑ ↓ Enter", "turn a knob, send"], ["1 – 4", "open or close a tab"], ["a", "every act by name"], ["b", "next branch"], ["? Esc", "this help; close"]], true)
+      list([[phrase("help-knob"), phrase("help-knob-is")], [phrase("help-plus"), phrase("help-plus-is")], [phrase("help-frame"), phrase("help-frame-is")], [phrase("help-handle"), phrase("help-handle-is")], [phrase("help-node"), phrase("help-node-is")], [phrase("help-timeline"), phrase("help-timeline-is")]], false),
+      list([[phrase("key-space"), phrase("key-space-is")], ["← →", phrase("key-arrows-is")], ["n", phrase("key-n-is")], [phrase("key-home"), phrase("key-home-is")], ["Tab", phrase("key-tab-is")], [phrase("key-turn"), phrase("key-turn-is")], ["1 – 4", phrase("key-numbers-is")], ["a p", phrase("key-a-is")], ["b", phrase("key-b-is")], ["? Esc", phrase("key-help-is")]], true)
     ),
-    h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": "the marks" }, marks.map(([name, mark]) => {
+    h("svg", { width: "100%", height: 40, viewBox: `0 0 ${view.W - 48} 40`, role: "img", "aria-label": phrase("the-marks") }, marks.map(([name, mark]) => {
       const here = x;
       x += 40 + textWidth(name, 12);
       return G({ key: name }, G({ style: at(here, 20) }, mark), T(here + 19, 24, name, "s12"));
     })),
-    h("button", { type: "button", class: "wst-btn", "data-ui": "help" }, "Close")
+    h("button", { type: "button", class: "wst-btn", "data-ui": "help" }, phrase("close"))
   );
 }
 
@@ -1228,14 +1291,14 @@ function transport(time) {
   const { playing, slow, t } = time;
   return h(
     "div",
-    { class: "wst-time", key: "time", role: "toolbar", "aria-label": "time" },
-    control("back", "back", "one step back (←)", time.step <= 0),
-    control("play", playing ? "pause" : "play", playing ? "pause (space)" : "play (space)"),
-    control("on", "on", "one step on (→)"),
-    control("mark", "mark", "to the next interesting step (n)"),
-    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
+    { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
+    control("back", "back", phrase("back"), time.step <= 0),
+    control("play", playing ? "pause" : "play", phrase(playing ? "pause" : "play")),
+    control("on", "on", phrase("on")),
+    control("mark", "mark", phrase("next-interesting")),
+    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : time.number < 1 ? "set-up" : `step ${time.number}`))
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1244,7 +1307,7 @@ function timeline(time) {
   const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], rows2 = /* @__PURE__ */ new Map();
   [...runs.keys()].forEach((id, i) => rows2.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + (i - 1) % 3 : 0) * 8));
   for (const { branch, ends } of runs.values()) {
-    const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
+    const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
     kids.push(G(
       { key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
       h("title", {}, name),
@@ -1266,7 +1329,7 @@ function timeline(time) {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": "virtual time", "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }
 
 // stage.ts
@@ -1333,6 +1396,8 @@ var Stage = class {
   tried = null;
   awaited = 0;
   code = null;
+  typed = {};
+  wrong = null;
   told = "";
   uid = `wst${++made}-`;
   ends = [];
@@ -1342,7 +1407,7 @@ var Stage = class {
     const before = JSON.stringify(this.scene.question);
     this.scene = scene;
     this.runs = resolve(scene);
-    this.preview = {};
+    this.preview = this.typed = {};
     this.rule = scene.rule ?? null;
     if (JSON.stringify(scene.question) !== before) {
       this.answer = this.verdict = this.picked = null;
@@ -1358,7 +1423,7 @@ var Stage = class {
     if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
   }
   name() {
-    this.el.setAttribute("aria-label", `${this.scene.title}. Interactive figure.`);
+    this.el.setAttribute("aria-label", phrase("figure", { title: this.scene.title }));
   }
   destroy() {
     cancelAnimationFrame(this.loop);
@@ -1534,8 +1599,8 @@ var Stage = class {
   }
   /** Why nothing can be done now; null: it can. */
   barred(act) {
-    if (!this.options.send) return "Nothing can be changed here: this page has no kernel. Run the notebook to act.";
-    if (this.asking && !this.scene.question.acts?.includes(act)) return "Commit an answer first, or skip the question: then you can act.";
+    if (!this.options.send) return phrase("no-kernel");
+    if (this.asking && !this.scene.question.acts?.includes(act)) return phrase("answer-first");
     return null;
   }
   fire(id, value, element) {
@@ -1554,7 +1619,7 @@ var Stage = class {
   send(act, value) {
     if (!this.options.send) return;
     clearTimeout(this.awaited);
-    this.awaited = setTimeout(() => this.say("The kernel does not answer: is it running? Time can be played all the same.", this.tried), PATIENCE);
+    this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
     this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
   }
   /** Says in place, where it was tried, why something cannot be. */
@@ -1567,6 +1632,11 @@ var Stage = class {
   /** What Python answers. */
   reply(reply) {
     clearTimeout(this.awaited);
+    if (reply.type === "illegal" && reply.act === "begin") {
+      this.wrong = reply.why;
+      this.draw();
+      return;
+    }
     if (reply.type === "illegal") {
       this.say(reply.why, this.tried);
       return;
@@ -1629,7 +1699,12 @@ var Stage = class {
         this.draw();
         return;
       }
-      if (input.dataset.ui === "free") {
+      const parameter = input.getAttribute("data-value-of");
+      if (parameter) {
+        this.typed = { ...this.typed, [parameter]: input.value };
+        this.wrong = null;
+        this.draw();
+      } else if (input.dataset.ui === "free") {
         this.picked = input.value === "" ? null : Number(input.value);
         this.draw();
       } else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
@@ -1743,23 +1818,33 @@ var Stage = class {
       },
       copy: () => {
         void this.copy();
-      }
+      },
+      begin: () => this.begin(arg === "given")
     };
     acts[what]?.();
     this.draw();
     if (what === "help") (this.helps ? this.el.querySelector(".wst-help") : this.el)?.focus({ preventScroll: true });
   }
+  /** Asks for the run of the values in the form, or for the run as given. */
+  begin(given = false) {
+    const all = this.scene.parameters ?? [], values = given ? all.map((one) => [one.id, one.given]) : wanted(all, this.typed);
+    this.wrong = null;
+    if (given) this.typed = {};
+    this.playing = false;
+    if (given ? all.some((one) => one.value !== one.given) : values.length) this.send("begin", Object.fromEntries(values));
+    this.draw();
+  }
   async copy() {
     const field = this.el.querySelector(".wst-code textarea");
     if (!field || !this.code) return;
     field.select();
-    let said = "Copied.";
+    let said2 = phrase("copied");
     try {
       await navigator.clipboard.writeText(field.value);
     } catch {
-      if (!document.execCommand("copy")) said = "It is selected: Ctrl+C copies it.";
+      if (!document.execCommand("copy")) said2 = phrase("selected");
     }
-    if (this.code) this.code = { ...this.code, said };
+    if (this.code) this.code = { ...this.code, said: said2 };
     this.draw();
   }
   press(event) {
@@ -1810,14 +1895,17 @@ var Stage = class {
       event.stopPropagation();
       return;
     }
-    if (target.tagName === "SELECT") {
+    if (target.tagName === "SELECT" || target.tagName === "INPUT") {
       event.stopPropagation();
-      return;
-    }
-    if (target.tagName === "INPUT") {
-      event.stopPropagation();
+      if (key === "Escape") {
+        this.el.focus({ preventScroll: true });
+        this.tab = null;
+        this.draw();
+      }
+      if (target.tagName === "SELECT") return;
       if (key === "Enter") {
-        if (target.dataset.set) this.fire(target.dataset.set, typed(target), target);
+        if (target.hasAttribute("data-value-of")) this.begin();
+        else if (target.dataset.set) this.fire(target.dataset.set, typed(target), target);
         else this.commit();
       }
       return;
@@ -1855,6 +1943,9 @@ var Stage = class {
       },
       "?": () => this.ui("help", ""),
       a: () => this.ui("tab", "4"),
+      p: () => {
+        if (this.scene.parameters) this.ui("tab", "5");
+      },
       b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
       Escape: () => {
         this.preview = {};
@@ -1886,7 +1977,7 @@ var Stage = class {
   }
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
@@ -1898,27 +1989,28 @@ var Stage = class {
     return void 0;
   }
   draw() {
-    const { scene, playing } = this, follows = this.follow(), view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    const { scene, playing } = this, follows = this.follow(), view = this.view(), said2 = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said2?.sentence ?? "", formula = said2?.formula;
+    const others = scene.parameters?.filter((one) => one.value !== one.given).length ?? 0;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), picture(view)),
       h(
         "div",
-        { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },
-        h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
+        { key: "say", class: `wst-say ${(said2?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },
+        h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said2?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))
       ),
       transport(this.time()),
       h(
         "div",
         { key: "tabs", class: "wst-tabs" },
-        TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)),
+        TABS.map((name, n) => (n < 5 || scene.parameters) && h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, title: n === 5 && others ? phrase("not-as-given", { count: others }) : null, "aria-expanded": String(this.tab === n) }, n < 5 || !others ? name : `${name} (${others})`)),
         h("span", { class: "space" }),
-        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: "a short code with which somebody else gets this run, at this step", "aria-expanded": String(this.code !== null) }, "Share"),
-        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"),
-        h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")
+        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: phrase("share-why"), "aria-expanded": String(this.code !== null) }, phrase("share")),
+        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": phrase("help-keys"), "aria-expanded": String(this.helps) }, phrase("help-button")),
+        h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": phrase("light-or-dark") }, "◐")
       )
     ];
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
@@ -1939,6 +2031,7 @@ var Stage = class {
     }
     if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
+    if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""));
   }
   /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */

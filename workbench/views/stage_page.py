@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .scene import packed, scene
-from .static_html import asset, standing_alone, write_page
+from .static_html import asset, stage_module, standing_alone, write_page
 
 _BODY = """{above}<main id="stage">
 <p>{title}: this page draws it, and needs JavaScript for that.</p>
@@ -22,14 +22,15 @@ body { margin: 0; padding: 12px; background: #e9edf2; }
 #stage { max-width: 1050px; margin: 0 auto; }
 """
 
-_MOUNT = """
+# In a block of its own: its names are not the module's.
+_MOUNT = """{
 const place = document.getElementById("stage");
 place.textContent = "";
 const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("step"));
 const scene = document.getElementById("scene").textContent.trim();
 const stage = await mount(place, scene, { step: wanted || %(step)d });
 stage.el.focus({ preventScroll: true });
-"""
+}"""
 
 
 def stage_page(
@@ -45,7 +46,7 @@ def stage_page(
         style: the style of that.
     """
     place = telling_step(doc) if step is None else step
-    module = asset("stage.js") + _MOUNT % {"step": place}
+    module = stage_module() + _MOUNT % {"step": place}
     style = asset("stage.css") + _PAGE_STYLE + style
     packed_scene = base64.b64encode(packed(doc)).decode("ascii")
     body = _BODY.format(above=above, title=html.escape(str(doc["title"])), scene=packed_scene)

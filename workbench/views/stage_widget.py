@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import anywidget
 import traitlets
 
 from workbench.scenarios.action import ActionError
+from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
-from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.run import run as play
 from workbench.scenarios.share import ShareCodeError
 from workbench.scenarios.share import share_code as code_of
 from workbench.trace.cut import Cut, cut_rows
@@ -19,7 +20,8 @@ from workbench.trace.fold import Scope
 
 from .looked import looked
 from .scene import MOST_ROWS, SceneMaker, packed
-from .static_html import asset
+from .scene_acts import parameter_docs
+from .static_html import asset, stage_module
 from .stills import Still, scene_still
 
 Doc = dict[str, Any]
@@ -39,21 +41,26 @@ class StageWidget(Still, anywidget.AnyWidget):
         rules: names of misconceptions that can be shown beside the rule; those of the scenario if
             None.
         rule: the one of them that is shown at first.
+        beside: a misconception that is no rule of the picture's lines; it takes their place.
+        anew: whether the run can be begun anew with other values of its scenario's parameters.
 
     Attributes:
         scene: the scene as gzipped JSON; see `scene.schema.json`.
         cursor: place of the step shown, from 0. Follows the browser, and moves it.
         branch: the branch shown.
+        tree: the tree of runs shown: 0 is that of the run as given, each of the others was begun
+            anew with other values.
         told: what a note over the picture says.
         plays: it plays as soon as it is shown.
     """
 
-    _esm = asset("stage.js")
+    _esm = stage_module()
     _css = asset("stage.css")
 
     scene = traitlets.Bytes().tag(sync=True)
     cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True)
     branch = traitlets.Int(0, help="branch shown").tag(sync=True)
+    tree = traitlets.Int(0, help="tree of runs shown")
     told = traitlets.Unicode("", help="what a note says").tag(sync=True)
     plays = traitlets.Bool(False, help="it plays as soon as it is shown").tag(sync=True)
 
@@ -68,8 +75,11 @@ class StageWidget(Still, anywidget.AnyWidget):
         note: str = "",
         rules: Collection[str] | None = None,
         rule: str = "",
+        beside: Beside | None = None,
+        anew: bool = False,
     ) -> None:
-        self._given = {"link": link, "acts": acts, "rules": rules, "rule": rule}
+        self._given = {"link": link, "acts": acts, "rules": rules, "rule": rule, "beside": beside}
+        self._anew = anew
         cursor = self._load(run, at, title, note)
         branch = self.branches.current
         super().__init__(scene=packed(self._doc()), cursor=cursor, branch=branch)
@@ -81,6 +91,11 @@ class StageWidget(Still, anywidget.AnyWidget):
     def branches(self) -> Branches:
         """Every run made so far."""
         return self._maker.branches
+
+    @property
+    def trees(self) -> list[Branches]:
+        """What was begun so far: the run as given, then those with other values."""
+        return [maker.branches for maker in self._makers]
 
     @property
     def run(self) -> Any:
@@ -106,13 +121,18 @@ class StageWidget(Still, anywidget.AnyWidget):
         elif at is not None:
             run, note = _reaching(run, at, note)
         self._maker = SceneMaker(run, note=note, **self._given)
+        self._makers, self._left = [self._maker], dict[int, int]()
         self._title = title
         self._fixed = self._fixed_now()
         return self._maker.begin if at is None else self._place(at)
 
     def _doc(self) -> Doc:
         """The scene as it is now."""
-        return self._maker.scene(self._title)
+        doc = self._maker.scene(self._title)
+        if self._anew and "acts" in doc:
+            now, given = (tree.runs[0] for tree in (self.branches, self.trees[0]))
+            doc["parameters"] = parameter_docs(now.scenario, now.parameters, given.parameters)
+        return doc
 
     def show(self, branch: int, cursor: int) -> None:
         """Draw the tree anew, and show a step of a branch."""
@@ -123,6 +143,38 @@ class StageWidget(Still, anywidget.AnyWidget):
             self.cursor = cursor
             self.scene = packed(doc)
 
+    def begin(self, values: Mapping[str, Any]) -> None:
+        """Show the run of other values from its beginning; where it was begun before, as it was.
+
+        Args:
+            values: of the scenario's parameters; those of the run that is shown if not told.
+
+        Raises:
+            ValueError: a value is not legal, or they do not go together.
+            ActionError: the scenario does by itself what is not legal then.
+        """
+        old = self.branches.runs[0]
+        wanted = old.scenario.values(old.preset, {**old.parameters, **values})
+        begun = [tree.runs[0].parameters for tree in self.trees]
+        if wanted in begun:
+            self.turn(begun.index(wanted))
+            return
+        run = play(old.scenario, old.preset, wanted, (), old.seed, old.max_rows, code=old.code)
+        given = self._given
+        if given["link"] not in {row.link for row in run.rows}:
+            given = given | {"link": None}
+        self._makers.append(SceneMaker(run, note=self._maker.note, **given))
+        self.turn(len(self._makers) - 1)
+
+    def turn(self, tree: int) -> None:
+        """Show another tree of those that were begun, where it was left."""
+        self.unobserve(self._moved, names="cursor")  # nobody has looked at a step of it yet
+        self._left[self.tree] = self.cursor
+        self._maker = self._makers[tree]
+        self.show(self.branches.current, self._left.get(tree, self._maker.begin))
+        self.observe(self._moved, names="cursor")
+        self.tree = tree
+
     def reply(self, message: Doc) -> Doc:
         """What comes of something done on the picture; a new branch stays, nothing else changes.
 
@@ -131,8 +183,9 @@ class StageWidget(Still, anywidget.AnyWidget):
 
         Returns:
             `{"type": "branch", "branch": ...}`; `{"type": "illegal", "act": ..., "why": ...}` with
-            what would be legal; `{"type": "code", "text": ..., "own": [...]}`, a share code; or
-            `{"type": "verdict", ...}` where nothing is asked.
+            what would be legal; `{"type": "code", "text": ..., "own": [...]}`, a share code;
+            `{"type": "done"}` where the run was begun anew; or `{"type": "verdict", ...}` where
+            nothing is asked.
         """
         name, value = str(message.get("act")), message.get("value")
         if name in ("commit", "skip"):
@@ -141,8 +194,11 @@ class StageWidget(Still, anywidget.AnyWidget):
             return self._share(int(message["branch"]), int(message["step"]))
         here = self.branches.current
         try:
+            if name == "begin" and self._anew:
+                self.begin(value or {})
+                return {"type": "done"}
             number = self._do(name, value, int(message["branch"]), int(message["step"]))
-        except (ActionError, ParameterError) as error:
+        except (ActionError, ValueError) as error:
             self.branches.select(here)
             return {"type": "illegal", "act": name, "why": " ".join(str(error).split())}
         return {"type": "branch", "branch": self._maker.branch(number)}

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import os
 import tempfile
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from workbench.languages import language, words
+
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -34,6 +37,12 @@ def asset(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
+def stage_module() -> str:
+    """The stage's module, with its fixed words in the learner's language before it."""
+    table = json.dumps(words("stage"), ensure_ascii=False).replace("<", "\\u003c")
+    return f"const WORDS = {table};\n{asset('stage.js')}"
+
+
 def standing_alone(title: str, *, body: str, module: str, style: str) -> str:
     """A page that loads nothing and runs nothing but this module.
 
@@ -48,7 +57,12 @@ def standing_alone(title: str, *, body: str, module: str, style: str) -> str:
         " base-uri 'none'; form-action 'none'"
     )
     return _PAGE.format(
-        policy=policy, title=html.escape(title), style=style, body=body, module=module
+        language=language(),
+        policy=policy,
+        title=html.escape(title),
+        style=style,
+        body=body,
+        module=module,
     )
 
 

@@ -32,12 +32,12 @@ from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
 from workbench.broker.routing import ALTERNATE, Binding, RoutingError
 from workbench.broker.unconfirmed import Outcome, Refused
 from workbench.broker.virtual_host import QueueLockedError, Terms
+from workbench.frontends.broker_j import overfull
 from workbench.presets.qpid import BrokerJ, QpidCpp
 from workbench.queues import (
     FlowThresholds,
     Modify,
     Origin,
-    QpidQueue,
     QpidQueueArguments,
     QueueArgumentError,
     Reject,
@@ -273,13 +273,9 @@ class QpidSession:
     def _hold(self, queues: Iterable[QueueProcess]) -> None:
         """Tell a producer to stop that has published to a queue above its maximum."""
         for queue in queues:
-            if queue.name in self._held_by or not isinstance(queue, LocalQueueProcess):
+            if queue.name in self._held_by or not overfull(queue) or not self.session.attached:
                 continue
-            state = queue.queue
-            if not isinstance(state, QpidQueue) or not state.flow.stopped:
-                continue
-            if state.flow.thresholds.holds or not self.session.attached:
-                continue
+            assert isinstance(queue, LocalQueueProcess), "only such a queue is ever too full"
             if not self._held_by:
                 self.session.send(c.MessageSetFlowMode(PRODUCER, c.FlowMode.CREDIT))
                 self.session.send(c.MessageStop(PRODUCER))
@@ -289,8 +285,9 @@ class QpidSession:
     def _room(self, queue: str) -> None:
         """A queue that has held the session goes on."""
         self._held_by.discard(queue)
-        if not self._held_by and self.session.attached:
-            self.session.send(c.MessageFlow(PRODUCER, c.CreditUnit.MESSAGE, c.UNLIMITED))
+        preset = self._owner.broker.preset
+        if not self._held_by and self.session.attached and isinstance(preset, BrokerJ):
+            self.session.send(c.MessageFlow(PRODUCER, c.CreditUnit.MESSAGE, preset.producer_credit))
 
     def _subscribe(self, command: c.MessageSubscribe) -> None:
         queue = self._queue(command.queue)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from workbench.amqp091.channel import Channel
 from workbench.amqp091.errors import ReplyCode
@@ -73,6 +73,7 @@ from .faults import RefusedError, no_exchange, no_queue
 from .publisher_flow import PublisherFlow
 
 Task = Callable[[], None]
+Received: TypeAlias = MessageReceived | MethodReceived
 NO_LIMIT = 2**31 - 1
 QUORUM_PREFETCH = 2_000  # rabbit_quorum_queue.erl: simple_prefetch, 0
 
@@ -193,15 +194,13 @@ class ChannelProcess:
 
     def message_came(self, reader: Actor[Any], event: MessageReceived) -> None:
         """The reader has read a message: for credit."""
-        size = len(event.body)
-        self.held_octets += size
-
-        def publish() -> None:
-            self.held_octets -= size
-            self._obey(event.method, lambda: self._publish(event))
-
-        reader.send(self.process, _WithContent(publish))
+        self.held_octets += len(event.body)
+        reader.send(self.process, _WithContent(partial(self._take, event)))
         self._notes.note("note", "mailbox")
+
+    def _take(self, event: MessageReceived) -> None:
+        self.held_octets -= len(event.body)
+        self._obey(event, self._publish)
 
     def method_came(self, event: MethodReceived) -> None:
         """The reader has read another method: that costs nothing."""
@@ -210,7 +209,7 @@ class ChannelProcess:
         elif isinstance(event.method, ChannelOpen | ChannelClose):
             self.post(partial(self._life, event))
         else:
-            self.post(lambda: self._obey(event.method, lambda: self._method(event)))
+            self.post(partial(self._obey, event, self._method))
 
     def violated(self, event: ProtocolViolation) -> None:
         """The client has broken a rule of the channel: it ends when its turn has come."""
@@ -241,17 +240,18 @@ class ChannelProcess:
         self._notes.note("note", "mailbox")
         self._owner.work(task)
 
-    def _obey(self, method: Method, obey: Task) -> None:
+    def _obey(self, event: Received, obey: Callable[[Any], None]) -> None:
         """Obey a method, unless the channel has ended; refuse it where it cannot be obeyed."""
         if self._over:
             return
+        method = event.method
         try:
             committing = self._tx is not None and self._tx.committing
             if committing and not isinstance(method, ChannelFlowOk):  # that answers the broker
                 raise RefusedError(
                     ReplyCode.CHANNEL_ERROR, "unexpected command while processing 'tx.commit'"
                 )
-            obey()
+            obey(event)
         except RefusedError as refused:
             self._refuse(refused, method)
 
@@ -413,7 +413,7 @@ class ChannelProcess:
         if queue is None:
             self._do(event)
         else:
-            self._call(queue, lambda: self._obey(method, lambda: self._do(event)))
+            self._call(queue, partial(self._obey, event, self._do))
             queue.reached(self._go_on)
 
     def _call(self, queue: QueueProcess, then: Task) -> None:

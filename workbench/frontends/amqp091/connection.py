@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from workbench.amqp091.channel import Channel
 from workbench.amqp091.connection import Connection
@@ -22,7 +22,7 @@ from workbench.amqp091.events import (
     PeerSilent,
     ProtocolViolation,
 )
-from workbench.amqp091.frame import ContentHeader, Frame, WireItem, item_size
+from workbench.amqp091.frame import CONTENT_PARTS, Frame, WireItem, item_size
 from workbench.amqp091.methods import (
     BasicDeliver,
     ChannelCloseOk,
@@ -38,7 +38,7 @@ from workbench.broker.hops import Hops
 from workbench.presets import RABBITMQ
 from workbench.sim import Actor, Flight, Wire
 
-from .channel import ChannelProcess, Task
+from .channel import ChannelProcess
 from .publisher_flow import READER
 from .throttle import Throttle
 
@@ -46,11 +46,8 @@ VHOST = "/"
 ALARM = "alarm"
 
 
-class _Read(NamedTuple):
-    """In the reader's mailbox: a frame in the socket, and what takes it off."""
-
-    item: WireItem
-    take: Task
+_Unread: TypeAlias = Flight | DecodeError
+"""In the reader's mailbox: a frame in the socket, or octets there that are none."""
 
 
 class BrokerConnection091:
@@ -92,11 +89,11 @@ class BrokerConnection091:
         self._over = False
         vantage = f"reader:{name}"
         self._hops = Hops(broker.tap, broker.clock, vantage, connection=name)
-        self.reader: Actor[_Read] = Actor(
+        self.reader: Actor[_Unread] = Actor(
             broker.clock,
             vantage,
             service_us=preset.reader_us,
-            handle=lambda read: self.work(self._read, read),
+            handle=lambda unread: self.work(self._read, unread),
             flow=broker.process_flow(),
             penalty_ns=preset.penalty_ns,
             blocking=self._credit,
@@ -138,20 +135,26 @@ class BrokerConnection091:
         self.wire = wire
         self.amqp.start()
 
-    def intake(self, item: WireItem, take: Task) -> None:
+    def intake(self, unread: _Unread) -> None:
         """A frame is in the socket; the reader takes it off when it comes to it."""
         if self._over:
-            self._read(_Read(item, take))  # of what still comes, the answer to a close alone
+            self._read(unread)  # of what still comes, the answer to a close alone
         else:
-            self.reader.post(_Read(item, take))
+            self.reader.post(unread)
 
-    def _read(self, read: _Read) -> None:
+    def _read(self, unread: _Unread) -> None:
         """Take a frame off the socket, and do what the reader does about it."""
-        read.take()
+        item = None
+        if isinstance(unread, DecodeError):
+            self._events += self.amqp.undecodable(unread)
+        else:
+            assert self.wire is not None
+            self.wire.take_in(unread)
+            item = unread.item
         events, self._events = self._events, []
-        self._work(events)
-        item = read.item
-        if type(item) is Frame and isinstance(item.payload, ContentHeader | bytes):
+        if events:
+            self._work(events)
+        if type(item) is Frame and type(item.payload) in CONTENT_PARTS:
             self.throttle.published()
 
     def apply(self, item: WireItem) -> list[Event]:
@@ -339,11 +342,7 @@ class BrokerConnection091:
 
     def undecodable(self, error: DecodeError) -> None:
         """Octets came that are no AMQP 0-9-1: close with the code that says so."""
-
-        def take() -> None:
-            self._events += self.amqp.undecodable(error)
-
-        self.intake(Frame(0), take)
+        self.intake(error)
 
     def failed(self, error: Exception) -> None:
         """A mistake of ours: close with internal-error, as RabbitMQ's reader does."""
@@ -394,11 +393,11 @@ class BrokerConnection091:
     @property
     def held_octets(self) -> int:
         """What waits for its channels, or has come in part; in its socket where nobody reads it."""
-        waiting = self.reader.waiting(_Read) if self.throttle.blocked else ()
+        waiting = self.reader.waiting(Flight) if self.throttle.blocked else ()
         return sum(
             process.held_octets + channel.unfinished_octets
             for channel, process in self._channels.items()
-        ) + sum(item_size(read.item) for read in waiting)
+        ) + sum(item_size(flight.item) for flight in waiting)
 
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: state, reader, and each channel under its number."""

@@ -79,11 +79,13 @@ def published(
     Raises:
         ContentError: its expiration is no number, or CC or BCC no list of strings.
     """
-    headers = properties.headers or {}
-    keys = tuple(key for name in (CC, BCC) for key in _keys(name, headers.get(name)))
-    if BCC in headers:
-        rest = {name: value for name, value in headers.items() if name != BCC}
-        properties = replace(properties, headers=rest)
+    headers = properties.headers
+    keys: tuple[str, ...] = ()
+    if headers:
+        keys = (*_keys(CC, headers.get(CC)), *_keys(BCC, headers.get(BCC)))
+        if BCC in headers:
+            rest = {name: value for name, value in headers.items() if name != BCC}
+            properties = replace(properties, headers=rest)
     message = Amqp091Message(
         payload=body,
         ttl_ms=_ttl_ms(properties.expiration) if limits else None,

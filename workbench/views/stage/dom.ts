@@ -23,24 +23,32 @@ export function h(tag: string, a: Attributes = {}, ...kids: Kid[]): VNode {
 
 /** Makes the children of `parent` what `kids` describe. A key names a child among its siblings. */
 export function patch(parent: Element, kids: (VNode | string)[], svg = false): void {
-  const old = new Map<string, ChildNode>();
-  for (const node of parent.childNodes) old.set((node as Patched).__key ?? "", node);
+  // Most pictures have the same children in the same order: where they differ, the rest is looked up by key.
+  let old: Map<string, ChildNode> | null = null, place = parent.firstChild;
   const seen: Record<string, number> = {};
-  let place = parent.firstChild;
   for (const kid of kids) {
     const tag = typeof kid === "string" ? "#" : kid.tag;
     const named = typeof kid === "object" && kid.a.key !== undefined;
     const base = named ? `${tag}:${(kid as VNode).a.key}` : tag;
     const nth = (seen[base] = (seen[base] ?? 0) + 1);
     const key = named && nth === 1 ? base : `${base}#${nth}`;
-    let node = old.get(key);
-    if (node) old.delete(key);
-    else {
-      node = tag === "#" ? document.createTextNode("") : svg || tag === "svg" ? document.createElementNS(SVG, tag) : document.createElement(tag);
-      (node as Patched).__key = key;
+    let node: ChildNode | undefined;
+    if (place && (place as Patched).__key === key) {
+      node = place;
+      place = place.nextSibling;
+    } else {
+      if (!old) {
+        old = new Map();
+        for (let rest = place; rest; rest = rest.nextSibling) old.set((rest as Patched).__key ?? "", rest);
+      }
+      node = old.get(key);
+      if (!node) {
+        node = tag === "#" ? document.createTextNode("") : svg || tag === "svg" ? document.createElementNS(SVG, tag) : document.createElement(tag);
+        (node as Patched).__key = key;
+      }
+      parent.insertBefore(node, place);
     }
-    if (node === place) place = place.nextSibling;
-    else parent.insertBefore(node, place);
+    old?.delete(key);
     if (typeof kid === "string") {
       if ((node as Text).data !== kid) (node as Text).data = kid;
     } else {
@@ -48,7 +56,8 @@ export function patch(parent: Element, kids: (VNode | string)[], svg = false): v
       patch(node as Element, kid.kids, svg || tag === "svg");
     }
   }
-  for (const node of old.values()) node.remove();
+  if (old) for (const node of old.values()) node.remove();
+  else while (place) { const next: ChildNode | null = place.nextSibling; place.remove(); place = next; }
 }
 
 function attributes(element: Element & Patched, now: Attributes): void {

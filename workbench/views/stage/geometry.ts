@@ -80,11 +80,12 @@ export class Labels {
     return x1 >= 2 && x2 <= this.width - 2 && y1 >= 0 && y2 <= this.height && !this.boxes.some((box) => x1 < box.x2 && x2 > box.x1 && y1 < box.y2 && y2 > box.y1);
   }
 
-  place(text: string, size: number, weight: number, spots: Spot[]): Spot | null {
+  /** `pad`: free room beside the text. */
+  place(text: string, size: number, weight: number, spots: Spot[], pad = 2): Spot | null {
     const width = textWidth(text, size, weight);
     for (const spot of spots) {
       const x1 = spot.anchor === "start" ? spot.x : spot.anchor === "end" ? spot.x - width : spot.x - width / 2;
-      const box: [number, number, number, number] = [x1 - 2, spot.y - size * 0.95, x1 + width + 2, spot.y + size * 0.35];
+      const box: [number, number, number, number] = [x1 - pad, spot.y - size * 0.95, x1 + width + pad, spot.y + size * 0.35];
       if (this.free(...box)) { this.take(...box); return spot; }
     }
     return null;

@@ -5,6 +5,7 @@ import { clamp, fit, textWidth } from "./geometry";
 import { bars, numberLine } from "./lines";
 import { actsOn, at, button, buttonWidth, C, diskMark, dots, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
 import type { Act, Gauge, Link, Node } from "./types";
+import { phrase } from "./words";
 
 const EDGE = 12;
 /** Least distance of two frames on one lane, px. */
@@ -24,7 +25,7 @@ function offered(view: View, on: string, most: number): { knobs: Act[]; buttons:
 
 function more(view: View, node: Node, x: number, y: number): VNode {
   view.labels.take(x, y, x + 30, y + 28);
-  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": `${node.name}: more acts` }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": phrase("more-acts", { name: node.name }) }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
 }
 
 /** What the learner can do at a node and what it shows; the box gives the room, the pill stands on its lower edge. */
@@ -104,6 +105,7 @@ function link(view: View): Kid[] {
     const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
     return pill(view, `pill ${node.id}`, last && column(node) === last ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
+  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, W - EDGE - w - 10);
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
@@ -113,7 +115,6 @@ function link(view: View): Kid[] {
     kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
     flown.push(frames(view, one, wire, forward));
   });
-  const top = EDGE + high + 4, room = H - top - 4;
   // A line of windows needs more room than one of units, and another rule beside it needs more.
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
@@ -122,13 +123,13 @@ function link(view: View): Kid[] {
     y += high;
     return made;
   });
-  return [kids, parties, flown, pills, corner(view, top - 34, W - EDGE - w - 10), drawn];
+  return [kids, parties, flown, pills, corners, drawn];
 }
 
 /** A small vessel inside a node. */
 function smallGauge(view: View, gauge: Gauge, x: number, y: number): VNode {
   const state = view.state.gauges?.[gauge.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge.top, 0, 1), tall = 34, words = state.text ?? gauge.name;
-  return G({ key: `gauge ${gauge.id}`, ...(toggle(view, gauge.id, `${gauge.name}, ${state.text ?? "level " + (state.level ?? 0)}`) ?? { role: "img", "aria-label": gauge.name }) },
+  return G({ key: `gauge ${gauge.id}`, ...(toggle(view, gauge.id, `${gauge.name}, ${state.text ?? phrase("level", { level: state.level ?? 0 })}`) ?? { role: "img", "aria-label": gauge.name }) },
     R(x - 8, y - 4, 42, 60, "f-none"), R(x, y, 26, tall + 2, "face", { rx: 4 }), R(x + 1, y + 1 + tall * (1 - level), 24, tall * level, state.stopped ? "" : "f-snd half", { rx: 3, style: state.stopped ? `fill:url(#${view.uid}stop)` : "" }),
     gauge.marks.map((mark) => L(x - 3, y + 1 + tall * (1 - mark.at / gauge.top), x + 29, y + 1 + tall * (1 - mark.at / gauge.top), mark.kind === "high" ? "k-stop w2" : "k-flow w2 dashes", { key: mark.text })),
     T(x + 13, y + tall + 16, words, `mid s11 ${state.stopped ? "c-stop b" : "m"}`));
@@ -140,8 +141,8 @@ function valves(view: View): Kid[] {
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids: Kid[] = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
-    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, "the network");
-    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, cut ? "cut" : "network", `mid s11 ${cut ? "b c-stop" : "m"}`)));
+    const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, phrase("the-network"));
+    kids.push(G({ key: "network", ...press }, R(last + 24, y - 18, x2 - last - 24, 36, "f-none"), cut && P(`M${middle - 4} ${y - 17}l8 11l-10 9l9 13`, "f-none k-stopfill w4"), (!small || cut) && T(middle, y - 22, phrase(cut ? "cut" : "network"), `mid s11 ${cut ? "b c-stop" : "m"}`)));
     if (!small || cut) view.labels.take(middle - 26, y - 34, middle + 26, y - 18);
     if (out.names[1]) kids.push(T((x1 + x2) / 2, back + 4, out.names[1], "mid s11 m", { key: "backname" }));
   }
@@ -188,7 +189,7 @@ function quorum(view: View): Kid[] {
     // A line that does not touch the leader is drawn only while something flies on it, or while it is cut.
     if (!e || (link.from !== leader && link.to !== leader && !busy && !cut)) continue;
     const wide = link.from === publisher?.id || link.to === publisher?.id ? 18 : 7, d = `M${e[0]} ${e[1]}L${e[2]} ${e[3]}`, mx = (e[0] + e[2]) / 2, my = (e[1] + e[3]) / 2;
-    kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, `line ${link.names[0] ?? ""}`) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
+    kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, phrase("line-of", { name: link.names[0] ?? "" })) }, P(d, "wide"), P(d, cut ? "k-stopfill w3 f-none" : "tube", { style: cut ? "stroke-dasharray:3 8" : `stroke-width:${wide}` }), cut && P(`M${mx - 7} ${my - 7}l14 14m0 -14l-14 14`, "k-stop w4 round")));
   }
   if (leads >= 0) kids.push(L(lx + cw, ly, dx, ly, "tube", { key: "own", style: "stroke-width:7" }));
   if (publisher) {
@@ -197,7 +198,8 @@ function quorum(view: View): Kid[] {
       (own.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + pw / 2, y + tall - 12 - (all.length - 1 - i) * 16, fit(fact, pw - 12, 12, 650), "mid s12 n b", { key: `pf${i}` })), pill(view, "pill", EDGE, y + tall + 8, own, nx - EDGE - 6));
   }
   replicas.forEach((node, i) => {
-    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? "down" : own.sub ?? node.sub ?? "";
+    const own = state.nodes?.[node.id] ?? {}, leader = i === leads, x = leader ? lx : nx, y = rowY(i), disk = scene.disks?.find((one) => one.on === node.id), sub = own.down ? phrase("down") : own.sub ?? node.sub ?? "";
+    view.labels.take(x, y - ch / 2, x + cw, y + ch / 2);
     kids.push(G({ key: `replica ${node.id}`, class: "glide", style: at(x, y - ch / 2) }, G(toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
       R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
       own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
@@ -221,7 +223,7 @@ function quorum(view: View): Kid[] {
 }
 
 function chain(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length, corners = corner(view, 4);
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node: Node) => (small ? (node.role || node.mark ? 90 : 80) : node.role ? 108 : node.mark ? wide : 90), ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
@@ -231,63 +233,76 @@ function chain(view: View): Kid[] {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
       kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
     }
-    const waysOf: Record<string, (p: number) => [number, number]> = {};
+    const waysOf: Record<string, (p: number) => [number, number]> = {}, marked: [number, number][] = [];
     for (const link of scene.links ?? []) {
       const a = box.get(link.from), b = box.get(link.to);
       if (!a || !b) continue;
       const x1 = a.x + a.w - 2, x2 = b.x + 2, yb = b.y + b.h / 2, ya = a.h > pitch * 1.5 ? yb : a.y + a.h / 2, cx = (x2 - x1) * 0.4, own = state.links?.[link.id] ?? {}, hop = scene.hops?.find((one) => one.link === link.id), narrow = pitch < 54;
       const bez = (p0: number, p1: number, p2: number, p3: number, u: number) => (1 - u) ** 3 * p0 + 3 * (1 - u) ** 2 * u * p1 + 3 * (1 - u) * u * u * p2 + u ** 3 * p3;
       waysOf[link.id] = (p) => [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
-      kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, "the connection") }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link.names[0] && T(x1 + 12, ya - 15, link.names[0], "s11 m")));
-      (own.waiting ?? []).forEach(([text, t], i) => { const x = x2 - 16 - i * 20; if (x > x1 + 8) kids.push(G({ key: `waits ${link.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on"))); });
+      const named = textWidth(link.names[0] ?? "", 11);
+      if (named) view.labels.take(x1 + 12, ya - 27, x1 + 12 + named, ya - 11);
+      kids.push(G({ key: `link ${link.id}`, ...toggle(view, link.id, phrase("the-connection")) }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link.names[0] && T(x1 + 12, ya - 15, link.names[0], "s11 m")));
+      (own.waiting ?? []).forEach(([text, t], i) => { const x = x2 - 16 - i * 20; if (x <= x1 + 8) return; marked.push([x, yb]); kids.push(G({ key: `waits ${link.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on"))); });
       if (hop) {
         // Where lines part the dots stand at the far end, where they meet at the near one.
-        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1, named = textWidth(link.names[0] ?? "", 11);
+        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link.to).length > 1;
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link.from).length > 1 && !named ? x2 - wide - 2 : named ? x1 + 26 + named : (x1 + x2 - wide) / 2 + 4;
-        flown.push(dots(hop.id, x, (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19), credit, hop.of, text));
+        const y = (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide + 16 ? 36 : 19);
+        view.labels.take(x - 7, y - 7, x + wide, y + 7);
+        flown.push(dots(hop.id, x, y, credit, hop.of, text));
       }
     }
     for (const node of nodes) {
-      const b = box.get(node.id)!, own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0];
+      const b = box.get(node.id)!, own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < 94 + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
+      view.labels.take(b.x, b.y, b.x + b.w, b.y + b.h);
+      if (fact && node.tone === undefined) view.labels.take(b.x, told - 11, b.x + b.w, told + 4);
       if (node.tone === undefined) {
         const buttons = actsOn(view, node.id, "button");
-        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, b.y + b.h + 15, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
+        kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, told, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
       } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
       // Beside the heading where a box is as high as its lanes.
       const over = b.h > pitch * 1.5 && (scene.links ?? []).filter((link) => link.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
       // Beside the box where the next one leaves no room under it.
-      const crowded = nodes.filter((one) => one.role).length > 1 && pitch < b.h + 32, [px, py] = over ? [said, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 25] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
+      const [px, py] = over ? [said, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
       if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over ? W - said - EDGE : W * (crowded ? 0.3 : 0.42)));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];
       if (!way) continue;
-      const [x, y] = way(one.frame.way === "there" ? one.part : 1 - one.part);
-      flown.push(frameMark(view, one, x, y + (one.frame.way === "back" ? 12 : 0), one.frame.way === "there", true));
+      const there = one.frame.way === "there", [x, lane] = way(there ? one.part : 1 - one.part), y = lane + (there ? 0 : 12);
+      // Of marks that lie on each other the first says what it is.
+      const hidden = marked.some(([a, b]) => Math.abs(a - x) < 12 && Math.abs(b - y) < 15);
+      if (!hidden && one.frame.text) marked.push([x, y]);
+      flown.push(frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true));
     }
   });
-  return [kids, flown, corner(view, 4)];
+  return [kids, flown, corners];
 }
 
 function gauge(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, [a, b] = scene.nodes, one = scene.gauges?.[0], wireLink = scene.links?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [];
-  const box: Box = { x: EDGE, y: 28, w, h: 196 }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2);
-  const waits = pill(view, "pill", EDGE, box.y + box.h + 8, own, qx - EDGE - 10);
-  if (wireLink) {
-    const wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: 130, there: 100, back: 162, sag: sagOf(view, wireLink) };
-    kids.push(wireMark(view, wire, wireLink.id, wireLink.names, 28));
-    kids.push(frames(view, wireLink, wire, true));
-  }
-  kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
-    buttons.map((act, i) => button(view, act, box.x + w - 44, box.y + 52 + i * 32, 34, true)), waits);
+  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [], flown: Kid[] = [], corners = corner(view, 4);
+  // One has the height of the picture; of two each has half of it, and the vessel's words stand between them.
+  const several = senders.length > 1, row = several ? (H - 12) / senders.length : 0, high = several ? row - 50 : 196;
+  senders.forEach((a, i) => {
+    const box: Box = { x: EDGE, y: several ? 8 + i * row : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
+    const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 8, own, several ? W * 0.3 : qx - EDGE - 10);
+    if (wireLink) {
+      const there = several ? box.y + 34 : 100, wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: there + 30, there, back: there + (several ? 52 : 62), sag: several ? 0 : sagOf(view, wireLink) };
+      kids.push(wireMark(view, wire, wireLink.id, wireLink.names, several ? 22 : 28));
+      flown.push(frames(view, wireLink, wire, true));
+    }
+    kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, several ? 22 : 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+      buttons.map((act, n) => button(view, act, box.x + w - 44, box.y + 52 + n * 32, 34, true)), waits);
+  });
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v: number) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
-    kids.push(G({ key: "vessel", role: "img", "aria-label": `${one.name}: ${list.length || vessel.level || 0}${held.size ? `, ${held.size} held` : ""}` }, T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`), P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
+    kids.push(G({ key: "vessel", role: "img", "aria-label": phrase(held.size ? "vessel-held" : "vessel", { name: one.name, level: list.length || vessel.level || 0, held: held.size }) }, T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`), P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
       vessel.items === undefined && R(qx + 3, level(vessel.level ?? 0), qw - 6, (vessel.level ?? 0) * unit - 2, "glide f-snd half"),
       list.map((text, i) => {
         const kept = held.has(text), y = level(i + 1) + 2;
         return G({ key: `item ${text}`, class: "fade" }, R(qx + 8, y, qw - 16, unit - 4, `glide ${kept ? "k-stop w1" : "f-snd"}`, { rx: 4, style: kept ? `fill:url(#${view.uid}stop)` : "" }),
-          i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)], kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, "held", "end s11 b halo c-stop"));
+          i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)], kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, phrase("held"), "end s11 b halo c-stop"));
       })));
     let low = Infinity;
     for (const mark of [...one.marks].sort((p, q) => p.at - q.at)) {
@@ -296,11 +311,11 @@ function gauge(view: View): Kid[] {
       kids.push(G({ key: `mark ${mark.text}` }, L(qx - 12, y, qx + qw + 12, y, `w3 ${mark.kind === "high" ? "k-stopfill" : "k-flow dashes"}`), T(qx + qw + 16, label, fit(mark.text, side - 4, 12, 650), `s12 b ${mark.kind === "high" ? "c-stop" : "c-flow"}`)));
     }
     const words = vessel.text ?? "", most = qx - EDGE - 20;
-    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
+    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? row - 22 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
     actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
-  return [kids, corner(view, 4)];
+  return [kids, flown, corners];
 }
 
 const LAYOUTS = { link, valves, quorum, chain, gauge };

@@ -6,6 +6,7 @@ import { count, fit, round, textWidth, type Spot } from "./geometry";
 import { at, C, G, L, P, R, T, tone, type View } from "./marks";
 import type { Run } from "./run";
 import type { Line, LineState } from "./types";
+import { phrase } from "./words";
 
 /** Left of the axis stand the names, right of it what no longer fits beside a band. */
 const NAMES = 92;
@@ -97,10 +98,10 @@ export function numberLine(view: View, line: Line, top: number, height: number):
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || (line.style === "units" && i)) return;
-    const name = i === 0 && rule ? "the rule" : end.name;
+    const name = i === 0 && rule ? phrase("the-rule") : end.name;
     if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
     else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
-    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
   });
   kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
@@ -146,12 +147,12 @@ function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows)
   }
   for (const [from, to] of state.voids ?? []) {
     if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
-    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = `the count jumps by ${to - from}`;
+    const a = s.X(Math.max(from, s.low)), b = s.X(to), words = phrase("count-jumps", { by: to - from });
     const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
     kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
   }
   if (hollow && y.tall > 18) {
-    const words = `${hollow} in flight`, spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
+    const words = phrase("so-many-flying", { count: hollow }), spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
     if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
   }
   return G({ key: "deliveries" }, kids);
@@ -177,7 +178,7 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
   view.labels.take(b - 4, Math.min(y, edge), b + 4, Math.max(y + high, edge));
   const bound = `${limit} ${count(to, modulo)}`;
   const inPast = past && wide > textWidth(bound, 12, 650) + 24;
-  const said = past ? [`${amount}: ${-size} past the ${limit}`, `${-size} past the ${limit}`, `${-size} past`] : inside ? [bound, count(to, modulo)] : [`${amount} · ${bound}`, amount];
+  const said = past ? [phrase("past-amount", { amount, count: -size, limit }), phrase("past-limit", { count: -size, limit }), phrase("past", { count: -size })] : inside ? [bound, count(to, modulo)] : [`${amount} · ${bound}`, amount];
   const outer = Math.max(a, b) + 11, inner = left - 11;
   let words = "", spot: Spot | null = null;
   for (words of said) if ((spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }]))) break;
@@ -195,16 +196,16 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
 /** A learner's rule beside the right one: its band, and how it differs on the line. */
 function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
-  const words = d > 0 ? `${d} too many` : `${-d} too few`, w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
+  const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
   return G({ key: "theirs" }, d !== 0 && G({ key: "differs", class: "fade" }, R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
     R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }), T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")),
-    band(view, { key: "band", c: "alt", name: "your rule", word: line.ends[0].word ?? "", limit: line.limit ?? "limit", modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
+    band(view, { key: "band", c: "alt", name: phrase("your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
 }
 
 /** A window that slides: brackets round it, and a triangle where the next one goes. */
 function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): VNode {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
-  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : "full";
+  const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : phrase("full");
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
@@ -217,10 +218,10 @@ function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: 
 /** One box a credit; it fills as parts of the delivery leave. */
 function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids: Kid[] = [];
-  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? `${gone} of its ${what} so far` : `${gone} of ${whole} ${what}`;
+  const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? phrase("part-so-far", { gone, what }) : phrase("part-of", { gone, whole, what });
   for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
     const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
-    const texts = i === now ? [`1 credit in use: ${of}`, of, ""] : i < sent ? ["used", ""] : ["1 credit", "1", ""];
+    const texts = i === now ? [phrase("credit-in-use", { part: of }), of, ""] : i < sent ? [phrase("used"), ""] : [phrase("one-credit"), "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
     kids.push(R(x + 1, y.axis + 1, s.cell - 2, y.tall - 2, i < limit ? `f-${c}soft k-${c} w2` : "axis", { key: `b${i}`, rx: 4 }), R(x + 3, y.axis + 3, (s.cell - 6) * part, y.tall - 6, `glide f-${c} half`, { key: `f${i}`, rx: 3 }),
       text && T(x + s.cell / 2, y.axis + y.tall / 2 + 4.5, text, "mid s12 b n halo", { key: `x${i}` }));
@@ -230,7 +231,7 @@ function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
 
 /** Where the boxes end. */
 function bound(view: View, line: Line, [sent, limit]: number[], s: Scale, y: Rows, name: string): VNode {
-  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? "limit"} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
+  const end = line.ends[0], x = s.X(limit), c = tone(end.role), size = limit - sent, words = `${end.word ?? ""} ${Math.max(0, size)} · ${line.limit ?? phrase("limit")} ${count(limit, line.modulo)}`.trim(), middle = y.axis - 9;
   const spot = view.labels.place(words, 12, 650, [{ x: x + 10, y: middle, anchor: "start" }, { x: x - 10, y: middle, anchor: "end" }]);
   return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), G({ class: "glide", style: at(x, 0) }, R(-3, y.axis - 8, 6, y.tall + 9, `f-${c}`, { rx: 2 })),
     spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
@@ -240,7 +241,7 @@ function bound(view: View, line: Line, [sent, limit]: number[], s: Scale, y: Row
 function aims(view: View, line: Line, s: Scale, y: Rows): Kid[] {
   if (view.asking) return [];
   return view.flying.filter(({ frame, lost }) => frame.aims?.line === line.id && !lost).map(({ frame }) => {
-    const { limit, from } = frame.aims!, x = s.X(limit), words = from === undefined ? "will set the limit here" : "will slide it here", top = y.up - 8;
+    const { limit, from } = frame.aims!, x = s.X(limit), words = phrase(from === undefined ? "will-set" : "will-slide"), top = y.up - 8;
     const spot = view.labels.place(words, 11, 650, [{ x, y: top - 4, anchor: "middle" }, { x: x - 8, y: top - 4, anchor: "end" }, { x: x + 8, y: top - 4, anchor: "start" }]);
     return G({ key: `aims ${frame.id}`, class: "fade" },
       from === undefined ? [L(x, top, x, y.axis, "k-flow w2 dashes"), P(`M${x} ${y.axis + y.tall / 2 - 10}l9 10l-9 10l-9 -10z`, "f-flow")]
@@ -280,19 +281,19 @@ export function bars(view: View, line: Line, x: number, width: number, rowY: (i:
       if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
       cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));
     }
-    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": `${end.name}: on disk up to ${disk}, in memory up to ${memory}` }, cells));
+    kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": phrase("log-of", { name: end.name, disk, memory }) }, cells));
   });
-  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = `commit ${state.commit ?? 0}`;
+  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : undefined;
-  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, `your rule ${mine.limit}`, "s12 b n c-alt halo")));
+  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase("your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
   const foot: Kid[] = [], n = logs.length;
   for (let v = low + 1; v <= Math.min(high, top); v++) {
     const have = logs.filter((log) => log[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);
     for (let q = 0; q < n; q++) foot.push(C(a + (q - (n - 1) / 2) * Math.min(8.5, cell / (n + 0.7)), bottom - 28, Math.min(3.3, cell / (2.4 * n)), q < have ? `f-${enough ? "flow" : "snd"}` : "f-none k-line2 w1", { key: `o${v} ${q}` }));
-    const words = [`${have} of ${n}`, `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
+    const words = [phrase("so-many-of", { have, all: n }), `${have}/${n}`].find((one) => textWidth(one, 11, 650) < cell - 4) ?? "";
     foot.push(T(a, bottom - 11, words, `mid s11 n ${enough ? "b c-flow" : "m"}`, { key: `f${v}` }));
   }
-  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, "disks that", "end s11 m"), T(x - 8, bottom - 12, "have it", "end s11 m"), foot));
+  kids.push(h("g", { key: "foot" }, T(x - 8, bottom - 24, phrase("disks-that"), "end s11 m"), T(x - 8, bottom - 12, phrase("have-it"), "end s11 m"), foot));
   return G({ key: `line ${line.id}` }, kids);
 }

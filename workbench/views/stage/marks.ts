@@ -4,6 +4,7 @@ import { h, type Attributes, type Kid, type VNode } from "./dom";
 import { clamp, fit, textWidth, type Labels } from "./geometry";
 import type { Flying, Run } from "./run";
 import type { Act, Frame, Gate, Kind, Node, NodeState, Role, Scene, State } from "./types";
+import { phrase } from "./words";
 
 /** One moment of a run, as the layouts see it. */
 export interface View {
@@ -45,7 +46,7 @@ export function patterns(uid: string): VNode {
 /** What makes a mark something to act on. A click, Enter and space do `what`. */
 export function hit(view: View, what: string, value: string | number | null, label: string, more: Attributes = {}): Attributes {
   const off = view.state.off?.[what];
-  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? `${label}. Not now: ${off}` : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
+  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? phrase("not-now", { name: label, why: off }) : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
 }
 
 export const actsOn = (view: View, on: string, kind?: Act["kind"]): Act[] => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
@@ -59,7 +60,7 @@ export function toggle(view: View, on: string, name: string): Attributes | null 
   const act = actsOn(view, on, "toggle")[0];
   if (!act) return null;
   const is = view.state.on?.[act.id] ?? false;
-  return hit(view, act.id, null, `${name}. Press: ${is ? act.undo ?? act.name : act.name}`, { "aria-pressed": String(is) });
+  return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
 
 /** A party. */
@@ -94,12 +95,12 @@ export function knob(view: View, act: Act, x: number, y: number, r: number, role
     return `M${X(A)} ${Y(A)}A${r} ${r} 0 ${B - A > Math.PI ? 1 : 0} 1 ${X(B)} ${Y(B)}`;
   };
   const B = angle(now), changed = set !== undefined && set !== value, off = view.state.off?.[act.id];
-  const words = `${now}${act.unit ? ` ${act.unit}` : ""}. Up and down arrows turn, Enter sends.`;
-  return G({ key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? `${act.name}. Not now: ${off}` : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
+  const words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
+  return G({ key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? phrase("not-now", { name: act.name, why: off }) : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
     C(x, y, r + 7, "f-none"), P(arc(max), "k-tube2 w7 round"), now > min && P(arc(now), `k-${c} w7 round`, { style: changed ? "stroke-dasharray:3 8" : "" }),
     C(x, y, r - 8, "face"), C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? "let go, or ↵" : act.name, width, 12), "mid s12 m"));
+    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? phrase("let-go") : act.name, width, 12), "mid s12 m"));
 }
 
 /** A button in the picture: a plus before what adds. */
@@ -126,28 +127,28 @@ export function frameMark(view: View, { frame, held, lost, behind }: Flying, x: 
       : frame.kind === "acknowledgement" ? P(right ? `M${-r} ${-r}L${r + 2} 0L${-r} ${r}z` : `M${r} ${-r}L${-r - 2} 0L${r} ${r}z`, `disc f-${c}`)
         : R(-r + 1, -r + 1, 2 * r - 2, 2 * r - 2, `disc f-${c}`, { rx: 3 });
   const first = actsOfFrame(view, frame, held)[0];
-  const said = `${frame.name}, ${held ? "held" : "in flight"}${first ? `. Press: ${first.name}` : ""}`;
+  const is = phrase("frame-is", { frame: frame.name, how: phrase(held ? "held" : "in-flight") }), said = first ? phrase("press", { name: is, act: first.name }) : is;
   const a = first ? hit(view, first.id, frame.id, said) : { role: "img", "aria-label": said };
   const text = frame.text && frame.kind !== "permission" && frame.kind !== "acknowledgement" ? T(0, 4.5, frame.text, `mid n b c-on ${small || frame.text.length > 2 ? "s11" : "s12"}`) : null;
-  const spot = frame.label ? view.labels.place(frame.label, 12, 650, [-1, 1].flatMap((side) => [0, -26, 26, -52, 52].map((dx) => ({ x: x + dx, y: y + side * (r + 19) + 4, anchor: "middle" as const })))) : null;
+  const spot = frame.label ? view.labels.place(frame.label, 12, 650, [-1, 1].flatMap((side) => [0, -26, 26, -52, 52].map((dx) => ({ x: x + dx, y: y + side * (r + 19) + 4, anchor: "middle" as const }))), 9) : null;
   const w = frame.label ? textWidth(frame.label, 12, 650) + 16 : 0;
-  const heldSpot = held ? view.labels.place("held", 11, 650, [r + 20, -r - 14].map((dy) => ({ x, y: y + dy, anchor: "middle" as const }))) : null;
+  const heldSpot = held ? view.labels.place(phrase("held"), 11, 650, [r + 20, -r - 14].map((dy) => ({ x, y: y + dy, anchor: "middle" as const }))) : null;
   return G({ ...place, ...a, "data-frame": frame.id },
     C(0, 0, r + 9, "f-none"), held && C(0, 0, r + 7, "ring"), view.hover === frame.id && C(0, 0, r + 5, "k-focus w2 f-none"), shape, text,
     spot && G({ style: at(spot.x - x, spot.y - y) }, R(-w / 2, -14, w, 19, `f-panel k-${c} w1`, { rx: 9.5 }), T(0, 0, frame.label!, "mid s12 n b")),
-    heldSpot && T(heldSpot.x - x, heldSpot.y - y, "held", "mid s11 b halo"));
+    heldSpot && T(heldSpot.x - x, heldSpot.y - y, phrase("held"), "mid s11 b halo"));
 }
 
 /** Valve: hollow and a handle along the pipe when open, solid and barred when closed; ringed if it limits. */
 export function valveMark(view: View, id: string, name: string, x: number, y: number, w: number): VNode {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
   const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
-  return G({ key: `valve ${id}`, role: "img", "aria-label": `${name}: ${closed ? "closed" : "open"}, ${state.read}${limiting ? "; this one limits" : ""}` },
+  return G({ key: `valve ${id}`, role: "img", "aria-label": phrase(limiting ? "valve-limits" : "valve", { name, how: phrase(closed ? "closed" : "open"), read: state.read }) },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
     lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
-    T(x, y - 36, closed ? "closed" : "open", `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
+    T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== undefined && state.left !== undefined && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]);
 }
 
@@ -156,8 +157,8 @@ export function diskMark(view: View, id: string, name: string, x: number, y: num
   const state = view.state.disks?.[id] ?? {}, e = 6, syncing = state.t0 != null && state.t1 != null && view.t < state.t1;
   const part = state.hung ? 1 : syncing ? clamp((view.t - state.t0!) / Math.max(state.t1! - state.t0!, 1e-9), 0, 1) : 0;
   const cylinder = (top: number, tall: number) => `M${x} ${top + e}a${w / 2} ${e} 0 0 1 ${w} 0v${tall - 2 * e}a${w / 2} ${e} 0 0 1 ${-w} 0z`;
-  const tall = 2 * e + (height - 2 * e) * part, words = state.hung ? "hangs" : state.text ?? (syncing ? "syncs" : "");
-  return G({ key: `disk ${id}`, ...(toggle(view, id, `${name}, ${words || "idle"}`) ?? { role: "img", "aria-label": `${name}, ${words || "idle"}` }) },
+  const tall = 2 * e + (height - 2 * e) * part, words = state.hung ? phrase("hangs") : state.text ?? (syncing ? phrase("syncs") : "");
+  return G({ key: `disk ${id}`, ...(toggle(view, id, `${name}, ${words || phrase("idle")}`) ?? { role: "img", "aria-label": `${name}, ${words || phrase("idle")}` }) },
     R(x - 5, y - 4, w + 10, height + 20, "f-none"), P(cylinder(y, height), "face", {}),
     part > 0 && P(cylinder(y + height - tall, tall), state.hung ? "" : "f-sky", state.hung ? { style: `fill:url(#${view.uid}stop)` } : {}),
     P(`M${x} ${y + e}a${w / 2} ${e} 0 0 0 ${w} 0`, "thin"),
@@ -186,7 +187,7 @@ export function items(state: NodeState, x: number, y: number, w: number, height:
 /** The credit of a hop: so many dots of so many, ringed when none is left, and the number if it is told. */
 export function dots(id: string, x: number, y: number, credit: number, of: number, text = ""): VNode {
   const step = of > 6 ? 8 : 10;
-  return G({ key: `hop ${id}`, role: "img", "aria-label": text ? `credit ${text}` : `credit ${credit} of ${of}` },
+  return G({ key: `hop ${id}`, role: "img", "aria-label": phrase("credit", { credit: text || phrase("so-many-of", { have: credit, all: of }) }) },
     text && T(x + of * step + 1, y + 4, text, `s11 n ${credit <= 0 ? "c-stop b" : "m"}`),
     Array.from({ length: of }, (_, i) => C(x + i * step, y, 3.8, i < credit ? "f-flow" : "f-panel k-line2 w1", { key: i })), credit <= 0 && R(x - 7, y - 7, of * step + 4, 14, "f-none k-stopfill w2", { rx: 7 }));
 }
@@ -195,7 +196,7 @@ export function dots(id: string, x: number, y: number, credit: number, of: numbe
 export interface Wire { x1: number; x2: number; y: number; there: number; back: number; sag: number }
 
 export function wireMark(view: View, wire: Wire, id: string, names: readonly string[], thick: number, right = true): VNode {
-  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, "the wire"), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
+  const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, phrase("the-wire")), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
   const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
   const lane = (at: number) => P(`M${x1} ${at}Q${middle} ${at + 2 * sag} ${x2} ${at}`, "tube", { style: `stroke-width:${thick}` });
   // What goes to the right is named at the left, where it comes from.
@@ -208,9 +209,9 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
   if (handle && latency !== undefined) view.labels.take(middle - 46, y, middle + 46, y + 26);
   const gates = state.gates && lanes.map((at, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates!.back : state.gates!.there, middle, at + sag, thick, i ? 1 : -1, (i === 0) === right));
   return G({ key: `wire ${id}` },
-    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, "cut", "s11 b c-stop")),
+    G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, phrase("cut"), "s11 b c-stop")),
     named, gates,
-    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": `${latency} ms. Up and down arrows change it, Enter sends.` },
+    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
 }
 
@@ -219,7 +220,7 @@ function gateMark(view: View, id: string, name: string, { closed, text }: Gate, 
   const r = thick / 2 + 5, bar = x + (rightward ? 16 : -16), at = y + side * (r + 13) + 4, w = textWidth(text, 11);
   view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
   view.labels.take(x - w / 2, at - 11, x + w / 2, at + 3);
-  return G({ key: `gate ${id}`, ...(toggle(view, id, `the gate of ${name}: ${closed ? "closed" : "open"}, ${text}`) ?? {}) },
+  return G({ key: `gate ${id}`, ...(toggle(view, id, phrase("gate", { name, how: phrase(closed ? "closed" : "open"), text })) ?? {}) },
     R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"), closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
     T(x, at, text, `mid s11 n ${closed ? "b c-stop" : "m"}`));
 }

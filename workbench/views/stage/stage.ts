@@ -7,9 +7,10 @@ import { FRAME_GAP, picture } from "./layouts";
 import { patterns, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { actList, counters, help, log, logLines, octets, rowOf, sequence, shared, TABS, type Code } from "./tabs";
+import { actList, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
+import { phrase } from "./words";
 
 export interface Options {
   step?: number;
@@ -69,6 +70,8 @@ export class Stage {
   private tried: Element | null = null;
   private awaited = 0;
   private code: Code | null = null;
+  private typed: Record<string, string> = {};
+  private wrong: string | null = null;
   private told = "";
   private uid = `wst${++made}-`;
   private ends: (() => void)[] = [];
@@ -98,7 +101,7 @@ export class Stage {
     const before = JSON.stringify(this.scene.question);
     this.scene = scene;
     this.runs = resolve(scene);
-    this.preview = {};
+    this.preview = this.typed = {};
     this.rule = scene.rule ?? null;
     if (JSON.stringify(scene.question) !== before) { this.answer = this.verdict = this.picked = null; this.skipped = this.passed = false; this.asks(); }
     this.name();
@@ -111,7 +114,7 @@ export class Stage {
     if (question && question.answer != null) this.settle(question.answer, question.verdict ?? null);
   }
 
-  private name(): void { this.el.setAttribute("aria-label", `${this.scene.title}. Interactive figure.`); }
+  private name(): void { this.el.setAttribute("aria-label", phrase("figure", { title: this.scene.title })); }
 
   destroy(): void {
     cancelAnimationFrame(this.loop);
@@ -271,8 +274,8 @@ export class Stage {
 
   /** Why nothing can be done now; null: it can. */
   private barred(act: string): string | null {
-    if (!this.options.send) return "Nothing can be changed here: this page has no kernel. Run the notebook to act.";
-    if (this.asking && !this.scene.question!.acts?.includes(act)) return "Commit an answer first, or skip the question: then you can act.";
+    if (!this.options.send) return phrase("no-kernel");
+    if (this.asking && !this.scene.question!.acts?.includes(act)) return phrase("answer-first");
     return null;
   }
 
@@ -290,7 +293,7 @@ export class Stage {
   private send(act: string, value: Message["value"]): void {
     if (!this.options.send) return;
     clearTimeout(this.awaited);
-    this.awaited = setTimeout(() => this.say("The kernel does not answer: is it running? Time can be played all the same.", this.tried), PATIENCE);
+    this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
     this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
   }
 
@@ -305,6 +308,7 @@ export class Stage {
   /** What Python answers. */
   reply(reply: Reply): void {
     clearTimeout(this.awaited);
+    if (reply.type === "illegal" && reply.act === "begin") { this.wrong = reply.why; this.draw(); return; }
     if (reply.type === "illegal") { this.say(reply.why, this.tried); return; }
     if (reply.type === "done") return;
     if (reply.type === "code") {
@@ -354,7 +358,9 @@ export class Stage {
     on("input", (event) => {
       const input = event.target as HTMLInputElement;
       if (input.dataset.ui === "rules") { this.rule = input.value; this.draw(); return; }
-      if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
+      const parameter = input.getAttribute("data-value-of");
+      if (parameter) { this.typed = { ...this.typed, [parameter]: input.value }; this.wrong = null; this.draw(); }
+      else if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
       else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const observer = new ResizeObserver(() => this.measure());
@@ -415,21 +421,31 @@ export class Stage {
       again: () => { this.answer = null; this.picked = null; this.verdict = null; this.skipped = false; this.passed = false; this.rule = null; this.playing = false; if (this.i > this.lastSeen) this.set(this.lastSeen); },
       rule: () => { this.rule = arg || null; },
       share: () => { this.playing = false; this.tried = this.el.querySelector('[data-ui="share"]'); if (this.code) this.code = null; else this.send("share", null); },
-      copy: () => { void this.copy(); },
+      copy: () => { void this.copy(); }, begin: () => this.begin(arg === "given"),
     };
     acts[what]?.();
     this.draw();
     if (what === "help") (this.helps ? this.el.querySelector<HTMLElement>(".wst-help") : this.el)?.focus({ preventScroll: true });
   }
 
+  /** Asks for the run of the values in the form, or for the run as given. */
+  private begin(given = false): void {
+    const all = this.scene.parameters ?? [], values = given ? all.map((one) => [one.id, one.given] as const) : wanted(all, this.typed);
+    this.wrong = null;
+    if (given) this.typed = {};
+    this.playing = false;
+    if (given ? all.some((one) => one.value !== one.given) : values.length) this.send("begin", Object.fromEntries(values));
+    this.draw();
+  }
+
   private async copy(): Promise<void> {
     const field = this.el.querySelector<HTMLTextAreaElement>(".wst-code textarea");
     if (!field || !this.code) return;
     field.select();
-    let said = "Copied.";
+    let said = phrase("copied");
     try { await navigator.clipboard.writeText(field.value); } catch {
       // Pages of another machine without TLS have no clipboard of their own.
-      if (!document.execCommand("copy")) said = "It is selected: Ctrl+C copies it.";
+      if (!document.execCommand("copy")) said = phrase("selected");
     }
     if (this.code) this.code = { ...this.code, said };
     this.draw();
@@ -475,10 +491,11 @@ export class Stage {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement, { key } = event, take = () => { event.preventDefault(); event.stopPropagation(); };
     if (target.tagName === "TEXTAREA" && key !== "Escape") { event.stopPropagation(); return; }
-    if (target.tagName === "SELECT") { event.stopPropagation(); return; }
-    if (target.tagName === "INPUT") {
+    if (target.tagName === "SELECT" || target.tagName === "INPUT") {
       event.stopPropagation();
-      if (key === "Enter") { if (target.dataset.set) this.fire(target.dataset.set, typed(target as HTMLInputElement), target); else this.commit(); }
+      if (key === "Escape") { this.el.focus({ preventScroll: true }); this.tab = null; this.draw(); }
+      if (target.tagName === "SELECT") return;
+      if (key === "Enter") { if (target.hasAttribute("data-value-of")) this.begin(); else if (target.dataset.set) this.fire(target.dataset.set, typed(target as HTMLInputElement), target); else this.commit(); }
       return;
     }
     const knob = target.dataset?.knob;
@@ -494,7 +511,7 @@ export class Stage {
     }
     const ids = [...this.runs.keys()], acts: Record<string, () => void> = {
       ArrowRight: () => this.next(1), ArrowLeft: () => this.next(-1), " ": () => this.play(), n: () => this.nextMark(), Home: () => { this.playing = false; this.set(this.first); }, End: () => { this.playing = false; this.set(this.lastSeen); },
-      "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
+      "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), p: () => { if (this.scene.parameters) this.ui("tab", "5"); }, b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
       Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true }); },
       1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
     };
@@ -511,7 +528,7 @@ export class Stage {
 
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? `set up: ${begins} steps` : "" };
+    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
 
   private view(): View {
@@ -528,17 +545,18 @@ export class Stage {
 
   private draw(): void {
     const { scene, playing } = this, follows = this.follow(), view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    const others = scene.parameters?.filter((one) => one.value !== one.given).length ?? 0;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": `${scene.title}: the picture` }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), picture(view)),
       h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),
-      h("div", { key: "tabs", class: "wst-tabs" }, TABS.map((name, n) => h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, "aria-expanded": String(this.tab === n) }, name)), h("span", { class: "space" }),
-        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: "a short code with which somebody else gets this run, at this step", "aria-expanded": String(this.code !== null) }, "Share"),
-        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": "help, keys (?)", "aria-expanded": String(this.helps) }, "? help"), h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": "light or dark" }, "◐")),
+      h("div", { key: "tabs", class: "wst-tabs" }, TABS.map((name, n) => (n < 5 || scene.parameters) && h("button", { key: n, type: "button", "data-ui": "tab", "data-arg": n, title: n === 5 && others ? phrase("not-as-given", { count: others }) : null, "aria-expanded": String(this.tab === n) }, n < 5 || !others ? name : `${name} (${others})`)), h("span", { class: "space" }),
+        scene.shares && this.options.send && h("button", { key: "share", type: "button", "data-ui": "share", title: phrase("share-why"), "aria-expanded": String(this.code !== null) }, phrase("share")),
+        h("button", { key: "help", type: "button", "data-ui": "help", "aria-label": phrase("help-keys"), "aria-expanded": String(this.helps) }, phrase("help-button")), h("button", { key: "theme", type: "button", "data-ui": "theme", "aria-label": phrase("light-or-dark") }, "◐")),
     ];
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
@@ -559,6 +577,7 @@ export class Stage {
     }
     if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
+    if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""));
   }
 

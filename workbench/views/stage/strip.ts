@@ -2,6 +2,7 @@
 
 import { h, type VNode } from "./dom";
 import type { LineState, Question, Scene, State, Verdict } from "./types";
+import { phrase, phrases } from "./words";
 
 export type Answer = string | number | null;
 
@@ -20,30 +21,30 @@ export function differs(state: State, rule: string): string | null {
   return null;
 }
 
-const row = (key: string, c: string, ...kids: (VNode | string | null | undefined | false | VNode[])[]): VNode => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? "prediction" : null }, ...kids);
+const row = (key: string, c: string, ...kids: (VNode | string | null | undefined | false | VNode[])[]): VNode => h("div", { key, class: `wst-strip ${c}`, role: key === "ask" ? "form" : null, "aria-label": key === "ask" ? phrase("prediction") : null }, ...kids);
 const tag = (text: string, hot = false): VNode => h("span", { class: `wst-tag ${hot ? "hot" : ""}`, role: hot ? "alert" : null }, text);
 
-const compared = (rules: { id: string }[], rule?: string): VNode | false => rules.length > 0 && button("rule", "Compare rules", { "data-arg": rule ?? rules[0].id });
+const compared = (rules: { id: string }[], rule?: string): VNode | false => rules.length > 0 && button("rule", phrase("compare-rules"), { "data-arg": rule ?? rules[0].id });
 
 export function strip(asked: Asked): VNode {
   const { scene, question, branch, rule, verdict, answer } = asked, rules = scene.rules ?? [];
   if (rule) {
     const words = differs(asked.state, rule);
-    return row("rules", words ? "wrong" : "", tag("Two rules"), h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : "So far your rule and the rule give the same numbers."),
-      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": "your rule" }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": "show one rule only", class: "wst-btn bare" }));
+    return row("rules", words ? "wrong" : "", tag(phrase("two-rules")), h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : phrase("same-so-far")),
+      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": phrase("your-rule") }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": phrase("one-rule-only"), class: "wst-btn bare" }));
   }
-  if (branch.id) return row("branch", "", tag(`Branch ${branch.id}`), h("div", { class: "wst-q" }, "You acted: ", h("b", {}, branch.label), ". The run as given is kept."), compared(rules), button("branch", "↩ run as given", { "data-arg": "0" }));
-  if (!question || asked.skipped) return row("idea", "", tag("Picture"), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button("again", "Answer"));
+  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("you-acted", { act: h("b", {}, branch.label) })), compared(rules), button("branch", phrase("back-to-given"), { "data-arg": "0" }));
+  if (!question || asked.skipped) return row("idea", "", tag(phrase("picture")), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button("again", phrase("answer")));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
-    return row("ask", "", tag(asked.urged ? "Commit first" : "Predict", asked.urged), h("div", { class: "wst-q" }, h("b", {}, question.text)),
-      h("div", { class: "wst-ans", role: "group", "aria-label": "answers" }, question.options.map((one) => button("pick", String(one), { "data-arg": String(one), "aria-pressed": String(String(asked.picked) === String(one)) })),
-        question.free && h("input", { key: "free", type: "number", placeholder: "other", "aria-label": "your own number", "data-ui": "free", value: other }),
-        button("commit", "Commit", { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }), button("skip", "✕", { "aria-label": "skip the question", title: "skip the question", class: "wst-btn bare" })));
+    return row("ask", "", tag(phrase(asked.urged ? "commit-first" : "predict"), asked.urged), h("div", { class: "wst-q" }, h("b", {}, question.text)),
+      h("div", { class: "wst-ans", role: "group", "aria-label": phrase("answers") }, question.options.map((one) => button("pick", String(one), { "data-arg": String(one), "aria-pressed": String(String(asked.picked) === String(one)) })),
+        question.free && h("input", { key: "free", type: "number", placeholder: phrase("other"), "aria-label": phrase("own-number"), "data-ui": "free", value: other }),
+        button("commit", phrase("commit"), { class: "wst-btn go", "aria-disabled": asked.picked === null || asked.picked === "" ? "true" : null }), button("skip", "✕", { "aria-label": phrase("skip"), title: phrase("skip"), class: "wst-btn bare" })));
   }
-  if (!verdict || !asked.shown) return row("said", "", tag("Predict"), h("div", { class: "wst-q" }, "You said ", h("b", {}, String(answer)), asked.playing ? ". Watch." : ". Press play and watch."), button("again", "Change"));
-  return row("verdict", verdict.right ? "right" : "wrong", h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, verdict.right ? `✔ Yes, ${verdict.answer}. ` : `✘ You said ${answer}; it is ${verdict.answer}. `), verdict.why),
-    compared(rules, verdict.rule), button("again", "Again"));
+  if (!verdict || !asked.shown) return row("said", "", tag(phrase("predict")), h("div", { class: "wst-q" }, phrases(asked.playing ? "said-watch" : "said-play", { answer: h("b", {}, String(answer)) })), button("again", phrase("change")));
+  return row("verdict", verdict.right ? "right" : "wrong", h("div", { class: "wst-q", "aria-live": "polite" }, h("b", {}, phrase(verdict.right ? "said-right" : "said-wrong", { said: answer, answer: verdict.answer }), " "), verdict.why),
+    compared(rules, verdict.rule), button("again", phrase("again")));
 }
 
 /** Whether any text of the strip needs a third line: the strip then has it all the time. */

@@ -4,6 +4,7 @@ import { h, type Kid, type VNode } from "./dom";
 import { clamp, ms } from "./geometry";
 import { G, L, P, R, T } from "./marks";
 import type { Run } from "./run";
+import { phrase } from "./words";
 
 export interface Time {
   runs: Map<number, Run>; run: Run; t: number; step: number; number: number; from: number; ends: number; curtain: number;
@@ -17,11 +18,11 @@ const control = (ui: string, icon: keyof typeof ICONS, label: string, off = fals
 
 export function transport(time: Time): VNode {
   const { playing, slow, t } = time;
-  return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": "time" },
-    control("back", "back", "one step back (←)", time.step <= 0), control("play", playing ? "pause" : "play", playing ? "pause (space)" : "play (space)"), control("on", "on", "one step on (→)"), control("mark", "mark", "to the next interesting step (n)"),
-    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: time.folded ? "show what came before" : "begin where the lesson begins" }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
+  return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
+    control("back", "back", phrase("back"), time.step <= 0), control("play", playing ? "pause" : "play", phrase(playing ? "pause" : "play")), control("on", "on", phrase("on")), control("mark", "mark", phrase("next-interesting")),
+    time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? "slow motion" : time.number < 1 ? "set-up" : `step ${time.number}`)));
+    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -31,7 +32,7 @@ function timeline(time: Time): VNode {
   const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], rows = new Map<number, number>();
   [...runs.keys()].forEach((id, i) => rows.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + ((i - 1) % 3) : 0) * 8));
   for (const { branch, ends } of runs.values()) {
-    const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? `branch ${branch.id}: ${branch.label}` : branch.label;
+    const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
     kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
       h("title", {}, name), P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`), P(`M${x} ${y}H${X(ends)}`, "wide thinner"),
       branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
@@ -49,5 +50,5 @@ function timeline(time: Time): VNode {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": "virtual time", "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }

@@ -56,6 +56,8 @@ export interface Scene {
   first?: number;
   /** the chip's words: "set up: 9 frames" */
   set_up?: string;
+  /** by which the run can be begun anew, in the form */
+  parameters?: Parameter[];
   /** the run has a share code: the kernel answers the act `share` with it */
   shares?: boolean;
   /** how much virtual time passes in 1 ms while playing; 1/120 if absent */
@@ -66,7 +68,7 @@ export interface Scene {
     valves: a publisher, the valves on its way, a queue; number line below.
     quorum: a publisher, a cluster, each replica's log as a bar.
     chain: nodes at `place`, joined by links with hops; up to two groups above each other.
-    gauge: two parties and a wire; the receiver is a vessel with watermarks. */
+    gauge: one or two senders, each with its wire; the receiver, last, is a vessel with watermarks. */
 export type Layout = "link" | "valves" | "quorum" | "chain" | "gauge";
 
 export type Role = "sender" | "receiver" | "";
@@ -163,6 +165,26 @@ export interface Act {
   key?: string;
 }
 
+export type Value = number | string | boolean | null;
+
+/** A parameter of the run: a choice where there are `choices`, a whole number where there is `min`, else a text.
+    `value` is the run's that is shown, `given` that of the run as given. A number without `max` has no end;
+    `top`: where its slider ends. free: it may be left out. */
+export interface Parameter {
+  id: string;
+  name: string;
+  /** what it means */
+  doc: string;
+  value: Value;
+  given: Value;
+  choices?: (string | boolean)[];
+  min?: number;
+  max?: number;
+  top?: number;
+  unit?: string;
+  free?: boolean;
+}
+
 /** message: transfer, publish. permission: flow, grant. acknowledgement: disposition, confirm,
     completion. write: append, write to a store. */
 export type Kind = "message" | "permission" | "acknowledgement" | "write";
@@ -243,8 +265,8 @@ export interface Step extends State {
   /** the whole state in words, for those who do not see the picture */
   in_words?: string;
   formula?: Formula | null;
-  /** a line of the tab *Log*, where the sentence is not what should stand there */
-  log?: { who?: string; text: string };
+  /** whose step it is: the tab *Log* can show his alone */
+  who?: string;
   /** the frame it is about */
   frame?: string;
   /** by the learner */
@@ -369,10 +391,11 @@ export interface Verdict {
 
 /** What the stage sends. `t`, `branch` and `step` (its place, from 0) tell where the cursor stands.
     value: the amount of a knob or handle, the words of a text, the id of a frame, whether a toggle shall be on; for
-    `commit` the answer; otherwise null. */
+    `commit` the answer, for `begin` what is to be other than it is in the run shown, by the parameter's id;
+    otherwise null. */
 export interface Message {
-  act: string | "commit" | "skip" | "share";
-  value: number | string | boolean | null;
+  act: string | "commit" | "skip" | "share" | "begin";
+  value: Value | Record<string, Value>;
   t: number;
   branch: number;
   step: number;

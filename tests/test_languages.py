@@ -1,0 +1,172 @@
+"""Words stand in one place for each language; no other one says what English does not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import nbformat
+import pytest
+
+from workbench import lesson_map
+from workbench.exercises.working_copies import make_copies
+from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, words, words_in
+from workbench.lessons.declare import told
+from workbench.views.static_html import stage_module
+
+VIEWS = Path(__file__).resolve().parent.parent / "workbench" / "views"
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+DRAWN = [*sorted((VIEWS / "stage").glob("*.ts")), VIEWS / "presenter.js"]
+OTHERS = [name for name in languages() if name != ENGLISH]
+TRANSLATED = sorted(
+    (name, path.stem)
+    for name in OTHERS
+    for path in (HERE / name).glob("*.toml")
+    if (HERE / ENGLISH / path.name).is_file()
+)
+
+
+def leaves(table: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every text, number and list of a table, with the keys that lead to it."""
+    if isinstance(table, Mapping):
+        for key, value in table.items():
+            yield from leaves(value, (*way, key))
+    else:
+        yield way, table
+
+
+def facts_in(text: Any) -> set[str]:
+    """The facts that a text, or a list of texts, names."""
+    texts = text if isinstance(text, list) else [text]
+    return {name for one in texts for _, name, _, _ in Formatter().parse(str(one)) if name}
+
+
+def without_comments(source: str) -> str:
+    """A TypeScript source without what is said to its readers."""
+    return re.sub(r"/\*.*?\*/|(?m:^\s*//[^\n]*$)", "", source, flags=re.DOTALL)
+
+
+def phrases_called(source: str) -> set[str]:
+    """The keys in the calls of `phrase` and `phrases`, also where one of two is chosen."""
+    called = re.findall(r"\bphrases?\(((?:[^(){]|\([^()]*\))*)", source)
+    return {key for call in called for key in re.findall(r'"([a-z-]+)"', call)}
+
+
+def test_the_stage_calls_every_phrase_and_no_other():
+    called = set().union(*(phrases_called(path.read_text("utf-8")) for path in DRAWN))
+    assert called == set(words_in(ENGLISH, "stage"))
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.name)
+def test_no_sentence_of_the_stage_stands_in_its_source(path):
+    """Two plain words in a row, neither of them a class of the style sheets, are a sentence."""
+    style = "".join(file.read_text("utf-8") for file in VIEWS.glob("*.css"))
+    classes = set(re.findall(r"\.(-?[a-zA-Z][\w-]*)", style)) | {"noopener", "noreferrer", "pill"}
+    source = without_comments(path.read_text("utf-8"))
+    for literal in re.findall(r'"[^"\n]*"|`[^`]*`', source):
+        text = re.sub(r"\$\{[^}]*\}", "$", literal.strip('"`'))
+        for one, other in pairwise(re.split(r"[,.;]?\s+", text)):
+            both = {one, other}
+            assert both & classes or not all(re.fullmatch("[A-Za-z]{3,}", w) for w in both), text
+
+
+@pytest.mark.parametrize(("name", "table"), TRANSLATED)
+def test_a_language_says_only_what_english_says(name, table):
+    """The same keys, and in each text the same facts: a key that English has not is never read."""
+    english = dict(leaves(words_in(ENGLISH, table)))
+    own = dict(leaves(words_in(name, table)))
+    assert own.keys() == english.keys()
+    for way, text in own.items():
+        assert type(text) is type(english[way]), way
+        assert facts_in(text) == facts_in(english[way]), way
+        if isinstance(text, list):
+            assert len(text) == len(english[way]), way
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for name in OTHERS for path in (HERE / name).glob("[0-9][0-9]_*.toml")],
+    ids=lambda path: f"{path.parent.name}/{path.stem}",
+)
+def test_the_prose_of_a_notebook_says_the_same_of_the_same(path):
+    """A text for each cell of prose, with the same code, links, clauses and table rows."""
+    cells = nbformat.read(NOTEBOOKS / f"{path.stem}.ipynb", as_version=4).cells
+    english = {cell.id: cell.source for cell in cells if cell.cell_type == "markdown"}
+    own = tomllib.loads(path.read_text("utf-8"))
+    assert own.keys() == english.keys()
+    for name, text in own.items():
+        for kept in (r"`[^`]+`", r"\]\(([^)]+)\)", r"\[\d[\d.]+\]", r"(?m)^(?:#+|\|)(?= )"):
+            assert sorted(re.findall(kept, text)) == sorted(re.findall(kept, english[name])), name
+
+
+def test_a_copy_of_a_lesson_is_in_the_learners_language(monkeypatch, tmp_path):
+    """Its prose alone; in another language the copy is made anew, and what was written is kept."""
+    (tmp_path / "notebooks").mkdir()
+    shutil.copy(NOTEBOOKS / "01_credit.ipynb", tmp_path / "notebooks")
+    copy = tmp_path / "my" / "01_credit.ipynb"
+    make_copies(tmp_path)
+    first = nbformat.read(copy, as_version=4)
+    monkeypatch.setenv(VARIABLE, "de")
+    assert make_copies(tmp_path, renew=True) == []
+    second = nbformat.read(copy, as_version=4)
+    assert second.cells[0].source.startswith("# Credit von Hand vergeben")
+    code = [[c.source for c in one.cells if c.cell_type == "code"] for one in (first, second)]
+    assert code[0] == code[1]
+    assert make_copies(tmp_path, renew=True) == []
+    assert nbformat.read(copy, as_version=4) == second
+
+
+def test_what_a_language_leaves_out_is_english(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "de")
+    assert (
+        words("lesson_01")["lesson"]["minutes"]
+        == words_in(ENGLISH, "lesson_01")["lesson"]["minutes"]
+    )
+    assert (
+        words("lesson_01")["lesson"]["title"] != words_in(ENGLISH, "lesson_01")["lesson"]["title"]
+    )
+    assert words("lesson_02") == words_in(ENGLISH, "lesson_02")
+    assert "Vorhersage" in stage_module()
+    assert "Übersetzungsprobe" in lesson_map(NOTEBOOKS)._repr_html_()
+
+
+def test_a_language_of_which_there_are_no_words_is_refused(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "xx")
+    with pytest.raises(ValueError, match=r"'xx'.*: de, en"):
+        language()
+
+
+def test_a_noun_with_more_forms_is_written_out():
+    text = "{n:keine Nachricht/eine Nachricht/# Nachrichten}"
+    assert [told(text, {"n": n}) for n in (0, 1, 3)] == [
+        "keine Nachricht",
+        "eine Nachricht",
+        "3 Nachrichten",
+    ]
+
+
+ASKED = """
+from workbench import run
+from workbench.exercises.question import judge
+from workbench.lessons.lesson_01 import predict
+question = predict.after_grant.question(run("credit"), link_credit=3)
+print(question.text)
+print(judge(1, question.solve()).text)
+"""
+
+
+@pytest.mark.slow
+def test_a_lesson_is_asked_and_judged_in_another_language():
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED], env={**os.environ, VARIABLE: "de"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Wie viele transfers folgen" in done.stdout
+    assert "Das wäre ein flow mit link-credit 1" in done.stdout

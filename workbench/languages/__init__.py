@@ -1,0 +1,100 @@
+"""The words of the workbench, a folder for each language: English is whole, others lie over it.
+
+A file of a language has the name and the keys of the English one. What it leaves out is English.
+The language is that of the variable WORKBENCH_LANGUAGE when the workbench is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ENGLISH = "en"
+VARIABLE = "WORKBENCH_LANGUAGE"
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """The languages that there are, by the names of their folders."""
+    return tuple(sorted(path.parent.name for path in HERE.glob("*/about.toml")))
+
+
+def language() -> str:
+    """The learner's language.
+
+    Raises:
+        ValueError: if there are no words of it; the text lists the languages.
+    """
+    wanted = os.environ.get(VARIABLE) or ENGLISH
+    if wanted not in languages():
+        listed = ", ".join(languages())
+        raise ValueError(
+            f"{VARIABLE} is {wanted!r:.40}, of which there are no words; set: {listed}"
+        )
+    return wanted
+
+
+def words(name: str) -> dict[str, Any]:
+    """A table in the learner's language.
+
+    Args:
+        name: of the file, without its ending: `stage`, `lesson_01`.
+
+    Raises:
+        FileNotFoundError: if there is no such table in English.
+    """
+    return words_in(language(), name)
+
+
+def phrase(table: str, key: str, **named: Any) -> str:
+    """A text of a table in the learner's language, with what it names."""
+    return str(words(table)[key]).format(**named)
+
+
+def prose(notebook: str) -> dict[str, str]:
+    """The texts of a notebook in the learner's language, by the names of its cells.
+
+    Args:
+        notebook: its name without the ending. English prose stands in the notebook itself.
+    """
+    file = HERE / language() / f"{notebook}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+@cache
+def words_in(wanted: str, name: str) -> dict[str, Any]:
+    """A table in a language; English where that has no words of its own."""
+    english = tomllib.loads((HERE / ENGLISH / f"{name}.toml").read_text(encoding="utf-8"))
+    file = HERE / wanted / f"{name}.toml"
+    if wanted == ENGLISH or not file.is_file():
+        return english
+    return _over(english, tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def _over(under: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """One table over another: what both have as tables is laid over key by key."""
+    both = {
+        key: _over(under[key], value)
+        if isinstance(value, Mapping) and isinstance(under.get(key), Mapping)
+        else value
+        for key, value in own.items()
+    }
+    return {**under, **both}
+
+
+__all__ = [
+    "ENGLISH",
+    "HERE",
+    "VARIABLE",
+    "language",
+    "languages",
+    "phrase",
+    "prose",
+    "words",
+    "words_in",
+]

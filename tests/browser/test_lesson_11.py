@@ -173,7 +173,12 @@ def test_a_client_on_the_frozen_wire_by_keyboard(lab_page, pictures):
     # What was said so far can be gone through, while frames wait.
     root.page.keyboard.press("ArrowLeft")
     root.page.keyboard.press("3")
-    assert "attach" in root.get_by_role("region", name="Log").inner_text()
+    log = root.get_by_role("region", name="Log")
+    now = log.locator("[aria-current=step]").get_attribute("data-arg")
+    earlier = log.locator(".wst-log button").first.get_attribute("data-arg")
+    assert int(earlier) < int(now)
+    log.locator(".wst-log button").first.click()
+    log.locator(f"[aria-current=step][data-arg='{earlier}']").wait_for()
     root.page.keyboard.press("3")
     root.page.keyboard.press("End")
 

@@ -383,11 +383,14 @@ def become(command):
 
 
 def selection(arguments):
-    """Give pytest's arguments: the quick run, all in two processes, or just what was asked for."""
+    """Give pytest's arguments: the quick run, all, or just what was asked for.
+
+    Three processes keep two cores busy while one of them waits for a browser or a server.
+    """
     if not arguments:
-        return ["-n", "2", "-m", "not slow"]
+        return ["-n", "3", "-m", "not slow"]
     if arguments[0] == "--all":
-        return ["-n", "2"] + arguments[1:]
+        return ["-n", "3"] + arguments[1:]
     return arguments[1:] if arguments[0] == "--" else arguments
 
 

@@ -191,9 +191,9 @@ def test_uv_is_told_of_the_index_that_pip_uses(listing, index, monkeypatch, tmp_
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [
-        ([], ["-n", "2", "-m", "not slow"]),
-        (["--all"], ["-n", "2"]),
-        (["--all", "-m", "slow"], ["-n", "2", "-m", "slow"]),
+        ([], ["-n", "3", "-m", "not slow"]),
+        (["--all"], ["-n", "3"]),
+        (["--all", "-m", "slow"], ["-n", "3", "-m", "slow"]),
         (["tests/amqp10", "-k", "credit"], ["tests/amqp10", "-k", "credit"]),
         (["--", "--all-warnings"], ["--all-warnings"]),
     ],

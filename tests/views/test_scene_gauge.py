@@ -4,6 +4,7 @@ import jsonschema
 
 from tests.views.stage_runs import RUNS
 from workbench.scenarios import run
+from workbench.trace.cut import cut_rows
 from workbench.views.scene import resolved, scene, schema
 
 
@@ -67,6 +68,21 @@ def test_the_end_of_a_session_is_told_and_a_large_window_is_a_number():
     assert producer["sub"] == "50 of 50 out, 33 to send"
     assert "items" not in producer
     assert "items" not in queue
+
+
+def test_a_slice_begins_with_what_blocks_the_producer_and_the_queue():
+    """Both were blocked before its first row, and no counter of the slice tells."""
+    rows = RUNS["gauge"]().then("accept", count=9).rows
+    first = 1 + next(
+        n for n, row in enumerate(rows) if (row.event, row.kind) == ("block", "queue-flow")
+    )
+    later = next(row for row in rows[first:] if (row.connection, row.kind) == ("c1", "body"))
+    states = list(resolved(scene(cut_rows(rows, later.seq, first=first))))
+    assert states[0]["gauges"]["queue"]["stopped"]
+    counted = next(state for state in states if state["nodes"]["client:p1"].get("blocked"))
+    assert counted["nodes"]["client:p1"]["blocked"] == "blocked: window is full"
+    producer, queue = last(states)
+    assert (producer["blocked"], queue["stopped"]) == (None, False)
 
 
 def test_acts_are_done_on_the_party_that_they_are_of():

@@ -137,7 +137,8 @@ class GaugePicture(LinkPicture):
         self._told: dict[str, dict[str, int]] = {}
         self._known = list(dict.fromkeys(row.queue for row in walk.rows if row.queue))
         for row in walk.cut.earlier.blocking if walk.cut is not None else ():
-            self.braking.apply(row)
+            for each in self.producers.values():
+                each.braking.apply(row)
             self.stopped |= (row.kind, row.queue) == ("queue-flow", self.queue)
 
     # -- rows -------------------------------------------------------------------------------

@@ -15,11 +15,17 @@ FREE, DRAINED = False, True
 
 
 @pytest.fixture
-def rig():
-    """A broker whose queues `q` and `r` may hold ten, and that grants twenty."""
-    made = Rig(replace(JAVA, publisher_credit=20))
-    for name in ("q", "r"):
-        declare_queue(made.broker, name, thresholds_of(JAVA, {"qpid.max_count": 10}))
+def numbers():
+    """Of the preset, beside those of the rig."""
+    return {}
+
+
+@pytest.fixture
+def rig(numbers):
+    """A broker that grants twenty; its queues `q` and `r` may hold ten, `wide` a hundred."""
+    made = Rig(replace(JAVA, publisher_credit=20, **numbers))
+    for name, most in (("q", 10), ("r", 10), ("wide", 100)):
+        declare_queue(made.broker, name, thresholds_of(JAVA, {"qpid.max_count": most}))
     return made
 
 
@@ -35,12 +41,24 @@ def send(rig, link, count):
     rig.rest()
 
 
-def test_credit_is_told_again_when_half_is_used_and_comes_back_with_each_outcome(rig):
-    """Twenty less what is not settled: at ten left it is twenty again."""
+def accept(rig, taking, count):
+    """A consumer takes so many."""
+    taking.grant(count)
+    rig.rest()
+    for delivery in list(taking.unsettled):
+        taking.settle(delivery)
+    rig.rest()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "used"), [({}, 10), ({"publisher_credit_regrant_at": 5}, 15)], ids=["half", "five"]
+)
+def test_credit_is_told_again_when_little_is_left_and_comes_back_with_each_outcome(rig, used):
+    """Twenty less what is not settled: at half of it, or at five, twenty again."""
     client, session = rig.raw()
-    link = rig.sender(session)
+    link = rig.sender(session, address="wide")
     assert told(client) == [(0, 20, FREE)]
-    send(rig, link, 9)
+    send(rig, link, used - 1)
     assert len(told(client)) == 1
     send(rig, link, 1)
     assert told(client)[1:] == [(0, 20, FREE)]
@@ -49,7 +67,6 @@ def test_credit_is_told_again_when_half_is_used_and_comes_back_with_each_outcome
 def test_credit_that_is_told_is_less_by_what_is_not_settled(rig):
     """Fifteen wait for their outcome, five are left: with five settled ten are told."""
     client, session = rig.raw()
-    declare_queue(rig.broker, "wide", thresholds_of(JAVA, {"qpid.max_count": 100}))
     rig.broker.queues["wide"].enqueue_us = 100_000
     send(rig, rig.sender(session, address="wide"), 15)
     assert told(client) == [(0, 20, FREE), (0, 10, FREE), (0, 20, FREE)]
@@ -75,21 +92,13 @@ def test_c17_a_session_is_not_stopped_by_a_queue_that_has_room_though_others_sti
     send(rig, rig.sender(session), 11)
     _, receiving = rig.raw("c2")
     taking = rig.receiver(receiving)
-    taking.grant(2)
-    rig.rest()
-    for delivery in list(taking.unsettled):
-        taking.settle(delivery)
-    rig.rest()
+    accept(rig, taking, 2)
     assert rig.queue().flow.count == 9
     newcomer, third = rig.raw("c3")
     send(rig, rig.sender(third), 1)
     assert told(newcomer) == [(0, 20, FREE)]
     assert told(client)[-1] == (0, 0, DRAINED)
-    taking.grant(2)
-    rig.rest()
-    for delivery in list(taking.unsettled):
-        taking.settle(delivery)
-    rig.rest()
+    accept(rig, taking, 2)
     assert rig.queue().flow.count == 8
     assert told(client)[-1] == (0, 20, FREE)
 

@@ -1,11 +1,12 @@
 """How Qpid's Java broker holds whoever publishes to a queue above its maximum, over AMQP 1.0.
 
 A publisher has credit for so many messages less those that are not settled, and is granted again
-when half of what it was told is used (`AbstractReceivingLinkEndpoint`, `AbstractLinkEndpoint`).
+when half of what it was told is used (`AbstractReceivingLinkEndpoint`, `AbstractLinkEndpoint`), or
+when no more is left than a number of the preset's.
 When a message has made a queue hold more than its maximum, every link of its session to that queue
 is told link-credit 0 with drain; when the queue has room, the credit that is left
-(`Session_1_0.doBlock`, `doUnblock`). Other links of the session go on, and links of other sessions
-until a message of theirs finds the queue too full.
+(`Session_1_0.doBlock`, `doUnblock`). Other links of the session go on; so do links of other
+sessions, until a message of theirs finds the queue too full.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class BrokerJLink(IncomingLink):
         super().__init__(**given)
         self.stopped = False
         self._blocks = blocks
+        self._again = given["preset"].publisher_credit_regrant_at
 
     def attach(self) -> None:
         """Let the publisher begin, and stop it if the queue is too full already."""
@@ -75,9 +77,9 @@ class BrokerJLink(IncomingLink):
         return max(0, self._credit - self.unconfirmed)
 
     def _taken(self) -> None:
-        """A message is settled: its credit comes back, and is told when half is used."""
+        """A message is settled: its credit comes back, and is told when little is left."""
         told = self.link.credit
-        if not self.stopped and self._left - told >= told:
+        if not self.stopped and told <= (self._left // 2 if self._again is None else self._again):
             self.link.grant(self._left)
         self._look()
 
@@ -116,7 +118,10 @@ class BrokerJPolicy(SessionPolicy):
         )
 
     def _block(self, session: Session, queue: QueueProcess) -> None:
-        """The links that are there; one that comes later is not stopped until there was room."""
+        """Stop the links that are there.
+
+        One that is attached later is not stopped before the queue has had room.
+        """
         if (session, queue.name) in self._blocked:
             return
         self._blocked.add((session, queue.name))

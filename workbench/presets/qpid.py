@@ -84,7 +84,7 @@ class BrokerJ(Qpid):
         unit="messages",
         source="Broker-J AbstractLinkEndpoint.sendFlowConditional: half of what was told is used",
         doc="the broker grants a publisher again when no more than this is left; None: half of"
-        " publisher_credit",
+        " publisher_credit less what it has not settled",
     )
     incoming_window: int = _number(
         16_384,

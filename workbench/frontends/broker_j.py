@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from workbench.amqp10.receiver import ReceiverLink
 from workbench.amqp10.session import Session
@@ -21,15 +21,12 @@ from workbench.amqp10.settings import CreditOverrun
 from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
 from workbench.presets import Preset
 from workbench.queues import QpidQueue
-from workbench.sim import Notes
 
-from .confirms import Confirms
-from .destinations import Destination
 from .incoming_link import IncomingLink
 from .session_policy import Host, SessionPolicy
 
 
-def overfull(queue: QueueProcess | None) -> bool:
+def overfull(queue: QueueProcess | None) -> TypeGuard[LocalQueueProcess]:
     """Whether a queue holds more than its maximum, and stops those who publish to it."""
     state = queue.queue if isinstance(queue, LocalQueueProcess) else None
     return isinstance(state, QpidQueue) and not state.flow.thresholds.holds and state.flow.over
@@ -46,7 +43,7 @@ class BrokerJLink(IncomingLink):
         stopped: its credit is taken away until the queue has room.
     """
 
-    def __init__(self, blocks: Callable[[QueueProcess], None], **given: Any) -> None:
+    def __init__(self, blocks: Callable[[LocalQueueProcess], None], **given: Any) -> None:
         super().__init__(**given)
         self.stopped = False
         self._blocks = blocks
@@ -85,7 +82,7 @@ class BrokerJLink(IncomingLink):
 
     def _look(self) -> None:
         queue = self.destination.queue
-        if queue is not None and overfull(queue):
+        if overfull(queue):
             self._blocks(queue)
 
 
@@ -99,25 +96,11 @@ class BrokerJPolicy(SessionPolicy):
         super().__init__(owner, preset)
         self._blocked: set[tuple[Session, str]] = set()  # with the queue that blocks it
 
-    def publisher(
-        self,
-        link: ReceiverLink,
-        destination: Destination,
-        numbers: Preset,
-        notes: Notes,
-        confirms: Confirms | None,
-    ) -> IncomingLink:
+    def publisher(self, link: ReceiverLink, **given: Any) -> IncomingLink:
         """A publisher that a full queue stops."""
-        return BrokerJLink(
-            partial(self._block, link.session),
-            link=link,
-            destination=destination,
-            preset=numbers,
-            notes=notes,
-            confirms=confirms,
-        )
+        return BrokerJLink(partial(self._block, link.session), link=link, **given)
 
-    def _block(self, session: Session, queue: QueueProcess) -> None:
+    def _block(self, session: Session, queue: LocalQueueProcess) -> None:
         """Stop the links that are there.
 
         One that is attached later is not stopped before the queue has had room.
@@ -127,7 +110,6 @@ class BrokerJPolicy(SessionPolicy):
         self._blocked.add((session, queue.name))
         for host in self._links(session, queue):
             host.stop()
-        assert isinstance(queue, LocalQueueProcess), "only such a queue is ever too full"
         queue.when_room(partial(self._room, session, queue))
 
     def _room(self, session: Session, queue: QueueProcess) -> None:

@@ -339,10 +339,13 @@ class BrokerConnection:
             **self._policy.target_terms(link, destination),
         )
         session = link.session
-        numbers, confirms = self._numbers_of(session), self._confirms_of(session)
-        notes = self._notes_of(link)
-        host = self._policy.publisher(link, destination, numbers, notes, confirms)
-        self.hosts[link] = host
+        self.hosts[link] = host = self._policy.publisher(
+            link,
+            destination=destination,
+            preset=self._numbers_of(session),
+            notes=self._notes_of(link),
+            confirms=self._confirms_of(session),
+        )
         host.attach()
 
     def _note_made(self, link: SenderLink | ReceiverLink, name: str) -> None:

@@ -49,7 +49,6 @@ from workbench.sim import Notes
 
 from .address_resolver import OUTCOMES, TEMPORARY, AddressResolver, PlainResolver, RabbitResolver
 from .addresses import queue_name
-from .confirms import Confirms
 from .destinations import Destination
 from .incoming_link import IncomingLink
 from .management_link import Responses
@@ -187,16 +186,9 @@ class SessionPolicy:
         """The consumer for an attach that is about to be answered."""
         return OutgoingLink(name, link, queue, self.owner, notes, rule)
 
-    def publisher(
-        self,
-        link: ReceiverLink,
-        destination: Destination,
-        numbers: Preset,
-        notes: Notes,
-        confirms: Confirms | None,
-    ) -> IncomingLink:
-        """The publisher for an attach that is answered; `numbers` as when its session began."""
-        return IncomingLink(link, destination, numbers, notes, confirms)
+    def publisher(self, link: ReceiverLink, **given: Any) -> IncomingLink:
+        """The publisher for an attach that is answered; `given` as of `IncomingLink`."""
+        return IncomingLink(link, **given)
 
     def flow(self, event: FlowReceived, host: OutgoingLink | Responses | None) -> None:
         """A flow came; `host` if it is about a link on which the broker sends."""

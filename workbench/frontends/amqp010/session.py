@@ -275,7 +275,6 @@ class QpidSession:
         for queue in queues:
             if queue.name in self._held_by or not overfull(queue) or not self.session.attached:
                 continue
-            assert isinstance(queue, LocalQueueProcess), "only such a queue is ever too full"
             if not self._held_by:
                 self.session.send(c.MessageSetFlowMode(PRODUCER, c.FlowMode.CREDIT))
                 self.session.send(c.MessageStop(PRODUCER))

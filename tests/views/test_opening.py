@@ -269,10 +269,26 @@ def test_of_several_protocols_the_connection_of_the_row_is_drawn(
     doc = scene_of(widget)
     assert doc["layout"] == drawn
     assert {node["id"] for node in doc["nodes"]} == {"broker", f"client:{application}"}
-    assert f"connection {application} alone" in doc["idea"]
+    assert f"nly connection {application} of several" in doc["idea"]
     if drawn == "gauge":
         (state,) = (node for node in doc["nodes"] if node["id"] == "broker")
         assert state["name"] == "Queue parcels"
+
+
+def test_one_connection_alone_is_told_from_the_first_row_on(office: Any) -> None:
+    """Nothing is before it that would tell of the others."""
+    rows, path = office
+    row = next(row for row in rows if (row.connection, row.kind) == ("orders", "transfer"))
+    idea = scene_of(open_row({"run": row.run, "seq": row.seq}, path, around=len(rows)))["idea"]
+    assert idea == "Only connection orders of several: they speak different protocols."
+
+
+def test_of_a_row_without_any_frame_every_connection_stays(office: Any) -> None:
+    """No protocol is spoken there, and so there are not several."""
+    rows, path = office
+    row = next(row for row in rows if row.connection == "bills" and not row.is_frame)
+    idea = scene_of(open_row({"run": row.run, "seq": row.seq}, path, around=0))["idea"]
+    assert "only connection" not in idea
 
 
 @pytest.fixture(scope="module")

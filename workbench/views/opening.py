@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -73,16 +73,19 @@ def stage_of(cut: Cut, *, title: str = "", note: str = "") -> StageWidget:
 
 def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
     """The cut as it is shown, and a sentence on what it is a part of."""
-    whole = cut
-    cut, left_out = _near(_spoken(cut))
+    whole, cut = cut, _spoken(cut)
+    alone = cut is not whole
+    cut, left_out = _near(cut)
     notes = [note]
     if not whole.whole:
         first, last = whole.rows[0].seq, whole.rows[-1].seq
         notes += [f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"]
         if first > cut.first_seq:
             notes += ["what came before is in the counters"]
-    if cut.earlier.ends.keys() < whole.earlier.ends.keys() and not left_out:
-        notes += [f"connection {cut.row.connection} alone, for others speak other protocols"]
+    if alone:
+        notes += [
+            f"only connection {cut.row.connection} of several: they speak different protocols"
+        ]
     if left_out:
         notes += [f"{left_out:,} links of which no row is here left out"]
     words = "; ".join(filter(None, notes))
@@ -103,15 +106,16 @@ def _link(cut: Cut) -> Scope | None:
 def _spoken(cut: Cut) -> Cut:
     """Without the other connections, if there are several protocols: a picture draws one."""
     about = cut.row.connection
-    if about is None or len({row.protocol for row in cut.rows if row.is_frame}) == 1:
+    if about is None or len({row.protocol for row in cut.rows if row.is_frame}) <= 1:
         return cut
-    kept = [place for place, row in enumerate(cut.rows) if row.connection in (about, None)]
+    mine = {about, None}
+    kept = [place for place, row in enumerate(cut.rows) if row.connection in mine]
     links = [link for link in cut.earlier.links if link.connection == about]
     return replace(
         cut,
         rows=[cut.rows[place] for place in kept],
         explanations=[cut.explanations[place] for place in kept],
-        start=_of_connections(cut.start, {about, None}),
+        start=_part(cut.start, lambda scope: scope.connection in mine, mine),
         earlier=replace(
             cut.earlier,
             links=links,
@@ -121,16 +125,12 @@ def _spoken(cut: Cut) -> Cut:
     )
 
 
-def _of_connections(start: State, connections: Set[str | None]) -> State:
-    """What everybody knew who has to do with these."""
+def _part(start: State, near: Callable[[Scope], bool], connections: Set[str | None]) -> State:
+    """What everybody knew of what is near, and what is on its way on these connections."""
     return replace(
         start,
-        ledgers={
-            key: told for key, told in start.ledgers.items() if key[1].connection in connections
-        },
-        brakes={
-            key: brake for key, brake in start.brakes.items() if key[1].connection in connections
-        },
+        ledgers={key: told for key, told in start.ledgers.items() if near(key[1])},
+        brakes={key: brake for key, brake in start.brakes.items() if near(key[1])},
         in_flight={
             number: frame
             for number, frame in start.in_flight.items()
@@ -152,21 +152,11 @@ def _near(cut: Cut) -> tuple[Cut, int]:
     def near(scope: Scope) -> bool:
         return scope in here if scope.group == "link" else scope.connection in connections
 
-    start = replace(
-        cut.start,
-        ledgers={key: told for key, told in cut.start.ledgers.items() if near(key[1])},
-        brakes={key: brake for key, brake in cut.start.brakes.items() if near(key[1])},
-        in_flight={
-            number: frame
-            for number, frame in cut.start.in_flight.items()
-            if frame.connection in connections
-        },
-    )
     links = tuple(link for link in cut.earlier.links if link in here)
     ends = {end: name for end, name in cut.earlier.ends.items() if end[0] in connections}
     earlier = replace(cut.earlier, links=links, ends=ends)
     left_out = len(cut.earlier.links) - len(links)
-    return replace(cut, start=start, earlier=earlier), left_out
+    return replace(cut, start=_part(cut.start, near, connections), earlier=earlier), left_out
 
 
 def path_of(trace: Any) -> str | os.PathLike[str]:

@@ -16,6 +16,7 @@ from workbench.folds.channels import prefetch
 from workbench.folds.latency import latency
 from workbench.folds.stalls import stalls
 from workbench.folds.story import story
+from workbench.folds.summary import summarise
 from workbench.folds.throughput import throughput
 from workbench.scenarios.run import run
 
@@ -268,10 +269,16 @@ def test_on_the_wire_a_sync_tells_of_a_full_window():
 
 def test_a_producer_that_qpid_s_java_broker_stops_waits_for_credit():
     """Its window is one of messages, which the broker gives."""
-    found = stalls(windowed("broker-j", most=10, window=50))
-    assert {(one.brake, one.session, one.link_sender) for one in found} == {
+    rows = windowed("broker-j", most=10, window=50)
+    assert {(one.brake, one.session, one.link_sender) for one in stalls(rows)} == {
         ("link-credit", 1, "client")
     }
+    told = next(link.advice for link in summarise(rows) if link.longest_brake is not None)
+    assert told.startswith("The client waited for the broker to give it credit, ")
+    assert told.endswith(
+        ": a queue above its maximum stops the sessions that publish to it."
+        " Consume faster, or raise the queue's maximum."
+    )
 
 
 def test_three_protocols_can_be_held_against_each_other(pika):

@@ -62,8 +62,8 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
     """In one line of words."""
     said = folds.advice(
         {
-            "link_sender": "broker", "stalls": 2, "longest_us": longest_us, "longest_brake": brake,
-            "at_zero_us": 10, "lasted_us": 20, "violations": violations,
+            "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": longest_us,
+            "longest_brake": brake, "at_zero_us": 10, "lasted_us": 20, "violations": violations,
         }
     )  # fmt: skip
     assert text in said

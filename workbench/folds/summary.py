@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from workbench.trace.brakes import LINK_CREDIT
 from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
@@ -155,6 +156,13 @@ _WAITED = {
 }
 """By brake: for what the sender waited, why, and what to change."""
 
+_STOPPED = (
+    "for the broker to give it credit",
+    "a queue above its maximum stops the sessions that publish to it",
+    "Consume faster, or raise the queue's maximum",
+)
+"""The same of the credit of a session, which Qpid's Java broker gives in AMQP 0-10."""
+
 
 def advice(link: Mapping[str, Any]) -> str:
     """Who waited, how long, why, and what to change, in words.
@@ -170,7 +178,8 @@ def advice(link: Mapping[str, Any]) -> str:
         )
     if brake is None:
         return "Nothing that is known to have been ready had to wait."
-    waited, why, change = _WAITED[brake]
+    of_session = link["link"] is None and brake == LINK_CREDIT
+    waited, why, change = _STOPPED if of_session else _WAITED[brake]
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     longest = duration(link["longest_us"])
     if link["stalls"] > 1:

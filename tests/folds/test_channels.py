@@ -188,7 +188,7 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     """Who waited, how long, and by what."""
     told = story(pika)
     assert told.headline.endswith("blocked by alarm.")
-    names = {link.name: link for link in told.links}
+    names = {link.key.name: link for link in told.links}
     assert set(names) == {"c1 published", "c1/1 published", "c1/1 delivered"}
     (confirmed,) = names["c1/1 published"].more
     assert confirmed.startswith("Confirmed after 133 µs typically, 2.3 s")
@@ -298,7 +298,7 @@ def test_the_page_of_a_window_says_who_waited_how_long_why_and_what_to_change():
     """Of the producer; what was delivered waited for nobody."""
     told = story(windowed())
     assert told.headline.endswith("on c1/1 published, from 0.012 s on; blocked by qpid-window.")
-    names = {link.name: link for link in told.links}
+    names = {link.key.name: link for link in told.links}
     assert set(names) == {"c1/1 published", "c3/1 delivered"}
     held = names["c1/1 published"]
     assert held.advice.startswith("The client waited for earlier transfers to complete, 7 times, ")

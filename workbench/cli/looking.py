@@ -100,7 +100,7 @@ class Look:
         yield from ("", "Links")
         for link in story.links[:LINKS]:
             sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
-            yield from _told("  ", f"{link.name}: {sends}")
+            yield from _told("  ", f"{link.key.name}: {sends}")
             yield from _told("    ", link.advice, *link.more)
         if len(story.links) > LINKS:
             yield f"  ... and {len(story.links) - LINKS:,} more, which waited less"

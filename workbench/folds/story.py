@@ -69,7 +69,8 @@ class LinkStory:
         key: which.
         messages: that its sender began.
         advice: who waited, how long, why, and what to change.
-        more: further sentences: how its receiver grants, and how it stands at the end.
+        more: further sentences: of a link how its receiver grants and how it stands at the end, of
+            a channel how long its answers took and what its limit was.
         intervals: in order of their beginning.
     """
 
@@ -78,11 +79,6 @@ class LinkStory:
     advice: str
     more: tuple[str, ...]
     intervals: tuple[Interval, ...]
-
-    @property
-    def name(self) -> str:
-        """As `LinkKey.name`."""
-        return self.key.name
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,7 +119,9 @@ class Story:
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
-        where = f"{duration(worst.lasted_us)} on {link.name}, from {worst.start_us / 1e6:.3f} s on"
+        where = (
+            f"{duration(worst.lasted_us)} on {link.key.name}, from {worst.start_us / 1e6:.3f} s on"
+        )
         if worst.stall:
             return f"The longest stall: {where}; blocked by {worst.what}."
         return (
@@ -217,7 +215,7 @@ def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[st
     full = [one.lasted_us for one in intervals if one.what in (PREFETCH, QPID_WINDOW)]
     if full and limits:
         often = "once" if len(full) == 1 else f"{len(full):,} times"
-        yield f"The limit was {told}; it was reached {often}, and {duration(sum(full))} together."
+        yield f"The limit was {told}; it was reached {often}, for {duration(sum(full))} in all."
     elif limits:
         yield f"The limit was {told}; it held nothing back that can be proved."
 

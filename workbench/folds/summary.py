@@ -136,17 +136,18 @@ _WAITED = {
     "prefetch": (
         "for acknowledgements",
         "its consumers had as many messages as their prefetch allows",
-        "Let them acknowledge sooner; a larger prefetch helps against round trips alone",
+        "Let them acknowledge sooner; a larger prefetch helps only against long round trips",
     ),
     "qpid-window": (
         "for earlier transfers to complete",
         "its window was full, and a queue above its watermark completes nothing",
-        "Consume faster, or raise the watermarks; a larger window helps against round trips alone",
+        "Consume faster, or raise the watermarks; a larger window helps only against long round"
+        " trips",
     ),
     "credit-flow": (
         "for the broker to read on",
         "a process behind its reader had no credit to give",
-        "Look at the slowest one: the queue, its disk, its replicas",
+        "Look at the slowest process behind it: the queue, its disk, its replicas",
     ),
     "tcp": (
         "for the connection to take octets",

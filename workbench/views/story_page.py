@@ -79,7 +79,7 @@ def _text(value: object) -> str:
 def _link(link: Any, lasted_us: int) -> str:
     sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
     return (
-        f'<div class="link"><h3>{_text(link.name)} <span>{_text(sends)}</span></h3>'
+        f'<div class="link"><h3>{_text(link.key.name)} <span>{_text(sends)}</span></h3>'
         f"<p>{_text(link.advice)}</p>"
         f'<p class="soft">{_text(" ".join(link.more))}</p>'
         f"{_strip(link, lasted_us)}</div>"

@@ -386,7 +386,7 @@ class Told:
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], int] = {}  # by connection, the time of its latest frame
         self._known: dict[tuple[str, str, str], int] = {}  # brakes it tells of, and since which row
-        self._frames: set[tuple[str, int | None]] = set()  # those of connection.blocked
+        self._frames: set[tuple[str, str, int | None]] = set()  # those of connection.blocked
         self._begun: dict[tuple[LinkKey, str], Row] = {}
 
     def take(self, row: Row) -> Held | None:
@@ -398,7 +398,7 @@ class Told:
             if row.protocol not in LINKLESS:
                 return None
             self._last[place] = row.t_us
-            frame = row.run, row.frame_id
+            frame = *place, row.frame_id
             if row.kind not in (BLOCKED, UNBLOCKED) or (*place, ALARM) in self._known:
                 return None
             if frame in self._frames:
@@ -442,14 +442,21 @@ class Told:
 
     def forget(self, run: str, connection: str) -> Iterator[Held]:
         """Nothing more will come of a connection; gives what nothing has ended."""
-        yield from (one for one in self.finish() if one.key[:2] == (run, connection))
-        self._last.pop((run, connection), None)
-        for held in [one for one in self._begun if one[0][:2] == (run, connection)]:
+        place = run, connection
+        yield from (one for one in self.finish() if one.key[:2] == place)
+        self._last.pop(place, None)
+        for held in [one for one in self._begun if one[0][:2] == place]:
             del self._begun[held]
+        for brake in [one for one in self._known if one[:2] == place]:
+            del self._known[brake]
+        self._frames = {one for one in self._frames if one[:2] != place}
 
 
 def _stops(row: Row) -> str | None:
-    """Whose messages a process does not let through that tells of itself; None if it is no such."""
+    """Whose messages are held by the process that tells of itself in this row.
+
+    None for any other row.
+    """
     if row.event not in ("block", "unblock"):
         return None
     name = row.vantage.partition(":")[0]

@@ -97,7 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="stalls, throughput; of channels latency, prefetch: of what is still being written",
+        help="stalls and throughput, and of channels latency and prefetch, of a trace that is"
+        " still being written",
     )
     parser.add_argument(
         "--checkpoint",

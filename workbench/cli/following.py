@@ -115,8 +115,8 @@ class Follower:
     def now(self) -> dict[str, list[dict[str, Any]]]:
         """What goes on: `stalls` that last, `rates` of the latest window of each link.
 
-        Without links, of each channel and direction also `answers`, confirms or completions say,
-        and in `prefetch` what each consumer has.
+        Of protocols without links also `answers`: how each direction of a channel was answered so
+        far; and `prefetch`: what each consumer has.
         """
         return self._fold.now()
 
@@ -343,7 +343,8 @@ def follow_command(arguments: argparse.Namespace) -> int:
     name = QUESTIONS.get(arguments.question)
     if name is None:
         raise CommandError(
-            f"--follow answers {', '.join(QUESTIONS)}, not {arguments.question}", WRONG_USAGE
+            f"--follow answers {', '.join(QUESTIONS)}; it does not answer {arguments.question}",
+            WRONG_USAGE,
         )
     if arguments.engine == SPARK:
         raise CommandError("--follow is answered without Spark", WRONG_USAGE)
@@ -428,11 +429,13 @@ def _rate(row: dict[str, Any], _folder: str) -> str:
 
 
 def _answer(row: dict[str, Any], _folder: str) -> str:
-    text = f"{_name(row)}: {row['measure']} of {row['count']:,}"
+    text = f"{_name(row)}: {row['measure']}: {row['count']:,} answered"
     if row["max_us"] is not None:
-        text += f", {row['max_us'] / 1e6:.3f} s at most"
-    text += f"; {row['unanswered']:,} wait"
-    return text if row["waiting_us"] is None else f"{text}, for {row['waiting_us'] / 1e6:.1f} s"
+        text += f", the slowest after {row['max_us'] / 1e6:.3f} s"
+    text += f"; {row['unanswered']:,} waiting"
+    if row["waiting_us"] is not None:
+        text += f", the oldest for {row['waiting_us'] / 1e6:.1f} s"
+    return text
 
 
 def _consumer(row: dict[str, Any], _folder: str) -> str:

@@ -224,6 +224,18 @@ def test_other_values_begin_a_run_of_their_own_and_what_was_done_stays():
     assert [str(one) for one in widget.branches.run.actions] == ["grant(link_credit=1)"]
 
 
+def test_another_run_that_is_shown_is_a_tree_of_its_own():
+    """Whatever was begun of the run before; and it is found again where it was left."""
+    widget = stage(run("credit"))
+    act(widget, "begin", {"messages": 3})
+    widget.show_run(run("credit"))
+    widget.cursor = left = widget.cursor - 1
+    assert widget.tree == 0
+    for messages in (3, 10):
+        act(widget, "begin", {"messages": messages})
+    assert (widget.tree, widget.cursor) == (0, left)
+
+
 def test_what_a_link_is_called_does_not_bar_a_run_without_it():
     """The line that comes first is then the busiest's."""
     named = stage(run("publishers", "rmq4.3", {"queues": 2}), link="q2")

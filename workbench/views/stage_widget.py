@@ -111,6 +111,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         """Show another run, or the same as it is by now; arguments as of the class."""
         self.unobserve(self._moved, names="cursor")  # nobody has looked at a step of it yet
         cursor = self._load(run, at, title, note)
+        self.tree = 0
         self.show(self.branches.current, cursor)
         self.observe(self._moved, names="cursor")
 

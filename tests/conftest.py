@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, settings
 
 REPO = Path(__file__).resolve().parent.parent
 # Their tests share what is long to start, JupyterLab and Spark: with several processes each of
-# these belongs to one of them, which begins with it. The walks through the lessons are so long that
-# it pays to start JupyterLab twice.
+# these belongs to one of them, which begins with it. The walks through lessons 01 to 09 take so
+# long that it pays to start JupyterLab twice.
 SHARING = ("tests/analysis/", "tests/browser/test_lesson_0", "tests/browser/")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIREFOX_NAMES = ("firefox-esr", "firefox")

@@ -20,6 +20,7 @@ from workbench.scenarios.declare import ParameterError
 from workbench.scenarios.office import BILLS, DEPOT, MAIL, ORDERS, PARCELS, STOCK, office
 from workbench.scenarios.run import Run, run
 from workbench.trace import files
+from workbench.trace.fold import held_in
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.views.charts import Chart, time_chart
 
@@ -135,11 +136,7 @@ class Mystery(Tabled):
     def most_queued(self, name: str) -> int:
         """The most messages in an application's queue, those included that nobody has settled."""
         queue = PARCELS if name == DEPOT else name
-        held = (row.ledger for row in self.run.rows if row.queue == queue and row.ledger)
-        return max(
-            (one["queue_ready"] + one["queue_unsettled"] for one in held if "queue_ready" in one),
-            default=0,
-        )
+        return max((held_in(row) for row in self.run.rows if row.queue == queue), default=0)
 
     # -- what one can ask
 

@@ -15,6 +15,7 @@ from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_faces import FACES, Face, faces
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking, held_by, links_of
+from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
@@ -64,12 +65,6 @@ def _put(messages: int, queue: str = FIRST, **more: Any) -> tuple[str, dict[str,
 
 def _take(messages: int, every_us: int) -> tuple[str, dict[str, Any]]:
     return "accept", {"count": messages, "processing_us": every_us}
-
-
-def held_in(row: Row) -> int:
-    """What a queue holds after a row of its own: messages that nobody has accepted."""
-    ledger = row.ledger or {}
-    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
 
 
 def _levels(rows: Sequence[Row], queue: str = FIRST) -> list[int]:

@@ -14,6 +14,7 @@ from typing import Annotated
 from workbench.frontends.amqp010 import declare_queue, thresholds_of
 from workbench.peers import Client, Client010, Publisher, Receiver010, Sender010
 from workbench.presets import AMQP_0_10, AMQP_1_0, BROKER_J
+from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, RECEIVED, Row
 
 from .acts import WIRE_ACTS
@@ -30,8 +31,6 @@ FIRST, SECOND = QUEUES
 FACES = (AMQP_0_10, AMQP_1_0)
 SCENARIO = "two_faces"
 QUEUE_FLOW = "queue-flow"
-
-
 SAYS = ("flow", "message.set-flow-mode", "message.stop", "message.flow")
 
 
@@ -79,21 +78,16 @@ def _face(protocol: str, messages: int, other: int, parameters: Mapping[str, int
     freed = full.then("accept", queue=FIRST, count=messages)
     (stops,) = (row for row in full.rows if (row.event, row.kind) == ("block", QUEUE_FLOW))
     goes_on = next(row for row in freed.rows if (row.event, row.kind) == ("unblock", QUEUE_FLOW))
-    held = [_held(row) for row in full.rows if row.queue == FIRST and row.ledger]
+    held = [held_in(row) for row in full.rows if row.queue == FIRST and row.ledger]
     return Face(
         protocol=protocol,
         beforehand=_said(full.rows[: stops.seq]),
         stops=_said(full.rows[stops.seq :]),
         top=max(held),
         other=sum((row.queue, row.event) == (SECOND, "enqueue") for row in full.rows),
-        goes_on_at=_held(goes_on),
+        goes_on_at=held_in(goes_on),
         resumes=_said(freed.rows[goes_on.seq :])[:1],
     )
-
-
-def _held(row: Row) -> int:
-    ledger = row.ledger or {}
-    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
 
 
 def _said(rows: Sequence[Row]) -> tuple[str, ...]:

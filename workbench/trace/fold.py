@@ -122,6 +122,12 @@ def scope_of(row: Row, group: str) -> Scope:
     return on_session._replace(queue=row.queue) if group == HOP else on_session
 
 
+def held_in(row: Row) -> int:
+    """What a queue holds after a row of its own: messages that nobody has accepted."""
+    ledger = row.ledger or {}
+    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
+
+
 Ledgers = dict[tuple[str, Scope], dict[str, Value]]
 
 

@@ -16,7 +16,7 @@ from workbench.scenarios.action import Value
 from workbench.serial import MODULUS
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
-from workbench.trace.fold import Scope, link_scope
+from workbench.trace.fold import Scope, held_in, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import count, visible
 
@@ -122,7 +122,7 @@ class GaugePicture(LinkPicture):
             if row.queue == self.queue and row.kind == "watermarks":
                 self.marks = {name: int(value) for name, value in row.extra.items()
                               if isinstance(value, int)}  # fmt: skip
-            self.top = max(self.top, _level(row) if row.queue == self.queue else 0)
+            self.top = max(self.top, held_in(row) if row.queue == self.queue else 0)
         self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
         if any((row.kind, row.from_peer) == ("message.stop", BROKER) for row in walk.rows):
             self.idea = _BY_SESSION
@@ -201,7 +201,7 @@ class GaugePicture(LinkPicture):
         if queue == self.queue:
             if row.kind == "queue-flow":
                 self.stopped = row.event == "block"
-            self.level = _level(row) if row.ledger else self.level
+            self.level = held_in(row) if row.ledger else self.level
             while len(self.items) > self.level:
                 self.items.popleft()
 
@@ -380,12 +380,6 @@ class GaugePicture(LinkPicture):
         flying = len(self.walk.folding.in_flight)
         parts.append(f"On the wire: {count(flying, 'frame')}.")
         return " ".join(parts)
-
-
-def _level(row: Row) -> int:
-    """What a queue holds after a row: ready, and taken but not accepted."""
-    ledger = row.ledger or {}
-    return int(ledger.get("queue_ready", 0)) + int(ledger.get("queue_unsettled", 0))
 
 
 class CreditLine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
+from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, Row
 from workbench.trace.sentences_paging import in_ram
 from workbench.trace.words import count, visible
@@ -63,10 +64,7 @@ class PagingPicture(LinkPicture):
 
     def _ready(self, row: Row) -> int:
         """What is in the queue, ready or handed out, as a row tells; 0 if it does not."""
-        ledger = row.ledger or {}
-        if row.queue != self._queue or "queue_ready" not in ledger:
-            return 0
-        return int(ledger["queue_ready"]) + int(ledger.get("queue_unsettled") or 0)
+        return held_in(row) if row.queue == self._queue else 0
 
     # -- rows -------------------------------------------------------------------------------
 

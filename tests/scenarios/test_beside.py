@@ -30,7 +30,8 @@ def test_who_expects_less_parts_from_the_run_at_the_first_row_too_many(granted, 
     assert found.parts == sent[2].seq
     assert found.told(sent[1].seq) == "Messages sent: 2, by your rule too."
     assert found.differs(sent[1].seq) is None
-    assert found.differs(sent[3].seq) == "Here they part. Messages sent: 3; by your rule 2."
+    assert found.differs(sent[2].seq) == "Here they part. Messages sent: 3; by your rule 2."
+    assert found.differs(sent[3].seq) == "They have parted. Messages sent: 3; by your rule 2."
 
 
 def test_who_expects_more_parts_from_the_run_where_it_has_come_to_rest(granted, sent):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from workbench.trace.schema import Row
@@ -19,7 +20,7 @@ Course = Mapping[int, Value]
 _TURNS, _ROWS = 3, 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Beside:
     """A misconception beside the rule in one run.
 
@@ -37,7 +38,7 @@ class Beside:
     rule: Course = field(repr=False)
     yours: Course = field(repr=False)
 
-    @property
+    @cached_property
     def parts(self) -> int | None:
         """`seq` of the row at which the two first differ; None if they never do."""
         rule = yours = None
@@ -73,9 +74,10 @@ class Beside:
         parts = self.parts
         if parts is None or seq < parts:
             return None
-        return f"Here they part. {self.told(parts)}"
+        where = "Here they part." if seq == parts else "They have parted."
+        return f"{where} {self.told(parts)}"
 
-    @property
+    @cached_property
     def _turns(self) -> list[int]:
         return sorted({*self.rule, *self.yours})
 

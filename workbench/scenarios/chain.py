@@ -53,6 +53,8 @@ Process = Annotated[str, OneOf(*QUEUES, STORE), "which queue, or the message sto
 MOST_CREDIT = 100_000
 MOST_READY = 10_000
 ProcessCredit = Annotated[int, Whole(1, MOST_CREDIT, "messages")]
+HopCredit = Annotated[ProcessCredit, "that a process gives each other that sends to it, at first"]
+HopGrant = Annotated[ProcessCredit, "so many handled make a grant of as many"]
 
 
 def twin(queue: str) -> str:
@@ -169,12 +171,8 @@ def chain(
     service_us: Annotated[
         Microseconds, "what a classic queue needs for a message"
     ] = PRESET.queue_enqueue_us,
-    credit: Annotated[
-        ProcessCredit, "that a process gives each other that sends to it, at first"
-    ] = PRESET.process_credit,
-    more_after: Annotated[
-        ProcessCredit, "so many handled make a grant of as many"
-    ] = PRESET.process_regrant_after,
+    credit: HopCredit = PRESET.process_credit,
+    more_after: HopGrant = PRESET.process_regrant_after,
     store_credit: Annotated[ProcessCredit, "the same, of the message store"] = PRESET.store_credit,
     store_more_after: Annotated[
         ProcessCredit, "the same, of the message store"

@@ -15,7 +15,7 @@ from workbench.queues import QueueError
 from workbench.queues.message import Message
 
 from .acts import WIRE_ACTS
-from .chain import ProcessCredit
+from .chain import HopCredit, HopGrant
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import MAX_LATENCY_US, MAX_MESSAGES, Count, Latency, SmallMessageBytes
 from .world import World
@@ -101,12 +101,8 @@ def mirrors(
     node_latency_us: Annotated[
         int, Whole(0, MAX_LATENCY_US, "us"), "how long a message is under way between two nodes"
     ] = PRESET,
-    credit: Annotated[
-        ProcessCredit, "that a process gives each other that sends to it, at first"
-    ] = PRESET.process_credit,
-    more_after: Annotated[
-        ProcessCredit, "so many handled make a grant of as many"
-    ] = PRESET.process_regrant_after,
+    credit: HopCredit = PRESET.process_credit,
+    more_after: HopGrant = PRESET.process_regrant_after,
     confirms: Annotated[
         int, Whole(0, 65_535, "messages"), "unconfirmed at one time at most; 0: no confirms"
     ] = 0,

@@ -27,7 +27,7 @@ from workbench.presets import INT_MAX, UINT_MAX
 from workbench.queues import QueueArgumentError
 
 from .acts import WIRE_ACTS
-from .chain import ProcessCredit
+from .chain import HopGrant, ProcessCredit
 from .credit import client_of, session_settings
 from .declare import PRESET, ParameterError, Whole, scenario
 from .parameters import Latency, Microseconds, SmallMessageBytes, SocketOctets
@@ -95,9 +95,7 @@ def office(
     process_credit: Annotated[
         ProcessCredit, "that a process of the broker gives each other that sends to it, at first"
     ] = PRESET,
-    process_regrant_after: Annotated[
-        ProcessCredit, "so many handled make a grant of as many"
-    ] = PRESET,
+    process_regrant_after: HopGrant = PRESET,
     message_bytes: SmallMessageBytes = 100,
     latency_us: Latency = PRESET.wire_latency_us,
 ) -> None:

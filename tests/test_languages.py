@@ -8,21 +8,21 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
 import nbformat
 import pytest
 
+from tests.conftest import REPO
 from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
 from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, words, words_in
 from workbench.lessons.declare import told
 from workbench.views.static_html import stage_module
 
-VIEWS = Path(__file__).resolve().parent.parent / "workbench" / "views"
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+VIEWS = REPO / "workbench" / "views"
+NOTEBOOKS = REPO / "notebooks"
 DRAWN = [*sorted((VIEWS / "stage").glob("*.ts")), VIEWS / "presenter.js"]
 OTHERS = [name for name in languages() if name != ENGLISH]
 TRANSLATED = sorted(
@@ -60,6 +60,7 @@ def phrases_called(source: str) -> set[str]:
 
 
 def test_the_stage_calls_every_phrase_and_no_other():
+    """What its sources name is what the table of English has."""
     called = set().union(*(phrases_called(path.read_text("utf-8")) for path in DRAWN))
     assert called == set(words_in(ENGLISH, "stage"))
 
@@ -124,6 +125,7 @@ def test_a_copy_of_a_lesson_is_in_the_learners_language(monkeypatch, tmp_path):
 
 
 def test_what_a_language_leaves_out_is_english(monkeypatch):
+    """A text of a table that it has, and a table that it has not."""
     monkeypatch.setenv(VARIABLE, "de")
     assert (
         words("lesson_01")["lesson"]["minutes"]
@@ -138,12 +140,14 @@ def test_what_a_language_leaves_out_is_english(monkeypatch):
 
 
 def test_a_language_of_which_there_are_no_words_is_refused(monkeypatch):
+    """With the names of those that there are."""
     monkeypatch.setenv(VARIABLE, "xx")
     with pytest.raises(ValueError, match=r"'xx'.*: de, en"):
         language()
 
 
 def test_a_noun_with_more_forms_is_written_out():
+    """For none, for one and for any other number."""
     text = "{n:keine Nachricht/eine Nachricht/# Nachrichten}"
     assert [told(text, {"n": n}) for n in (0, 1, 3)] == [
         "keine Nachricht",
@@ -164,6 +168,7 @@ print(judge(1, question.solve()).text)
 
 @pytest.mark.slow
 def test_a_lesson_is_asked_and_judged_in_another_language():
+    """The question's text and the words on a wrong answer."""
     done = subprocess.run(
         [sys.executable, "-c", ASKED], env={**os.environ, VARIABLE: "de"},
         capture_output=True, text=True, check=True,

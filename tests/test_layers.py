@@ -63,13 +63,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "notebook": set(),
     "scenarios": RUNNING,
     "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
-    "views": {
-        "trace",
-        "scenarios",
-        "sim",
-        "serial",
-        "languages",
-    },  # sim: the results of its explorer
+    # sim: the results of its explorer
+    "views": {"trace", "scenarios", "sim", "serial", "languages"},
     "exercises": EVERYTHING,
     "lessons": EVERYTHING,
     "cli": EVERYTHING,

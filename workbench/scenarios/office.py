@@ -36,11 +36,9 @@ from .world import World, after_all
 
 ORDERS, STOCK, BILLS, MAIL = "orders", "stock", "bills", "mail"
 PARCELS, DEPOT = "parcels", "depot"
-"""The applications; each one's connection has its name, and so has its queue; the depot's queue is
-that of the parcels."""
+"""The applications. Each one's connection has its name, and so has its queue; only depot has no
+queue of its own: it takes from that of parcels."""
 APPLICATIONS = (ORDERS, STOCK, BILLS, MAIL, PARCELS, DEPOT)
-
-
 Rate = Annotated[int, Whole(1, 100_000, "messages per second")]
 US_PER_S = 1_000_000
 SETTLED_TRIPS = 4

@@ -116,11 +116,11 @@ def answered(trace: DataFrame, rows: DataFrame, chunks: Chunks) -> DataFrame:
         `LINK`, `measure` (`confirm`, `ack` or `completion`), `seq` of the frame with which it
         begins, and `us`.
     """
-    keyed = _keyed(rows)
+    keyed, protocols = _keyed(rows), spoken(trace)
     parts = []
-    if AMQP_0_9_1 in spoken(trace):
+    if AMQP_0_9_1 in protocols:
         parts.append(_by_tag(keyed))
-    if AMQP_0_10 in spoken(trace):
+    if AMQP_0_10 in protocols:
         parts.append(_by_number(keyed, chunks))
     begun, answers = parts[0]
     for asked, told in parts[1:]:

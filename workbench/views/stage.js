@@ -852,6 +852,7 @@ function quorum(view) {
   }
   return [kids, corner(view, 6)];
 }
+var TALLEST = 94;
 function chain(view) {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length, corners = corner(view, 4);
   groups.forEach((group, g) => {
@@ -859,7 +860,7 @@ function chain(view) {
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 90 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => {
       const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
-      const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? actsOn(view, node.id, "button").length ? 94 : 74 : 50, room - 8, node.tone === void 0 ? 94 : 34);
+      const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? actsOn(view, node.id, "button").length ? TALLEST : 74 : 50, room - 8, node.tone === void 0 ? TALLEST : 34);
       return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }];
     }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
@@ -892,7 +893,7 @@ function chain(view) {
       }
     }
     for (const node of nodes) {
-      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < 94 + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
+      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < TALLEST + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
       view.labels.take(b.x, b.y, b.x + b.w, b.y + b.h);
       if (fact && node.tone === void 0) view.labels.take(b.x, told - 11, b.x + b.w, told + 4);
       if (node.tone === void 0) {
@@ -1108,7 +1109,7 @@ function sequence(view) {
     if (begins > t) break;
     if (ends < from && part >= 1) continue;
     const link2 = scene.links?.find((one) => one.id === frame.link);
-    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || n > SLOTS) continue;
+    if (!link2 || !shown.has(link2.from) || !shown.has(link2.to) || n >= SLOTS) continue;
     n++;
     const [a, b] = frame.way === "there" ? [Y(link2.from), Y(link2.to)] : [Y(link2.to), Y(link2.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
     const points = frame.path.filter(([time]) => time <= t).map(([time, p]) => [X(time), a + (b - a) * p]);

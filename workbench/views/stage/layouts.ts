@@ -222,12 +222,15 @@ function quorum(view: View): Kid[] {
   return [kids, corner(view, 6)];
 }
 
+/** Of a box in a chain. */
+const TALLEST = 94;
+
 function chain(view: View): Kid[] {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length, corners = corner(view, 4);
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node: Node) => (small ? (node.role || node.mark ? 90 : 80) : node.role ? 108 : node.mark ? wide : 90), ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
-    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? (actsOn(view, node.id, "button").length ? 94 : 74) : 50, room - 8, node.tone === undefined ? 94 : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }] as const; }));
+    const box = new Map(nodes.map((node) => { const linked = (scene.links ?? []).filter((link) => link.from === node.id || link.to === node.id).length; const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? (actsOn(view, node.id, "button").length ? TALLEST : 74) : 50, room - 8, node.tone === undefined ? TALLEST : 34); return [node.id, { x: X(node.place?.[0] ?? 0), y: Y(node.place?.[1] ?? 0) - high / 2, w: width(node), h: high }] as const; }));
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
@@ -254,7 +257,7 @@ function chain(view: View): Kid[] {
       }
     }
     for (const node of nodes) {
-      const b = box.get(node.id)!, own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < 94 + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
+      const b = box.get(node.id)!, own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < TALLEST + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
       view.labels.take(b.x, b.y, b.x + b.w, b.y + b.h);
       if (fact && node.tone === undefined) view.labels.take(b.x, told - 11, b.x + b.w, told + 4);
       if (node.tone === undefined) {

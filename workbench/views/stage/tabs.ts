@@ -26,7 +26,7 @@ export function sequence(view: View): VNode {
     if (begins > t) break;
     if (ends < from && part >= 1) continue;
     const link = scene.links?.find((one) => one.id === frame.link);
-    if (!link || !shown.has(link.from) || !shown.has(link.to) || n > SLOTS) continue;
+    if (!link || !shown.has(link.from) || !shown.has(link.to) || n >= SLOTS) continue;
     n++;
     const [a, b] = frame.way === "there" ? [Y(link.from), Y(link.to)] : [Y(link.to), Y(link.from)], fly = view.flying.find((one) => one.frame === frame), done = ends <= t, c = COLOURS[frame.kind];
     const points = frame.path.filter(([time]) => time <= t).map(([time, p]): [number, number] => [X(time), a + (b - a) * p]);

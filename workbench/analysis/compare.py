@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
 from . import channels
@@ -14,9 +16,9 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .endpoint_view import seen, spoken
 from .grants import at_zero
-from .readings import links_read, merged, senders, sessions_read
+from .readings import links_read, senders, sessions_read
 from .schemas import COMPARE, LINK, TRACE
-from .segmented_scan import collected, segmented_scan
+from .segmented_scan import segmented_scan
 from .settling import settlements
 from .violations import violations_of
 from .windows import windows_of
@@ -44,27 +46,13 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
         # Both are one trace to what is asked of them, and each of their runs says whose it is.
         traces = [trace.withColumn("run", F.concat(F.lit(side), F.lit(" "), "run"))
                   for side, trace in zip(SIDES, (left, right), strict=True)]  # fmt: skip
-        both = merged(_parts(traces[0].unionByName(traces[1]), chunks), ["side"])
-        row = both.agg(
-            *(
-                _told(F.max(F.when(F.col("side") == side, F.col(name))), name).alias(
-                    f"{side}_{name}"
-                )
-                for side in SIDES
-                for name in both.columns
-                if name != "side"
-            )
-        )
-        measures = [_measure(name, F.lit(None).cast("double")) for name in TOTALS]
-        measures += [_measure(name, _effect(name)) for name in SAMPLES]
-        one = row.select(F.explode(F.array(*measures)).alias("one")).select("one.*")
-        known = F.col("left").isNotNull() & F.col("right").isNotNull()
-        return one.withColumns(
-            {
-                "difference": F.col("right") - F.col("left"),
-                "ratio": F.when(known & (F.col("left") != 0), F.col("right") / F.col("left")),
-            }
-        )
+        told: dict[str, dict[str, Any]] = {side: {} for side in SIDES}
+        for part in _parts(traces[0].unionByName(traces[1]), chunks):
+            for row in part.collect():
+                told[row["side"]] |= row.asDict()
+        rows = [_measure(name, *told.values()) for name in (*TOTALS, *SAMPLES)]
+        columns = {name: [row[name] for row in rows] for name in COMPARE.names}
+        return left.sparkSession.createDataFrame(pa.table(columns), COMPARE)
 
     return transform
 
@@ -72,8 +60,8 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
 def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """For each side each total, of each sample how many, mean and variance; and of each its place.
 
-    Each part is worked out by itself: a plan of all of them together takes Spark longer to make
-    than a trace of a million rows to work through.
+    Each part has a row for each side and is asked by itself: a plan of all of them together takes
+    Spark longer to make than a trace of a million rows to work through.
     """
     rows = seen(trace)
     links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
@@ -103,12 +91,11 @@ def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
     duration = _by_side(runs).agg(
         F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq")
     )
-    parts = [
+    return [
         directions, zero, broken, duration,
         _sample(gaps, "gap_us"),
         _sample(settled, "settlement_us"),
     ]  # fmt: skip
-    return [collected(part) for part in parts]
 
 
 def _on_channels(trace: DataFrame) -> DataFrame:
@@ -126,16 +113,6 @@ def _on_channels(trace: DataFrame) -> DataFrame:
 
 def _by_side(rows: DataFrame) -> GroupedData:
     return rows.groupBy(F.substring_index("run", " ", 1).alias("side"))
-
-
-def _told(value: Column, name: str) -> Column:
-    """As the answer has it: without a row a total is 0, and a run has its own name again."""
-    if name in TOTALS:
-        return F.coalesce(value, F.lit(0)).cast("double")
-    if not name.endswith("_at"):
-        return value
-    run = F.substring(value["run"], F.instr(value["run"], " ") + 1, F.length(value["run"]))
-    return F.struct(run.alias("run"), value["seq"].alias("seq"))
 
 
 def _most(name: str, amount: Column, seq: str) -> Column:
@@ -163,26 +140,28 @@ def _sample(values: DataFrame, name: str) -> DataFrame:
     )
 
 
-def _measure(name: str, effect: Column) -> Column:
-    return F.struct(
-        F.lit(name).alias("measure"),
-        F.col(f"left_{name}").alias("left"),
-        F.col(f"right_{name}").alias("right"),
-        effect.alias("effect"),
-        *(
-            F.col(f"{side}_{name}_at")[part].alias(f"{side}_{part}")
-            for side in ("left", "right")
-            for part in ("run", "seq")
-        ),
-    )
+def _measure(name: str, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """The answer's row; what is not in a side's parts is none, and of a total 0."""
+    row: dict[str, Any] = {"measure": name, "effect": _effect(name, left, right)}
+    for side, told in zip(SIDES, (left, right), strict=True):
+        value, place = told.get(name), told.get(f"{name}_at")
+        row[side] = float(value or 0) if name in TOTALS or value is not None else None
+        row[f"{side}_run"] = place and place["run"].removeprefix(f"{side} ")
+        row[f"{side}_seq"] = place and place["seq"]
+    known = row["left"] is not None and row["right"] is not None
+    row["difference"] = row["right"] - row["left"] if known else None
+    row["ratio"] = row["right"] / row["left"] if known and row["left"] else None
+    return row
 
 
-def _effect(name: str) -> Column:
-    """Cohen's d: the means' difference by the pooled standard deviation."""
-    counts = [F.col(f"{side}_{name}_n") for side in ("left", "right")]
-    spreads = [F.col(f"{side}_{name}_variance") for side in ("left", "right")]
-    weights = (counts[0] - 1) * spreads[0] + (counts[1] - 1) * spreads[1]
-    enough = (counts[0] >= 2) & (counts[1] >= 2)
-    pooled = F.when(enough, F.sqrt(weights / (counts[0] + counts[1] - 2)))
-    difference = F.col(f"right_{name}") - F.col(f"left_{name}")
-    return F.when(pooled > 0, difference / pooled)
+def _effect(name: str, *sides: dict[str, Any]) -> float | None:
+    """Cohen's d: the means' difference by the pooled standard deviation; null for totals."""
+    counts = [side.get(f"{name}_n") or 0 for side in sides]
+    if min(counts) < 2:
+        return None
+    left, right = sides
+    weights = (counts[0] - 1) * left[f"{name}_variance"] + (counts[1] - 1) * right[
+        f"{name}_variance"
+    ]
+    pooled = math.sqrt(weights / (sum(counts) - 2))
+    return (right[name] - left[name]) / pooled if pooled else None

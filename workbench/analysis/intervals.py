@@ -38,22 +38,24 @@ def intervals(
         The keys, `start_us`, `end_us`, and `start_seq` and `end_seq`, the rows that began and ended
         it.
     """
-    no, yes = F.lit(False), F.lit(True)
+    no = F.lit(False)
     edges = (
         rows.withColumns({"holds": F.coalesce(holds, no), "held": F.coalesce(held, no)})
-        .where(F.col("holds") != F.col("held"))
-        .select("key", *keys, "seq", F.lit(0).alias("tie"), "t_us", "holds")
+        .where("holds <> held")
+        .selectExpr("key", *keys, "seq", "0 as tie", "t_us", "holds")
     )
-    last = ends.select(
-        "key", *keys, F.col("end_seq").alias("seq"), F.lit(1).alias("tie"),
-        F.col("end_us").alias("t_us"), no.alias("holds"),
-    )  # fmt: skip
-    remembered = {"edge": F.struct("holds", "t_us", "seq"), "over": F.when(F.col("tie") == 1, yes)}
-    read = segmented_scan(edges.unionByName(last), chunks, remembered, order=("seq", "tie"))
-    return read.where(F.col("was_edge.holds") & F.col("was_over").isNull()).select(
+    last = ends.selectExpr(
+        "key", *keys, "end_seq as seq", "1 as tie", "end_us as t_us", "false as holds"
+    )
+    remembered = {
+        "edge": F.struct("holds", "t_us", "seq"),
+        "over": F.expr("if(tie = 1, true, null)"),
+    }
+    read = segmented_scan(edges.union(last), chunks, remembered, order=("seq", "tie"))
+    return read.where("was_edge.holds and was_over is null").selectExpr(
         *keys,
-        F.col("was_edge.t_us").alias("start_us"),
-        F.col("was_edge.seq").alias("start_seq"),
-        F.col("t_us").alias("end_us"),
-        F.col("seq").alias("end_seq"),
+        "was_edge.t_us as start_us",
+        "was_edge.seq as start_seq",
+        "t_us as end_us",
+        "seq as end_seq",
     )

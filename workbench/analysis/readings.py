@@ -216,15 +216,15 @@ def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         `key`, the keys, `end_seq` and `end_us`: of the first row that ends it, else beyond the last
         row, at that row's time.
     """
-    mark, end = F.struct("seq", "t_us"), Window.partitionBy("run", "connection", VIEW)
+    end = Window.partitionBy("run", "connection", VIEW)
     kinds = {"closed": "close", "ended": "end", "detached": "detach"}
     told = rows.groupBy(*keys).agg(
         *(
-            F.min(F.when(F.col("kind") == kind, mark)).alias(name)
+            F.expr(f"min(struct(seq, t_us)) filter (where kind = '{kind}') as {name}")
             for name, kind in kinds.items()
         ),
-        F.max(mark).alias("last_row"),
-    )  # fmt: skip
+        F.expr("max(struct(seq, t_us)) as last_row"),
+    )
     # A few rows: what ends a session or a connection is said in a row of no link.
     told = told.withColumns(
         {

@@ -64,7 +64,7 @@ def violations_of(
         *_handles(rows, chunks),
         _unanswered(rows, chunks),
     ]
-    return reduce(lambda one, more: one.unionByName(more), found)
+    return reduce(lambda one, more: one.union(more), found)
 
 
 def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
@@ -73,16 +73,16 @@ def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def _breach(
-    rows: DataFrame, what: str, by: Column | None = None, certain: Column | None = None
+    rows: DataFrame, what: str, by: str = "null", certain: Column | None = None
 ) -> DataFrame:
-    number = F.lit(None) if by is None else by
+    """Of the answer these rows, which all break one rule, by as much as an expression says."""
     # What has no link's name is said of no link.
-    named = F.col("link").isNotNull()
     return rows.select(
         "run", "connection", "session", "link",
-        *(F.when(named, F.col(name)).alias(name) for name in ("link_sender", "attach_no")),
+        F.expr("if(link is null, null, link_sender) as link_sender"),
+        F.expr("if(link is null, null, attach_no) as attach_no"),
         "seq", "frame_id", "from_peer", F.lit(what).alias("what"),
-        F.lit(CLAUSES[what]).alias("clause"), number.cast("long").alias("by"),
+        F.lit(CLAUSES[what]).alias("clause"), F.expr(f"cast({by} as long) as by"),
         (F.lit(True) if certain is None else certain).alias("certain"),
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFr
     rows = read.withColumn("over", over).where(over.isNotNull() | F.col("moved").isNotNull())
     read = segmented_scan(rows, chunks, count=F.col("moved"), peak=True).where("over is not null")
     certain = F.col("own") | (F.col("over") > F.col("peak") - F.col("n"))
-    return _breach(read, what, F.col("over"), certain)
+    return _breach(read, what, "over", certain)
 
 
 def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
@@ -129,8 +129,8 @@ def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     off = serials.signed(F.col("id"), serials.add(F.col("was_id.id"), F.lit(1)))
     return [
         _breach(begun.where(number.isNull()), "delivery-id-missing"),
-        _breach(changed, "delivery-id-changed", F.col("off")),
-        _breach(read.withColumn("off", off).where("off <> 0"), "delivery-id-order", F.col("off")),
+        _breach(changed, "delivery-id-changed", "off"),
+        _breach(read.withColumn("off", off).where("off <> 0"), "delivery-id-order", "off"),
     ]
 
 
@@ -140,7 +140,7 @@ def _never_sent(sessions: DataFrame) -> DataFrame:
     ahead = serials.signed(told, F.col("count_before"))
     heard = ~F.col("said") & (F.col("kind") == "flow") & F.col("from_peer").isNotNull()
     rows = sessions.where(heard).withColumn("ahead", ahead).where("ahead > 0")
-    return _breach(rows, "id-never-sent", F.col("ahead"))
+    return _breach(rows, "id-never-sent", "ahead")
 
 
 def _handles(rows: DataFrame, chunks: Chunks) -> list[DataFrame]:
@@ -177,9 +177,7 @@ def _too_high(rows: DataFrame, said: DataFrame, chunks: Chunks) -> DataFrame:
     most = F.when(~F.col("said"), F.struct(F.col("handle_max").alias("most")))
     over = F.col("handle") - F.col("was_most.most")
     read = segmented_scan(both, chunks, {"most": most}).withColumn("over", over)
-    return _breach(
-        read.where(F.col("said") & (F.col("over") > 0)), "handle-too-high", F.col("over")
-    )
+    return _breach(read.where("said and over > 0"), "handle-too-high", "over")
 
 
 def _unanswered(rows: DataFrame, chunks: Chunks) -> DataFrame:

@@ -132,8 +132,8 @@ def test_a_breakpoint_is_typed_as_it_is_said(desk, client):
     assert "link_credit <= 3" in press(desk, "break", "link_credit <= 3")
     receiver.grant(5)
     client.flush()
-    until(lambda: waiting(desk, "b2c").count("transfer") >= 1)
-    assert "Stopped: link_credit <= 3." in scene(desk)["idea"]
+    until(lambda: "Stopped: link_credit <= 3." in scene(desk)["idea"])
+    assert "transfer" in waiting(desk, "b2c")
     assert "is no breakpoint" in press(desk, "break", "credit!")
     assert "legal" in press(desk, "break", "credits <= 3")
     assert any(act["id"] == "clear" for act in scene(desk)["acts"])

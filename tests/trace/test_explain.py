@@ -32,13 +32,27 @@ def test_interesting_steps_of_the_race():
 
 @pytest.mark.parametrize(
     ("event", "reason"),
-    [("hold", "hold"), ("release", "release"), ("error", "error"), ("gap", "error")],
-)
-def test_holds_releases_and_errors_are_interesting(event, reason):
-    """A hand on the wire, or something that went wrong."""
+    [
+        ("hold", "hold"), ("release", "release"), ("error", "error"), ("gap", "error"),
+        ("alarm-set", "alarm"), ("alarm-clear", "alarm"), ("elect", "leader elected"),
+    ],
+)  # fmt: skip
+def test_what_turns_a_run_is_interesting(event, reason):
+    """A hand on the wire, something that went wrong, an alarm, a new leader."""
     hand = Hand()
     hand.internal(event, "broker")
     assert last(hand).interesting == reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("queue-flow", "queue stops its senders"), ("q", None)]
+)
+def test_a_queue_that_stops_its_senders_is_interesting(kind, reason):
+    """But not each process that waits for the credit of another one: there are thousands."""
+    hand = Hand()
+    for event in ("block", "unblock"):
+        hand.internal(event, "queue:q", kind=kind)
+        assert last(hand).interesting == reason
 
 
 def test_a_link_that_begins_without_credit_is_not_a_credit_that_ran_out():

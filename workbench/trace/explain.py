@@ -21,6 +21,9 @@ ACTION = "action"
 ERROR = "error"
 HOLD = "hold"
 RELEASE = "release"
+ALARM = "alarm"
+ELECTED = "leader elected"
+QUEUE_FLOW = "queue stops its senders"
 DRAIN = "drain"
 CREDIT_ZERO = "credit reaches 0"
 GRANT = "grant arrives"
@@ -32,6 +35,9 @@ REASONS: tuple[str, ...] = (
     ERROR,
     HOLD,
     RELEASE,
+    ALARM,
+    ELECTED,
+    QUEUE_FLOW,
     OTHER_RULE,
     DRAIN,
     CREDIT_ZERO,
@@ -39,6 +45,7 @@ REASONS: tuple[str, ...] = (
     DISAGREE,
     AGREE,
 )
+_TURNS = {"alarm-set": ALARM, "alarm-clear": ALARM, "elect": ELECTED}
 _CREDIT_RULES = (formulas.LINK_CREDIT, formulas.LINK_CREDIT_INITIAL)
 
 
@@ -136,6 +143,10 @@ class Explainer:
             found.add(row.event)
         if row.event in ("drained", "gap"):
             found.add(DRAIN if row.event == "drained" else ERROR)
+        if row.event in _TURNS:
+            found.add(_TURNS[row.event])
+        if row.event in ("block", "unblock") and row.kind == "queue-flow":
+            found.add(QUEUE_FLOW)
         if row.is_frame and "error" in row.extra:
             found.add(ERROR)
         if moment.flow in (FlowWord.DRAIN_REQUEST, FlowWord.DRAIN_ANSWER):

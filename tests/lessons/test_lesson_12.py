@@ -123,6 +123,20 @@ def test_a_change_is_one_setting_within_its_range_and_the_first_case_stays(first
     assert "nothing that need not be changed" in check.cured_by(first, cure, log=Progress()).text
 
 
+@pytest.mark.slow
+def test_a_setting_that_is_put_back_is_not_changed(first):
+    """Neither for the check nor in the name of the trace's file."""
+    before = {"bills_queue_us": first.run.parameters["bills_queue_us"]}
+    harmless = first.change(bills_queue_us=39)
+    assert harmless.change(**before).trace.name == first.trace.name
+    told = check.cured_by(first, harmless.change(**before), log=Progress())
+    assert told.text == check.cured_by(first, first, log=Progress()).text
+    cure = cured(first, ill(first)[0])
+    told = check.cured_by(first, cured(harmless, ill(first)[0]).change(**before), log=Progress())
+    assert told.right
+    assert told.text == check.cured_by(first, cure, log=Progress()).text
+
+
 def test_what_a_cure_costs_is_read_off_the_second_run(first):
     """The table has the time lost and the most that were under way, of both runs."""
     after = cured(first, ill(first)[0])

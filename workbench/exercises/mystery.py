@@ -99,7 +99,7 @@ class Mystery(Tabled):
     Attributes:
         seed, level: by which it was drawn.
         run: what happened.
-        changed: the settings that were changed since, with their values before.
+        changed: the settings that are not what they were, with their first values.
     """
 
     seed: int | str
@@ -203,7 +203,11 @@ class Mystery(Tabled):
             self._made[key] = replace(
                 self,
                 run=run(office, PRESET, given, seed=self.run.seed),
-                changed={name: before, **self.changed},
+                changed={
+                    one: was
+                    for one, was in {name: before, **self.changed}.items()
+                    if given[one] != was
+                },
             )
         return self._made[key]
 

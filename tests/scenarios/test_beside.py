@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.exercises.question import Belief
-from workbench.exercises.show_me import in_step
+from workbench.exercises.show_me import contradiction, in_step
 from workbench.scenarios.beside import Measured, counted, decided, followed
 from workbench.scenarios.run import run
 from workbench.trace.schema import BROKER, SENT
@@ -74,6 +74,16 @@ def test_what_is_picked_as_the_highest_stands_as_high_as_the_highest():
     drawn = in_step(Belief(name="x", answer="slow", because="", beside=found)).value
     assert drawn.index("slow<") < drawn.index("slow, by your rule") < drawn.index("quick")
     assert drawn.count("width:80.0%") == 2
+
+
+def test_bars_are_told_in_the_words_of_their_unit_and_say_whose_rule_it_is():
+    """The unit keeps its capitals; a trainer reads of the room's rule."""
+    measured = Measured(unit="time in Q (ms)", heights={"slow": 10, "quick": 90})
+    wrong = Belief(name="x", answer="slow", because="", beside=measured.beside("x", "slow", "z"))
+    assert ">Time in Q (ms)<" in in_step(wrong).value
+    text, drawn = contradiction(wrong, None, "Their rule")
+    assert text.startswith("Their rule: x.")
+    assert "slow, by their rule<" in drawn.value
 
 
 def test_the_stage_begins_shortly_before_and_says_where_they_part(granted, sent):

@@ -34,13 +34,18 @@ def side_by_side(name: str, run: Run) -> StageWidget | None:
     return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name)
 
 
-def in_step(belief: Belief) -> StageWidget | widgets.HTML | None:
-    """What a misconception expects beside what the question's run does; None if it cannot be."""
+def in_step(belief: Belief, whose: str = "Your rule") -> StageWidget | widgets.HTML | None:
+    """What a misconception expects beside what the question's run does; None if it cannot be.
+
+    Args:
+        belief: the misconception.
+        whose: rule it is, as a sentence begins with it; bars say so.
+    """
     beside, title = belief.beside, f"What happens beside the misconception “{belief.name}”"
     if beside is None:
         return None
     if isinstance(beside, Bars):
-        return widgets.HTML(_drawn(beside))
+        return widgets.HTML(_drawn(beside, whose.lower()))
     return StageWidget(beside.run, at=beside.opens, title=title, acts=[], beside=beside)
 
 
@@ -48,14 +53,15 @@ _RUN = "background:#0072B2"
 _YOURS = "box-sizing:border-box;border:2px dashed #D55E00"
 
 
-def _drawn(bars: Bars) -> str:
+def _drawn(bars: Bars, whose: str) -> str:
     """Bars that need no library in the page; the one of the misconception is dashed."""
     lines = [(name, height, _RUN) for name, height in bars.heights.items()]
     place = (
         [name for name, _, _ in lines].index(bars.which) + 1 if bars.which in bars.heights else 0
     )
-    lines.insert(place, (f"{bars.which}, by your rule", bars.yours, _YOURS))
+    lines.insert(place, (f"{bars.which}, by {whose}", bars.yours, _YOURS))
     most = max(height for _, height, _ in lines) or 1
+    unit = bars.unit[:1].upper() + bars.unit[1:]
     rows = "".join(
         f'<tr><td style="text-align:right;padding:2px 10px 2px 0">{html.escape(name)}</td>'
         f'<td style="width:100%"><div style="display:flex;align-items:center;gap:8px">'
@@ -65,7 +71,7 @@ def _drawn(bars: Bars) -> str:
     )
     return (
         f'<table style="width:100%;max-width:62em;border-collapse:collapse;white-space:nowrap">'
-        f'<caption style="text-align:left;padding:4px 0">{html.escape(bars.unit.capitalize())}'
+        f'<caption style="text-align:left;padding:4px 0">{html.escape(unit)}'
         f"</caption>{rows}</table>"
     )
 
@@ -88,7 +94,7 @@ def contradiction(
     name = belief.known_as
     if name is None:
         play = "" if isinstance(belief.beside, Bars) else " Play: it stops where the two part."
-        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(belief)
+        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(belief, whose)
     says = beliefs.belief_named(name).says
     if solution is not None and solution.shown is not None:
         shown = side_by_side(name, solution.shown)

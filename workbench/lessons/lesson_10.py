@@ -113,7 +113,7 @@ def longest(rates: Answer, asked: Asked = None) -> Found:
             "the deepest dip is the worst": min(dips, key=lambda dip: dip.rate).name,
             "the widest dip is the worst": max(dips, key=lambda dip: dip.seconds).name,
         },
-        beside=Measured(unit="ms that one sender was held", heights=_held_ms(dips, held)),
+        beside=Measured(unit="time one sender was held (ms)", heights=_held_ms(dips, held)),
     )
 
 
@@ -142,7 +142,7 @@ def nobody(rates: Answer, asked: Asked = None) -> Found:
             )
         },
         beside=Measured(
-            unit="ms that one sender was held",
+            unit="time one sender was held (ms)",
             heights=_held_ms(dips, held),
             yours={
                 "less is sent, so somebody is held": (
@@ -223,7 +223,7 @@ def most_lost(stalls: Answer, asked: Asked = None) -> Found:
         worst_s=lost_s[worst],
         wrong={"the longest stall is the largest loss": worst},
         beside=Measured(
-            unit="s lost in all", heights={name: lost_s[name] for name in (top, worst)}
+            unit="time lost in all (s)", heights={name: lost_s[name] for name in (top, worst)}
         ),
     )
 

@@ -54,7 +54,7 @@ def who(drawn: Mystery) -> Found:
         its_ms=milliseconds(found.lost_by(last)),
         wrong={"the last to end was blocked": last},
         beside=Measured(
-            unit="ms lost",
+            unit="time lost (ms)",
             heights={name: milliseconds(found.lost_by(name)) for name in APPLICATIONS},
         ),
     )
@@ -106,7 +106,7 @@ def first_cure(drawn: Mystery) -> Found:
         next=after.brake,
         wrong={"one stall, one cause": "all"},
         beside=Measured(
-            unit="ms lost",
+            unit="time lost (ms)",
             heights={"before": lost_ms, "after the first cure": left_ms},
             yours={"one stall, one cause": ("after the first cure", 0.0)},
         ),

@@ -1,18 +1,23 @@
-"""`INSTRUCTORS.md`, made of the lessons' TOML files: `python -m workbench.lessons.instructors`."""
+"""`INSTRUCTORS.md`, made from the lessons' words: `python -m workbench.lessons.instructors`.
+
+It is in English, whatever the language of the workbench is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .table import LESSONS, Lesson, room, words_of
+from workbench.languages import ENGLISH, words_in
+
+from .table import LESSONS, Lesson
 
 FILE = Path(__file__).resolve().parents[2] / "INSTRUCTORS.md"
 HEAD = """\
 # Notes for instructors
 
-Made of the lessons' TOML files in [workbench/languages/en/](workbench/languages/en/) by
+Made from the lessons' TOML files in [workbench/languages/en/](workbench/languages/en/) by
 `python -m workbench.lessons.instructors`; change it there. Of each lesson you find how long it
 takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
 them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
@@ -40,9 +45,14 @@ def text() -> str:
     return "\n".join([HEAD, *_plans(), *told])
 
 
+def _room() -> Mapping[str, Any]:
+    """What a room needs, in English."""
+    return words_in(ENGLISH, "room")
+
+
 def _plans() -> Iterator[str]:
     """A table for each plan, with the minutes from the beginning."""
-    for plan in room()["plan"].values():
+    for plan in _room()["plan"].values():
         yield f"## {plan['title']}"
         yield ""
         yield "| from | minutes | lesson | what |"
@@ -56,17 +66,20 @@ def _plans() -> Iterator[str]:
 
 def _lines(lesson: Lesson) -> Iterator[str]:
     """What is told of one lesson."""
-    after = " and ".join(lesson.after)
-    yield f"## {lesson.number}. {lesson.title}"
+    english = words_in(ENGLISH, f"lesson_{lesson.number}")
+    about = english["lesson"]
+    *some, last = lesson.after or [""]
+    after = f"{', '.join(some)} and {last}" if some else last
+    yield f"## {lesson.number}. {about['title']}"
     yield ""
     yield (
         f"[{lesson.file}](notebooks/{lesson.file}), about {lesson.minutes} minutes"
-        f"{f', after {after}' if after else ''}: {lesson.idea}."
+        f"{f', after {after}' if after else ''}: {about['idea']}."
     )
     yield ""
-    yield lesson.instructors
+    yield about["instructors"]
     yield ""
-    here = room().get(lesson.number, {})
+    here = _room().get(lesson.number, {})
     if here:
         yield f"**When late**, leave out: {here['late']}"
         yield ""
@@ -76,20 +89,21 @@ def _lines(lesson: Lesson) -> Iterator[str]:
         yield ""
     yield "| question | misconceptions |"
     yield "|---|---|"
-    for name, words in words_of(lesson.number).items():
+    for name, words in english.items():
         wrong = words.get("wrong")
         if isinstance(wrong, dict):
             yield f"| {name} | {'; '.join(_marked(words, one) for one in wrong)} |"
     yield ""
-    yield from _tasks(lesson)
+    yield from _tasks(english.get("check", {}), here.get("solution", ()))
 
 
-def _tasks(lesson: Lesson) -> Iterator[str]:
+def _tasks(
+    checks: Mapping[str, Mapping[str, Any]], solutions: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
     """The checks, their hints, and the solutions that are there, behind a fold."""
-    checks = words_of(lesson.number).get("check", {})
     if not checks:
         return
-    solved = {one["check"]: one for one in room().get(lesson.number, {}).get("solution", ())}
+    solved = {one["check"]: one for one in solutions}
     yield "<details><summary>The tasks, and how they are solved</summary>"
     yield ""
     for name, words in checks.items():

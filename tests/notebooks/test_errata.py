@@ -19,7 +19,10 @@ NOTEBOOKS = Path(__file__).resolve().parent.parent.parent / "notebooks"
             "04_windows", "no new connection can be opened", "It can", id="an alarm in 0-9-1"
         ),
         pytest.param(
-            "08_alarms", "prevents opening new connections", "it can be opened", id="at length"
+            "08_alarms",
+            "prevents opening new connections",
+            "a connection can be opened",
+            id="at length",
         ),
         pytest.param("04_windows", "up to 4 billion", "2,147,483,647", id="the largest credit"),
         pytest.param(

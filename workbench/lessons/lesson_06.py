@@ -474,7 +474,7 @@ def receivers(**given: Any) -> SharedSocket:
 
     def after(got: int) -> str:
         return (
-            f"A place of its prefetch is held for {places_ms / max(1, got):,.0f} ms. In the article"
+            f"A place in its prefetch is held for {places_ms / max(1, got):,.0f} ms. In the article"
             f" it got one of {factor:,.0f}, in ten seconds."
         )
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -104,6 +105,11 @@ def run_of(desk: Any) -> Run:
         raise TypeError(f"a stage or a run is wanted here, not {type(desk).__name__}")
     run: Run = found
     return run
+
+
+def is_whole(answer: object, least: int = 1, most: float = inf) -> bool:
+    """Whether an answer is a whole number from `least` to `most`."""
+    return isinstance(answer, int) and not isinstance(answer, bool) and least <= answer <= most
 
 
 def not_yet(text: str) -> Verdict:

@@ -145,6 +145,28 @@ def in_flight(rows: Sequence[Row], kind: str, upto: int, *, from_peer: str = BRO
     return len({row.frame_id for row in gone} - {row.frame_id for row in come})
 
 
+def deliveries(
+    rows: Iterable[Row], *, connection: str | None = None, consumer: str | None = None
+) -> list[Row]:
+    """A row for each delivery that a client got over AMQP 0-9-1.
+
+    Args:
+        rows: of one run, in order.
+        connection: only what came on it.
+        consumer: only what is its.
+    """
+    return [
+        row
+        for row in frames(rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
+        if connection in (None, row.connection) and consumer in (None, row.consumer)
+    ]
+
+
+def taken_in(rows: Iterable[Row], queue: str) -> list[Row]:
+    """A row for each message that a queue took in; what its mirrors take is not counted."""
+    return [row for row in rows if row.event == "enqueue" and row.vantage == f"queue:{queue}"]
+
+
 def grants(rows: Iterable[Row], *, event: str = SENT, after: int = -1) -> list[int]:
     """The link-credit in each flow of the client that carries one, in order."""
     flows = frames(rows, "flow", event=event, from_peer=CLIENT, after=after)

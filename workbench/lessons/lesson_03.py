@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench import serial
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import arrival, number_in
 from workbench.exercises.table import Table
 from workbench.exercises.timeout import (
@@ -527,7 +527,7 @@ def shortest_timeouts(
         ("in time", in_time, (IN_TIME,)),
         ("at all", at_all, (IN_TIME, CROSSED)),
     ):
-        if not isinstance(answer, int) or isinstance(answer, bool) or answer < 0:
+        if not is_whole(answer, least=0):
             return case("no-timeout", given=repr(answer))
         try:
             # At the very microsecond of a boundary either order of two events is right, so the

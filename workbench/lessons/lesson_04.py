@@ -355,7 +355,7 @@ def tolerated(run: Run, publish: int) -> Found:
         beside=counted(
             branch,
             "Messages that the broker has taken",
-            [row for row in branch.rows if (row.event, row.queue) == ("enqueue", TARGET)],
+            measure.taken_in(branch.rows, TARGET),
         ),
         seen=over or branch.rows[-1],
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table
 from workbench.presets import Preset
@@ -326,7 +326,7 @@ def largest_credit(answer: Any, *, limit: int, publish: int, preset: Preset | st
     """
     if answer is ...:
         return case("unanswered")
-    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+    if not is_whole(answer):
         return case("no-credit")
     took, more = (
         sent(stalled(run("publishers", preset, {"max_link_credit": credit}), publish).rows)

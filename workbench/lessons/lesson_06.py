@@ -22,7 +22,7 @@ from workbench.scenarios.run import Run, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import AMQP_0_9_1, AMQP_1_0, BOTH, CLASSIC, QUORUM
 from workbench.scenarios.world import World
-from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
+from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 
@@ -63,17 +63,6 @@ def taken(rows: Sequence[Row]) -> int:
 
 def _read(rows: Sequence[Row]) -> list[Row]:
     return measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT)
-
-
-def _came(played: Run, queue: str) -> list[Row]:
-    """A row for each message that a queue took in."""
-    return [row for row in played.rows if (row.event, row.queue) == ("enqueue", queue)]
-
-
-def _deliveries(played: Run, consumer: str | None = None) -> list[Row]:
-    """A row for each delivery that a client got over AMQP 0-9-1."""
-    found = measure.frames(played.rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
-    return [row for row in found if consumer in (None, row.consumer)]
 
 
 READ = "Messages that the reader has read"
@@ -187,7 +176,9 @@ def other_lane(run: Run, publish: int, others: int) -> Facts:
     return facts(
         ready(branch, SECOND),
         wrong={"the slow channel alone stops": others},
-        beside=counted(branch, "Messages in the second queue", _came(branch, SECOND)),
+        beside=counted(
+            branch, "Messages in the second queue", measure.taken_in(branch.rows, SECOND)
+        ),
     )
 
 
@@ -204,7 +195,9 @@ def other_link(run: Run, publish: int, others: int) -> Facts:
         ready(branch, queue),
         wrong={"a stall holds the connection": 0},
         seen=last,
-        beside=counted(branch, "Messages in the second queue", _came(branch, queue)),
+        beside=counted(
+            branch, "Messages in the second queue", measure.taken_in(branch.rows, queue)
+        ),
     )
 
 
@@ -229,7 +222,7 @@ def ack_behind(run: Run, publish: int) -> Found:
             "a blocked connection delivers nothing": 0,
         },
         seen=acks[-1] if acks else None,
-        beside=counted(branch, "Deliveries that the consumer got", _deliveries(branch)),
+        beside=counted(branch, "Deliveries that the consumer got", measure.deliveries(branch.rows)),
     )
 
 
@@ -315,7 +308,7 @@ def too_late(run: Run, limit: int, later: int) -> Facts:
     return facts(
         _delivered(branch)["a"],
         wrong={"a new limit holds at once": later, "limits add up": limit + later},
-        beside=counted(branch, HELD, _deliveries(branch)),
+        beside=counted(branch, HELD, measure.deliveries(branch.rows)),
     )
 
 
@@ -343,7 +336,7 @@ def in_all(run: Run, limit: int) -> Found:
         a=each["a"],
         b=each["b"],
         wrong={"the channel has one limit": limit, "each consumer has its own": 2 * limit},
-        beside=counted(branch, HELD, _deliveries(branch)),
+        beside=counted(branch, HELD, measure.deliveries(branch.rows)),
     )
 
 
@@ -352,7 +345,7 @@ in_all.again(_limits)
 
 def _delivered(played: Run) -> dict[str, int]:
     """Deliveries by consumer."""
-    return {name: len(_deliveries(played, consumer=name)) for name in ("a", "b")}
+    return {name: len(measure.deliveries(played.rows, consumer=name)) for name in ("a", "b")}
 
 
 @lesson.asks
@@ -365,7 +358,9 @@ def first_after(run: Run, way: str) -> Found:
         _got(branch)[0],
         case=way,
         wrong={"what was handed out goes back": 0, "what was handed out stays": prefetch},
-        beside=decided(branch, "First message that b gets", _deliveries(branch, consumer="b")[0]),
+        beside=decided(
+            branch, "First message that b gets", measure.deliveries(branch.rows, consumer="b")[0]
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench import presets
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import about, link_rate, stalls_us
 from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
@@ -545,7 +545,7 @@ def smallest_cap(answer: Any, *, rate: int, fsync_us: int) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+    if not is_whole(answer):
         return case("no-cap")
     if answer > rate:
         return case("beyond")

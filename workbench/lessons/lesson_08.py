@@ -10,7 +10,8 @@ from workbench import presets
 from workbench.broker.queue_process import MESSAGE_OCTETS
 from workbench.broker.system_memory import MACHINE, RESIDENT, USED
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.checks import is_whole, run_of
+from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, Tabled, Tables, tables
 from workbench.scenarios import brakes_history, multicast, overload
@@ -70,11 +71,6 @@ def state(played: Run, connection: str) -> str:
 
 def _alarms(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.event in ("alarm-set", "alarm-clear")]
-
-
-def _deliveries(rows: Sequence[Row], connection: str) -> list[Row]:
-    found = measure.frames(rows, "basic.deliver", event=RECEIVED, from_peer=BROKER)
-    return [row for row in found if row.connection == connection]
 
 
 GOT = "Deliveries that c3 has got"
@@ -144,9 +140,9 @@ def goes_on(run: Run, publish: int) -> Found:
     yield {"there": there, "prefetch": prefetch}
     branch = filled(run, publish).then("consume", connection=BOTH)
     return facts(
-        len(_deliveries(branch.rows, BOTH)),
+        len(measure.deliveries(branch.rows, connection=BOTH)),
         wrong={"an alarm stops every connection": 0, "nobody reads its acknowledgements": prefetch},
-        beside=counted(branch, GOT, _deliveries(branch.rows, BOTH)),
+        beside=counted(branch, GOT, measure.deliveries(branch.rows, connection=BOTH)),
     )
 
 
@@ -161,10 +157,10 @@ def one_publish(run: Run, publish: int) -> Found:
     held = filled(run, publish).then("publish", connection=BOTH)
     branch = held.then("consume", connection=BOTH)
     return facts(
-        len(_deliveries(branch.rows, BOTH)),
+        len(measure.deliveries(branch.rows, connection=BOTH)),
         state=state(branch, BOTH),
         wrong={"consuming is not publishing": there, "deliveries stop later": prefetch},
-        beside=counted(branch, GOT, _deliveries(branch.rows, BOTH)),
+        beside=counted(branch, GOT, measure.deliveries(branch.rows, connection=BOTH)),
     )
 
 
@@ -246,10 +242,10 @@ def all_clear(run: Run) -> Found:
     yield {
         "over": looked.extra["compared"] - looked.extra["limit"],
         "each": run.world.number("message_bytes") + MESSAGE_OCTETS,
-        "next_s": (settled[0].t_us - since_us) / _S,
-        "every_s": (settled[1].t_us - settled[0].t_us) / _S,
-        "collected_s": run.world.number("collected_us") / _S,
-        "reclaimed_s": run.world.number("reclaimed_us") / _S,
+        "next_s": (settled[0].t_us - since_us) / MICROSECONDS,
+        "every_s": (settled[1].t_us - settled[0].t_us) / MICROSECONDS,
+        "collected_s": run.world.number("collected_us") / MICROSECONDS,
+        "reclaimed_s": run.world.number("reclaimed_us") / MICROSECONDS,
     }
     return facts(
         _alarm_s(run),
@@ -261,9 +257,6 @@ def all_clear(run: Run) -> Found:
     )
 
 
-_S = 1_000_000
-
-
 def _with(played: Run, **changes: Any) -> Run:
     """The same run with other parameters, and without acts."""
     return run(played.scenario, played.preset, {**played.parameters, **changes})
@@ -272,7 +265,7 @@ def _with(played: Run, **changes: Any) -> Run:
 def _alarm_s(played: Run) -> int:
     """How long the first alarm is on, in whole seconds: somebody looks once a second."""
     (begin, _), (end, _), *_ = memory_of(played.world).log
-    return (end - begin) // _S
+    return (end - begin) // MICROSECONDS
 
 
 @cache
@@ -289,8 +282,8 @@ def answers(messages: int) -> Facts:
     )
     return facts(
         free.option,
-        latency_s=free.latency_us / _S,
-        stopped_s=found[THROTTLE].latency_us / _S,
+        latency_s=free.latency_us / MICROSECONDS,
+        stopped_s=found[THROTTLE].latency_us / MICROSECONDS,
         wrong={
             "who is asked loses nothing": THROTTLE,
             "somebody will come": OPERATOR,
@@ -314,7 +307,7 @@ def _price(name: str, one: overload.Outcome) -> Measured:
     prices = {
         "messages lost": one.lost,
         "messages that nobody takes": one.kept,
-        "seconds in which the producer stood still": one.stood_us / _S,
+        "seconds in which the producer stood still": one.stood_us / MICROSECONDS,
     }
     unit, price = next(item for item in prices.items() if item[1])
     return Measured(unit=unit, heights={one.option: price}, yours={name: (one.option, 0)})
@@ -401,33 +394,27 @@ def _stops(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.vantage == CHANNEL and row.event in ("block", "unblock")]
 
 
-def _enqueued(rows: Sequence[Row], upto: Row) -> list[Row]:
-    """A row for each message that the queue has taken in."""
-    queue = f"queue:{QUEUE}"
-    return [row for row in rows[: upto.seq] if row.event == "enqueue" and row.vantage == queue]
-
-
 @lesson.asks
 def lost_mirror(run: Run, publish: int) -> Found:
     """How many messages come in before a lost mirror is missed?"""
     credit = run.world.preset.process_credit
-    seen_s = run.world.number("mirror_death_us") / _S
+    seen_s = run.world.number("mirror_death_us") / MICROSECONDS
     yield {"credit": credit, "seen_s": seen_s}
     branch = _unnoticed(run, publish)
     down = next(row for row in branch.rows if row.kind == "down")
     spent = [row for row in branch.rows if row.kind == "credit-spent" and row.vantage == CHANNEL]
     blocked = _stops(branch.rows)[0]
-    there = len(_enqueued(branch.rows, down))
+    came = measure.taken_in(branch.rows[: down.seq], QUEUE)
     return facts(
-        there,
+        len(came),
         early=sum(row.queue == QUEUE and row.seq < blocked.seq for row in spent),
-        rest=len(_enqueued(branch.rows, branch.rows[-1])) - there,
+        rest=len(measure.taken_in(branch.rows, QUEUE)) - len(came),
         wrong={
             "who is lost holds nobody": publish,
             "a mirror counts like the queue": 2 * credit,
             "a channel stops at once": credit // 2,
         },
-        beside=counted(branch, "Messages in the queue", _enqueued(branch.rows, down), end=down),
+        beside=counted(branch, "Messages in the queue", came, end=down),
     )
 
 
@@ -486,7 +473,7 @@ def passes(answer: Any, *, messages: int, target: int, message_bytes: int) -> Ca
     """
     if answer is ...:
         return case("unanswered")
-    if not _whole(answer, messages):
+    if not is_whole(answer, most=messages):
         return case("no-credit")
     given = {"messages": messages, "target": target, "message_bytes": message_bytes}
     more = min(answer, presets.get(PAGES).store_regrant_after)  # no grant beyond what was given
@@ -507,12 +494,8 @@ def passes(answer: Any, *, messages: int, target: int, message_bytes: int) -> Ca
         "store",
         paged=paged,
         waiting=max(row.ledger["mailbox"] + row.extra["count"] for row in written if row.ledger),
-        busy_s=(written[-1].t_us - first.t_us) / _S,
+        busy_s=(written[-1].t_us - first.t_us) / MICROSECONDS,
     )
-
-
-def _whole(answer: Any, most: int) -> bool:
-    return isinstance(answer, int) and not isinstance(answer, bool) and 1 <= answer <= most
 
 
 @lesson.checks(scenarios=("mirrors",))
@@ -543,7 +526,7 @@ def blocker(desk: Any) -> Case:
         return case("other", about=done, other=needless[0][0], left=needless[0][1])
     (other,) = {act.arguments["node"] for act in given if act.name == "stall"} - {who}
     if any(act.name == "cut_off" for act in acts):
-        seen_s = played.world.number("mirror_death_us") / _S
+        seen_s = played.world.number("mirror_death_us") / MICROSECONDS
         return case("dead", about=done, who=who, other=other, seen_s=seen_s)
     return case("woken", about=done, who=who, other=other, left=before[hop])
 
@@ -565,7 +548,7 @@ def burst_credit(answer: Any, *, publish: int, service_us: int) -> Case:
     step, usual = _default_credit()
     if answer is ...:
         return case("unanswered")
-    if not _whole(answer, publish) or answer % step:
+    if not is_whole(answer, most=publish) or answer % step:
         return case("no-credit", step=step)
     more = _more(answer)
     burst = _burst(answer, service_us).then("publish", count=publish)
@@ -640,8 +623,8 @@ def answers_table(messages: int) -> Table:
         (
             one.option,
             *map(str, (one.consumed, one.kept, one.discarded, one.died, one.written)),
-            f"{one.stood_us / _S:.0f} s",
-            f"{one.latency_us / _S:.0f} s",
+            f"{one.stood_us / MICROSECONDS:.0f} s",
+            f"{one.latency_us / MICROSECONDS:.0f} s",
             f"{one.most_octets:,}" + (": it dies" if one.gone else ""),
         )
         for one in _answered(messages)

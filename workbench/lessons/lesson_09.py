@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.exercises import measure
+from workbench.exercises.checks import is_whole
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, tables
 from workbench.scenarios.beside import Measured, counted, decided
@@ -70,11 +71,6 @@ def _take(messages: int, every_us: int) -> tuple[str, dict[str, Any]]:
 def _levels(rows: Sequence[Row], queue: str = FIRST) -> list[int]:
     """What a queue held, row for row of its own."""
     return [held_in(row) for row in rows if row.queue == queue and row.ledger] or [0]
-
-
-def _came(played: Run, queue: str = FIRST) -> list[Row]:
-    """A row for each message that a queue took in."""
-    return [row for row in played.rows if (row.event, row.queue) == ("enqueue", queue)]
 
 
 def _turn(rows: Sequence[Row], event: str) -> Row | None:
@@ -215,7 +211,7 @@ def stops_at(run: Run, publish: int) -> Found:
         beside=counted(
             branch,
             "Messages in the queue when it stops",
-            [row for row in _came(branch) if row.seq <= turn.seq],
+            measure.taken_in(branch.rows[: turn.seq + 1], FIRST),
             end=turn,
         ),
         seen=turn,
@@ -264,7 +260,7 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
             "a full queue holds at once": 0,
             "each queue has a window": min(window, free),
         },
-        beside=counted(branch, "Messages in q2", _came(branch, SECOND)),
+        beside=counted(branch, "Messages in q2", measure.taken_in(branch.rows, SECOND)),
     )
 
 
@@ -310,7 +306,7 @@ def overshoot(run: Run, publish: int) -> Found:
             "the mark is the most": stop,
             "the larger window counts": stop + max(windows),
         },
-        beside=counted(branch, "Messages in the queue", _came(branch)),
+        beside=counted(branch, "Messages in the queue", measure.taken_in(branch.rows, FIRST)),
     )
 
 
@@ -392,10 +388,6 @@ def other_queue(both: Sequence[Face], other: int) -> Found:
 # -- what is checked
 
 
-def _whole(answer: Any) -> bool:
-    return isinstance(answer, int) and not isinstance(answer, bool) and answer >= 1
-
-
 def _worst(queue: Run, publish: int) -> Run:
     """Of the runs in which some messages went before, the one in which the queue holds the most.
 
@@ -421,7 +413,7 @@ def stop_mark(answer: Any, *, burst: int, window: int, most: int) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    if not _whole(answer) or answer > most:
+    if not is_whole(answer, most=most):
         return case("no-mark")
     queue = full(stop=answer, resume=0, most=most, window=window)
     held = _turn(together(queue, _put(burst)).rows, "block")
@@ -445,7 +437,7 @@ def largest_window(answer: Any, *, stop: int, most: int, publish: int) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    if not _whole(answer) or answer > publish:
+    if not is_whole(answer, most=publish):
         return case("no-window")
     this, wider = (
         _worst(full(stop=stop, resume=0, most=most, window=size), publish)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from workbench.exercises import measure
+from workbench.exercises.checks import is_whole
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
@@ -498,7 +499,7 @@ def credit(answer: Any, *, rate: int) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    if not isinstance(answer, int) or isinstance(answer, bool) or answer < 1:
+    if not is_whole(answer):
         return case("no-number")
     most = ARCHIVE["messages"]
     if answer > most:

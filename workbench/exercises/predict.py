@@ -7,12 +7,11 @@ widget.
 from __future__ import annotations
 
 import html
-from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import phrase, words
+from workbench.languages import words
 from workbench.trace.schema import Row
 from workbench.views.looked import looked
 from workbench.views.stills import Still
@@ -22,9 +21,8 @@ from .class_lock import obstacle
 from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .progress_view import browser_copy
-from .question import AnswerError, Prediction, Question, Stage, Verdict
+from .question import AnswerError, Prediction, Question, Stage, Verdict, say
 
-say = partial(phrase, "asking")
 _CODE = '<strong style="font:700 26px ui-monospace,monospace;letter-spacing:2px">{code}</strong>'
 _ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 

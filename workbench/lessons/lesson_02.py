@@ -597,31 +597,22 @@ def atm(run: Run) -> Found:
     )
 
 
-def _so_far(at: int, seqs: Sequence[int]) -> tuple[int, int]:
-    """A row, and how many of some rows come before it or are it."""
-    return at, sum(seq <= at for seq in seqs)
-
-
 @lesson.asks
 def noticed(trace: Any, reader: str) -> Found:
     """How often does a faulty reader notice that credit is used up?"""
     yield {}
     audited = audit(trace)
-    used_up = len(audited.stalls())
+    all_seqs, seen = audited.stalls(), audited.stalls(reader)
     return facts(
         audited.noticed(reader),
-        all=used_up,
+        all=len(all_seqs),
         score=audited.score(reader),
-        wrong={"a number on a screen is right": used_up},
+        wrong={"a number on a screen is right": len(all_seqs)},
         beside=followed(
             trace,
             "Times that the reader saw credit used up",
-            dict(_so_far(at, audited.stalls(reader)) for at in audited.stalls()),
-            {
-                "a number on a screen is right": dict(
-                    _so_far(at, audited.stalls()) for at in audited.stalls()
-                )
-            },
+            {at: sum(seq <= at for seq in seen) for at in all_seqs},
+            {"a number on a screen is right": {at: n for n, at in enumerate(all_seqs, 1)}},
         ),
     )
 

@@ -116,3 +116,5 @@ def test_a_session_that_was_lost_gives_the_answers_back(chromium, tmp_path_facto
         page.keyboard.press("Shift")
         page.locator(NOTE, has_text="Binder has ended this session").wait_for()
         page.screenshot(path=folder / "ended.png")
+        # What has ended is not said to stay.
+        assert "Binder has ended this session" in idle(lab, 8)

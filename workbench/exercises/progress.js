@@ -28,7 +28,7 @@ function say(text) {
   if (!there) {
     note.id = NOTE;
     note.setAttribute("role", "alert");
-    note.title = "click: away with it";
+    note.title = "Click to dismiss";
     note.addEventListener("click", () => say(""));
     note.style.cssText = `position:fixed;z-index:10000;bottom:36px;left:50%;cursor:pointer;
       transform:translateX(-50%);box-sizing:border-box;width:min(48em,calc(100% - 16px));
@@ -53,13 +53,14 @@ async function answers() {
 
 function warnWhenIdle(ends) {
   let last = Date.now();
+  let ended = false;
 
   function idle() { return Math.floor((Date.now() - last) / MINUTE_MS); }
 
   function look() {
-    if (idle() < ends - WARN_MIN) return;
+    if (ended || idle() < ends - WARN_MIN) return;
     const left = ends - idle();
-    say(`Nothing was done here for ${idle()} minutes, and Binder ends a session after ${ends}. `
+    say(`Nothing has been done here for ${idle()} minutes, and Binder ends a session after ${ends}. `
       + (left > 0 ? "Press a key or move the pointer here, and the session stays. " : "")
       + "Your answers are kept in this browser. What you wrote in cells is lost with the session: "
       + "File ▸ Download keeps it, and Share below a picture gives a code for a branch.");
@@ -70,8 +71,9 @@ function warnWhenIdle(ends) {
     last = Date.now();
     // The question is itself a sign of life to Binder.
     if (late) {
-      say(await answers() ? "" : "Binder has ended this session. Launch it again, open the lesson "
-        + "and run its cells: your answers come back out of this browser.");
+      ended = !await answers();
+      say(ended ? "Binder has ended this session. Launch it again, open the lesson and run its "
+        + "cells: your answers come back from this browser." : "");
     }
   }
 

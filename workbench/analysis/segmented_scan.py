@@ -78,11 +78,11 @@ def segmented_scan(
         given["state"] = state
         sums["state_before"] = F.last("state", ignorenulls=True).over(earlier)
         states["state"] = F.coalesce("state", "state_before")
-    local = cells.withColumns(given).withColumns(sums).withColumns(states)
+    local = _with(_with(_with(cells, given), sums), states)
     # Windows of their own for the sums, for marks need them; all else waits for the second, because
     # every window copies the whole row.
     then = (zero if count is None else F.col("n"), nothing if state is None else F.col("state"))
-    local = local.withColumns({f"now_{name}": _mark(F.col(f"now_{name}"), *then) for name in marks})
+    local = _with(local, {f"now_{name}": _mark(F.col(f"now_{name}"), *then) for name in marks})
     found = {
         f"was_{name}": F.last(f"now_{name}", ignorenulls=True).over(earlier)
         for name in (*lasts, *marks)
@@ -109,6 +109,11 @@ def segmented_scan(
     return local.withColumns(
         {f"now_{name}": F.coalesce(f"now_{name}", f"was_{name}") for name in (*lasts, *marks)}
     )
+
+
+def _with(rows: DataFrame, columns: dict[str, Column]) -> DataFrame:
+    """The rows with these columns too; without any, no step of the plan."""
+    return rows.withColumns(columns) if columns else rows
 
 
 def _mark(it: Column, n: Column, state: Column) -> Column:

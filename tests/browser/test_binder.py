@@ -24,7 +24,9 @@ pytestmark = [
 
 LESSON = "01_credit.ipynb"
 ASKED = ("imports", "queue", "before-predict", "before-step")
-# Binder gives 2 GB; what lesson 10 adds with Spark is 1.2 GB.
+# Binder gives 2 GB.
+OCTETS = 2 << 30
+# What lesson 10 adds with Spark is 1.2 GB.
 MOST_OCTETS = 800 << 20
 NOTE = "#amqp-flow-workbench-idle"
 
@@ -118,3 +120,13 @@ def test_a_session_that_was_lost_gives_the_answers_back(chromium, tmp_path_facto
         page.screenshot(path=folder / "ended.png")
         # What has ended is not said to stay.
         assert "Binder has ended this session" in idle(lab, 8)
+
+
+def test_lesson_10_with_spark_stays_within_the_memory(chromium, tmp_path):
+    """All its cells, one after the other, on one processor."""
+    with launched(tmp_path, free_port(), "z-789") as url, new_page(chromium) as page:
+        lab = LabPage(page=page, url=url)
+        lab.watch()
+        lab.open("10_million.ipynb", folder="my")
+        lab.run_all()
+        assert octets_of(url) < OCTETS

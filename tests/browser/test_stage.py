@@ -58,6 +58,21 @@ COLLISIONS = """() => {
 }"""  # noqa: E501
 
 
+# What is cut off, at a step of a run, of the line of time, of the formula and of the tabs.
+CUT_OFF = """() => {
+  const found = {}, own = stage.el.getBoundingClientRect();
+  for (let step = 0; step < stage.run.steps.length; step++) {
+    stage.set(step);
+    for (const one of stage.el.querySelectorAll(".wst-now, .wst-chip, .wst-formula, .wst-formula small, .wst-tabs button")) {
+      const p = one.getBoundingClientRect(), row = one.closest(".wst-time, .wst-say, .wst-tabs"), q = row.getBoundingClientRect();
+      const narrow = one.scrollWidth > one.clientWidth, out = p.left < own.left || p.right > own.right, over = row.scrollHeight <= row.clientHeight && (p.top < q.top || p.bottom > q.bottom);
+      if (narrow || out || over) found[one.textContent] = step;
+    }
+  }
+  return found;
+}"""  # noqa: E501
+
+
 @cache
 def made(name: str) -> str:
     return json.dumps(scenes.scene(RUNS[name]()))
@@ -167,6 +182,17 @@ def test_a_scene_is_whole_on_one_screen_and_its_labels_never_collide(opened, nam
     if scene_of(name).get("rules"):
         page.get_by_role("button", name="Compare rules").click()
         assert page.evaluate(COLLISIONS) == {}
+
+
+@pytest.mark.parametrize(
+    "width", [467, *(pytest.param(w, marks=pytest.mark.slow) for w in (640, 830))]
+)
+@pytest.mark.parametrize("name", QUICK_FIRST)
+def test_time_formula_and_tabs_are_never_cut_off(opened, name, width):
+    """Also beside an open file browser, where the picture is scaled down."""
+    page = opened(name, width=width, reduced_motion="reduce")
+    assert page.evaluate(CUT_OFF) == {}
+    assert page.locator(".wst-line").bounding_box()["width"] > 100
 
 
 def test_a_larger_screen_gets_a_larger_picture_and_text_keeps_its_size(opened):

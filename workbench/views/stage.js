@@ -1288,6 +1288,7 @@ function help(view) {
 // transport.ts
 var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
 var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
+var widest = (ends) => Math.max(62, Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1);
 function transport(time) {
   const { playing, slow, t } = time;
   return h(
@@ -1299,7 +1300,7 @@ function transport(time) {
     control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now" }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
+    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1358,6 +1359,7 @@ var Stage = class {
     this.shown = this.el.clientWidth || 826;
     this.W = options.drawn ?? Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
+    this.watch();
     this.measure();
   }
   scene;
@@ -1710,14 +1712,18 @@ var Stage = class {
         this.draw();
       } else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
-    const observer = new ResizeObserver(() => this.measure());
-    observer.observe(el);
     const themes = new MutationObserver(() => this.theme());
     themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
-    this.ends.push(() => observer.disconnect(), () => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+    this.ends.push(() => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+  }
+  /** Not the page alone changes sizes: the timeline has what the words beside it leave. */
+  watch() {
+    const observer = new ResizeObserver(() => this.measure());
+    for (const one of [this.el, this.el.querySelector(".wst-line")]) observer.observe(one);
+    this.ends.push(() => observer.disconnect());
   }
   measure() {
     const width = this.el.clientWidth;

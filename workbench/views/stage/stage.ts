@@ -93,6 +93,7 @@ export class Stage {
     this.shown = this.el.clientWidth || 826;
     this.W = options.drawn ?? Math.max(LEAST, this.shown);
     this.set(Math.min(options.step ?? scene.begin ?? 0, this.run.steps.length - 1));
+    this.watch();
     this.measure();
   }
 
@@ -363,14 +364,19 @@ export class Stage {
       else if (input.dataset.ui === "free") { this.picked = input.value === "" ? null : Number(input.value); this.draw(); }
       else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
-    const observer = new ResizeObserver(() => this.measure());
-    observer.observe(el);
     const themes = new MutationObserver(() => this.theme());
     themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
-    this.ends.push(() => observer.disconnect(), () => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+    this.ends.push(() => themes.disconnect(), () => dark.removeEventListener("change", follow), () => this.calm.removeEventListener("change", calm));
+  }
+
+  /** Not the page alone changes sizes: the timeline has what the words beside it leave. */
+  private watch(): void {
+    const observer = new ResizeObserver(() => this.measure());
+    for (const one of [this.el, this.el.querySelector(".wst-line")!]) observer.observe(one);
+    this.ends.push(() => observer.disconnect());
   }
 
   private measure(): void {

@@ -47,7 +47,7 @@ def test_set_differs_where_the_frames_cross_and_add_everywhere(race):
     assert both.differing("set") == list(CROSSING)
     assert both.differing("add") == list(ORDERS)
     assert [both.credits["set", order] for order in CROSSING] == [(6, 5), (6, 5)]
-    assert str(both).count("≠ differ") == len(CROSSING) + len(ORDERS)
+    assert str(both).count("≠\u00a0differ") == len(CROSSING) + len(ORDERS)
 
 
 @pytest.mark.parametrize(("answer", "belief"), [(8, "adds"), (6, "sets")])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+_LEFT = ' style="text-align:left"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,14 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        top = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in self.head)
+        top = "".join(
+            f'<th scope="col"{side}>{html.escape(cell)}</th>'
+            for cell, side in zip(self.head, self._sides(), strict=True)
+        )
         body = "".join(
             "<tr>"
-            + f'<th scope="row" style="text-align:left">{html.escape(line[0])}</th>'
-            + "".join(_cell(cell) for cell in line[1:])
+            + f'<th scope="row"{_LEFT}>{html.escape(line[0])}</th>'
+            + "".join(f"<td{_side([cell])}>{html.escape(cell)}</td>" for cell in line[1:])
             + "</tr>"
             for line in self.lines
         )
@@ -45,6 +50,11 @@ class Table:
             f'<table aria-label="{label}"><thead><tr>{top}</tr></thead>'
             f"<tbody>{body}</tbody></table>"
         )
+
+    def _sides(self) -> list[str]:
+        """Where the head of each column stands: as its cells do."""
+        columns = [[line[place] for line in self.lines] for place in range(1, len(self.head))]
+        return [_LEFT, *map(_side, columns)]
 
 
 class Tabled:
@@ -87,8 +97,7 @@ def tables(*several: Table | Tabled) -> Tables:
     return Tables(several)
 
 
-def _cell(text: str) -> str:
+def _side(cells: Iterable[str]) -> str:
     """Numbers stand on the right, as everywhere in notebooks, and words on the left."""
-    words = any(character.isalpha() for character in text)
-    style = ' style="text-align:left"' if words else ""
-    return f"<td{style}>{html.escape(text)}</td>"
+    words = all(any(character.isalpha() for character in cell) for cell in cells)
+    return _LEFT if words else ""

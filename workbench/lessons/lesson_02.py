@@ -107,7 +107,13 @@ class Orders(Tabled):
             name="The race under each rule, in each order",
             head=("rule", "order", "credit of the sender", "of the receiver", ""),
             lines=[
-                (rule, order, str(sender), str(receiver), "=" if sender == receiver else "≠ differ")
+                (
+                    rule,
+                    order,
+                    str(sender),
+                    str(receiver),
+                    "=" if sender == receiver else "≠\u00a0differ",
+                )
                 for (rule, order), (sender, receiver) in self.credits.items()
             ],
         )

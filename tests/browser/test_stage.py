@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +45,10 @@ COLLISIONS = """() => {
   for (let look = 0; look < looks; look++) {
     stage.seek(look < set_up ? begins * look / set_up : begins + (stage.scene.ends - begins) * (look - set_up) / (looks - set_up - 1));
     const svg = stage.el.querySelector(".wst-picture"), own = svg.getBoundingClientRect();
+    const pills = [...svg.querySelectorAll("rect[rx='13']")].map((node) => [node.parentElement.textContent, node.getBoundingClientRect()]);
+    pills.forEach(([a, p], i) => {
+      for (const [b, q] of pills.slice(i + 1)) if (Math.min(p.right, q.right) > Math.max(p.left, q.left) && Math.min(p.bottom, q.bottom) > Math.max(p.top, q.top)) found[`pill on pill: ${a} | ${b}`] = look;
+    });
     const texts = [...svg.querySelectorAll("text")].map((node) => [node.textContent, node.getBoundingClientRect()]);
     texts.forEach(([a, p], i) => {
       if (p.left < own.left || p.right > own.right || p.top < own.top || p.bottom > own.bottom) found[`outside: ${a}`] = look;
@@ -164,7 +169,8 @@ def reply(page, message: dict) -> None:
 def test_a_scene_is_whole_on_one_screen_and_its_labels_never_collide(opened, name, width):
     """At most 600 px high, not wider than the page, and of one height at every step and tab.
 
-    No two texts of the picture lie on each other, and none leaves it, at any time of the run.
+    No two texts of the picture lie on each other, nor two pills, and none leaves it, at any time of
+    the run.
     """
     page = opened(name, width=width, ask=True, reduced_motion="reduce")
     heights = """() => { const heights = new Set(), look = () => heights.add(stage.el.offsetHeight);
@@ -235,6 +241,24 @@ def test_a_held_frame_is_ringed_and_what_follows_stands_behind_it(opened):
     assert len(behind) > 2
     assert max(behind) <= x + 1
     assert len({round(place) for place in behind}) == len(behind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["windows", "level"])
+def test_what_a_queue_holds_is_hatched_and_said_at_any_size(opened, name):
+    """As boxes, and as the upper part of a level."""
+    page = opened(name)
+    most = page.evaluate(
+        """() => {
+          const held = stage.run.states.map(({ gauges }) => gauges.queue.held), size = (one) => one.length ?? one;
+          const most = held.reduce((best, one, step) => size(one) > size(held[best]) ? step : best, 0);
+          stage.set(most);
+          return size(held[most]);
+        }"""  # noqa: E501
+    )
+    vessel = page.get_by_role("img", name=re.compile(f"queue: \\d+, {most} held"))
+    assert vessel.locator("rect[style*=stop]").count() == (most if name == "windows" else 1)
+    assert vessel.get_by_text("held", exact=True).count() >= 1
 
 
 @pytest.mark.slow

@@ -56,6 +56,13 @@ def gauge() -> Run:
     return run("qpid").then("stall").then("publish", count=12).then("resume")
 
 
+def level() -> Run:
+    """A Qpid queue of more messages than are drawn as boxes, the latest of them held."""
+    return run("qpid", parameters={"stop": 20, "resume": 15, "window": 30}).then(
+        "publish", count=60
+    )
+
+
 def windows() -> Run:
     """Two producers fill a Qpid queue beyond its watermark by the sum of their windows."""
     played = run("qpid", parameters={"second_window": 4, "pause_us": 0})
@@ -84,5 +91,17 @@ def apart() -> Run:
 
 RUNS: dict[str, Callable[[], Run]] = {
     one.__name__: one
-    for one in (credit, wrap, crossing, session, valves, quorum, gauge, windows, chain, apart)
+    for one in (
+        credit,
+        wrap,
+        crossing,
+        session,
+        valves,
+        quorum,
+        gauge,
+        level,
+        windows,
+        chain,
+        apart,
+    )
 }

@@ -57,8 +57,8 @@ def test_a_message_is_one_frame_that_flies_and_its_other_parts_are_no_steps():
     assert len(told) == (3 + 1) * 2 * 2  # the first is delivered, too
 
 
-def test_the_end_of_a_session_is_told_and_a_large_window_is_a_number():
-    """506; fifty places are not drawn."""
+def test_the_end_of_a_session_is_told_and_large_windows_and_queues_are_numbers():
+    """506; fifty places are not drawn, and of fifty-seven messages it is told how many are held."""
     _, states = made(("publish", {"count": 14}), stop=0, resume=0, most=10, window=0)
     producer, queue = last(states)
     assert producer["blocked"] == "session ended: 506"
@@ -68,6 +68,7 @@ def test_the_end_of_a_session_is_told_and_a_large_window_is_a_number():
     assert producer["sub"] == "50 of 50 out, 33 to send"
     assert "items" not in producer
     assert "items" not in queue
+    assert (queue["level"], queue["held"]) == (57, 50)
 
 
 def test_a_slice_begins_with_what_blocks_the_producer_and_the_queue():

@@ -25,7 +25,7 @@ from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
 MOST_ITEMS = 24
-"""Of a queue that holds more its messages are a level, and no boxes."""
+"""Of a queue that holds more its messages are a level, and no boxes; what is held is part of it."""
 NO_LIMIT = MODULUS - 1  # of credit, as the trace has it
 MOST_PRODUCERS = 2
 MOST_PLACES = 10  # of a window; a larger one is a number
@@ -313,6 +313,8 @@ class GaugePicture(LinkPicture):
                 "items": [self._label(one) for one in self.items],
                 "held": [self._label(one) for one in held],
             }
+        else:  # what it holds came last
+            gauge["held"] = min(len(held), self.level)
         return super().state() | {"lines": {}, "gauges": {"queue": gauge}}
 
     def _columns(self) -> list[str]:

@@ -115,6 +115,7 @@ function fit(text, width, size = 13, weight = 500) {
   while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
   return `${text.slice(0, end).trimEnd()}…`;
 }
+var sizeIn = (text, width) => textWidth(text, 12, 650) > width ? 11 : 12;
 var Labels = class {
   constructor(width, height) {
     this.width = width;
@@ -226,12 +227,13 @@ function knob(view, act, x, y, r, role, value, width = 120) {
 function button(view, act, x, y, w, plus = false) {
   const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
   view.labels.take(x, y, x + w, y + 28);
-  const room = w - (plus ? 34 : 16), text = room > 22 ? fit(name, room, 12, 650) : "";
+  const room = w - (plus ? 34 : 14), size = sizeIn(name, room), text = room > 22 ? fit(name, room, size, 650) : "";
   return G(
     { key: `button ${act.id}`, ...hit(view, act.id, null, name, act.kind === "toggle" ? { "aria-pressed": String(on) } : {}) },
     R(x, y, w, 28, "face", { rx: plus ? 14 : 8 }),
     plus && P(`M${x + (text ? 16 : w / 2)} ${y + 8}v12m-6 -6h12`, "k-ink w2"),
-    text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, "mid s12 b")
+    text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, `mid s${size} b`),
+    text !== name && h("title", {}, name)
   );
 }
 var buttonWidth = (name, plus) => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);
@@ -259,15 +261,15 @@ function frameMark(view, { frame, held, lost, behind }, x, y, right, small = fal
     heldSpot && T(heldSpot.x - x, heldSpot.y - y, phrase("held"), "mid s11 b halo")
   );
 }
-function valveMark(view, id, name, x, y, w) {
+function valveMark(view, id, name, x, y, w, size) {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
-  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
+  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], read = textWidth(state.read, 12) > w ? 11 : 12;
   return G(
     { key: `valve ${id}`, role: "img", "aria-label": phrase(limiting ? "valve-limits" : "valve", { name, how: phrase(closed ? "closed" : "open"), read: state.read }) },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 6, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
     T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`),
     T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== void 0 && state.left !== void 0 && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]
@@ -664,12 +666,12 @@ function party(view, node, { x, y, w, h: high }) {
   else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : view.small && beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 20 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 34 : step - 6)));
-    const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 42, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 6)));
+    const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
     if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
-    const label = middle + r + (r < 28 ? 15 : 19);
+    const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside ? middle + 14 + (column - 1) / 2 * 31 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
     return G({ key: `party ${node.id}` }, kids);
   }
@@ -756,7 +758,7 @@ function smallGauge(view, gauge2, x, y) {
 }
 function valves(view) {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1);
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
@@ -769,7 +771,7 @@ function valves(view) {
   if (stands !== null && state.nodes?.[app.id]?.blocked) {
     for (let x = stands, n = 0; x > x1 + 6; x -= 13, n++) if (clear(x)) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
   } else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + view.t * 26 % 26, n = 0; x < last + 20; x += 26, n++) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
-  kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, Math.min(100, dx - 4))));
+  kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, room, size)));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
   const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons, more: rest } = offered(view, app.id, 1), one = buttons.length ? Math.min(aw - 16 - (rest ? 34 : 0), buttonWidth(buttons[0].name, true)) : 0;
   kids.push(
@@ -857,7 +859,7 @@ function chain(view) {
   const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length, corners = corner(view, 4);
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
-    const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 90 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = small ? 80 : wide, pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
+    const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 98 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = Math.max(...nodes.map((node) => node.place?.[0] === cols ? width(node) : 80)), pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
     const box = new Map(nodes.map((node) => {
       const linked = (scene.links ?? []).filter((link2) => link2.from === node.id || link2.to === node.id).length;
       const high = node.role === "sender" && linked > 1 ? Math.min(room - 8, pitch * (rowsUsed - 0.2)) : Math.min(node.role ? actsOn(view, node.id, "button").length ? TALLEST : 74 : 50, room - 8, node.tone === void 0 ? TALLEST : 34);
@@ -885,7 +887,7 @@ function chain(view) {
         kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
-        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? 30 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1;
+        const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? textWidth(text, 11, 650) + 3 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1;
         const x = meet ? x1 + 8 : ya !== yb || (scene.links ?? []).filter((one) => one.from === link2.from).length > 1 && !named ? x2 - wide2 - 2 : named ? x1 + 26 + named : (x1 + x2 - wide2) / 2 + 4;
         const y = (meet ? ya : yb) - (narrow && ya !== yb ? 16 : !named && x2 - x1 < wide2 + 16 ? 36 : 19);
         view.labels.take(x - 7, y - 7, x + wide2, y + 7);
@@ -893,16 +895,16 @@ function chain(view) {
       }
     }
     for (const node of nodes) {
-      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], crowded = nodes.filter((one) => one.role).length > 1 && pitch < TALLEST + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
+      const b = box.get(node.id), own = state.nodes?.[node.id] ?? {}, fact = own.facts?.[0], says = own.blocked ?? fact ?? node.sub ?? "", crowded = nodes.filter((one) => one.role).length > 1 && pitch < TALLEST + 32, told = crowded && !node.role ? b.y - 7 : b.y + b.h + 15;
       view.labels.take(b.x, b.y, b.x + b.w, b.y + b.h);
       if (fact && node.tone === void 0) view.labels.take(b.x, told - 11, b.x + b.w, told + 4);
       if (node.tone === void 0) {
         const buttons = actsOn(view, node.id, "button");
         kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, told, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
-      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(own.blocked ?? fact ?? node.sub ?? "", b.w - 36, 12, 650), `s12 n ${own.blocked ? "c-stop b" : ""}`)));
+      } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(says, b.w - 34, sizeIn(says, b.w - 34), 650), `s${sizeIn(says, b.w - 34)} n ${own.blocked ? "c-stop b" : ""}`)));
       const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said2 = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
       const [px, py] = over2 ? [said2, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
-      if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said2 - EDGE : W * (crowded ? 0.3 : 0.42)));
+      if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said2 - EDGE : W * (crowded ? 0.3 : 0.5)));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];
@@ -916,11 +918,12 @@ function chain(view) {
   return [kids, flown, corners];
 }
 function gauge(view) {
-  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 146 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [], flown = [], corners = corner(view, 4);
-  const several = senders.length > 1, row2 = several ? (H - 12) / senders.length : 0, high = several ? row2 - 50 : 196;
+  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 166 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [], flown = [], corners = corner(view, 4);
+  const several = senders.length > 1, row2 = several ? (H - 12) / senders.length : 0, high = several ? row2 - 60 : 196;
+  view.labels.take(qx, 0, qx + qw, H);
   senders.forEach((a, i) => {
     const box = { x: EDGE, y: several ? 8 + i * row2 : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
-    const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 8, own, several ? W * 0.3 : qx - EDGE - 10);
+    const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 6, own, qx - EDGE - 10);
     if (wireLink) {
       const there = several ? box.y + 34 : 100, wire = { x1: box.x + w - 3, x2: qx + 3, y: there + 30, there, back: there + (several ? 52 : 62), sag: several ? 0 : sagOf(view, wireLink) };
       kids.push(wireMark(view, wire, wireLink.id, wireLink.names, several ? 22 : 28));
@@ -935,19 +938,20 @@ function gauge(view) {
     );
   });
   if (one && b) {
-    const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(vessel.held ?? []), base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
+    const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(typeof vessel.held === "number" ? [] : vessel.held), part = typeof vessel.held === "number" ? vessel.held : 0, kept = held.size || part, base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);
     kids.push(G(
-      { key: "vessel", role: "img", "aria-label": phrase(held.size ? "vessel-held" : "vessel", { name: one.name, level: list.length || vessel.level || 0, held: held.size }) },
+      { key: "vessel", role: "img", "aria-label": phrase(kept ? "vessel-held" : "vessel", { name: one.name, level: list.length || vessel.level || 0, held: kept }) },
       T(qx + qw / 2, 30, b.name, `mid b c-${tone(b.role)}`),
       P(`M${qx} ${level(one.top + 0.4)}V${base}H${qx + qw}V${level(one.top + 0.4)}`, `sunk k-${c} ${vessel.stopped ? "w3" : "w2"}`),
-      vessel.items === void 0 && R(qx + 3, level(vessel.level ?? 0), qw - 6, (vessel.level ?? 0) * unit - 2, "glide f-snd half"),
+      vessel.items === void 0 && R(qx + 3, level((vessel.level ?? 0) - part), qw - 6, Math.max(0, ((vessel.level ?? 0) - part) * unit - 2), "glide f-snd half"),
+      part > 0 && [R(qx + 3, level(vessel.level ?? 0), qw - 6, part * unit - 1, "glide k-stop w1", { rx: 4, style: `fill:url(#${view.uid}stop)` }), part * unit > 14 && T(qx + qw - 13, level((vessel.level ?? 0) - part / 2) + 4, phrase("held"), "end s11 b halo c-stop")],
       list.map((text, i) => {
-        const kept = held.has(text), y = level(i + 1) + 2;
+        const its = held.has(text), y = level(i + 1) + 2;
         return G(
           { key: `item ${text}`, class: "fade" },
-          R(qx + 8, y, qw - 16, unit - 4, `glide ${kept ? "k-stop w1" : "f-snd"}`, { rx: 4, style: kept ? `fill:url(#${view.uid}stop)` : "" }),
-          i % every === 0 && unit > 12 && [kept && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${kept ? "" : "c-on"}`)],
-          kept && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, phrase("held"), "end s11 b halo c-stop")
+          R(qx + 8, y, qw - 16, unit - 4, `glide ${its ? "k-stop w1" : "f-snd"}`, { rx: 4, style: its ? `fill:url(#${view.uid}stop)` : "" }),
+          i % every === 0 && unit > 12 && [its && R(qx + qw / 2 - 15, y + 1, 30, unit - 6, "f-panel", { rx: 3 }), T(qx + qw / 2, y + unit / 2 + 2.5, text, `mid s12 b n ${its ? "" : "c-on"}`)],
+          its && unit > 14 && T(qx + qw - 13, y + unit / 2 + 2.5, phrase("held"), "end s11 b halo c-stop")
         );
       })
     ));
@@ -958,7 +962,7 @@ function gauge(view) {
       kids.push(G({ key: `mark ${mark.text}` }, L(qx - 12, y, qx + qw + 12, y, `w3 ${mark.kind === "high" ? "k-stopfill" : "k-flow dashes"}`), T(qx + qw + 16, label, fit(mark.text, side - 4, 12, 650), `s12 b ${mark.kind === "high" ? "c-stop" : "c-flow"}`)));
     }
     const words = vessel.text ?? "", most = qx - EDGE - 20;
-    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? row2 - 22 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
+    if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? H - 27 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
     actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }

@@ -1,7 +1,7 @@
 /* The visual grammar: one function a mark, the same in every layout and protocol. */
 
 import { h, type Attributes, type Kid, type VNode } from "./dom";
-import { clamp, fit, textWidth, type Labels } from "./geometry";
+import { clamp, fit, sizeIn, textWidth, type Labels } from "./geometry";
 import type { Flying, Run } from "./run";
 import type { Act, Frame, Gate, Kind, Node, NodeState, Role, Scene, State } from "./types";
 import { phrase } from "./words";
@@ -107,10 +107,10 @@ export function knob(view: View, act: Act, x: number, y: number, r: number, role
 export function button(view: View, act: Act, x: number, y: number, w: number, plus = false): VNode {
   const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
   view.labels.take(x, y, x + w, y + 28);
-  const room = w - (plus ? 34 : 16), text = room > 22 ? fit(name, room, 12, 650) : "";
+  const room = w - (plus ? 34 : 14), size = sizeIn(name, room), text = room > 22 ? fit(name, room, size, 650) : "";
   return G({ key: `button ${act.id}`, ...hit(view, act.id, null, name, act.kind === "toggle" ? { "aria-pressed": String(on) } : {}) },
     R(x, y, w, 28, "face", { rx: plus ? 14 : 8 }), plus && P(`M${x + (text ? 16 : w / 2)} ${y + 8}v12m-6 -6h12`, "k-ink w2"),
-    text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, "mid s12 b"));
+    text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, `mid s${size} b`), text !== name && h("title", {}, name));
 }
 
 /** How wide a button must be. */
@@ -140,14 +140,14 @@ export function frameMark(view: View, { frame, held, lost, behind }: Flying, x: 
 }
 
 /** Valve: hollow and a handle along the pipe when open, solid and barred when closed; ringed if it limits. */
-export function valveMark(view: View, id: string, name: string, x: number, y: number, w: number): VNode {
+export function valveMark(view: View, id: string, name: string, x: number, y: number, w: number, size: 11 | 12): VNode {
   const state = view.state.valves?.[id] ?? { closed: false, read: "" }, { closed, limiting } = state, c = closed ? "stop" : "flow";
-  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], tight = lines.some((line) => textWidth(line, 12, 650) > w), size = tight ? 11 : 12, read = textWidth(state.read, 12) > w ? 11 : 12;
+  const lines = textWidth(name, 12, 650) > w ? name.split(" ") : [name], read = textWidth(state.read, 12) > w ? 11 : 12;
   return G({ key: `valve ${id}`, role: "img", "aria-label": phrase(limiting ? "valve-limits" : "valve", { name, how: phrase(closed ? "closed" : "open"), read: state.read }) },
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 2, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 6, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
     T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== undefined && state.left !== undefined && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]);
 }

@@ -352,7 +352,8 @@ export interface ValveState {
 
 /** `items` from the bottom; those of `held` are kept back. Without `items` it is filled up to `level` */
 export interface GaugeState {
-  level?: number; items?: string[]; held?: string[]; stopped?: boolean;
+  /** `held`: which of the items, or how many of the level, uppermost */
+  level?: number; items?: string[]; held?: string[] | number; stopped?: boolean;
   /** beside or under it: "flow stopped: 5 held" */
   text?: string | null;
 }

@@ -301,7 +301,7 @@ class WindowLine:
         id: of the line.
         walk: the run.
         link: a link of the session; its sender's transfer frames are counted.
-        named: what tells it from the other window that is shown, in a few words.
+        named: whose it is, where another window is shown; in a word or two.
         believed: misconceptions shown beside the rule.
     """
 
@@ -375,7 +375,7 @@ class WindowLine:
         return {
             "id": self.id,
             "style": "brackets",
-            "unit": f"{self.named}: transfer-id" if self.named else "transfer-id (frames)",
+            "unit": f"{self.named}'s transfer-id" if self.named else "transfer-id (frames)",
             "modulo": serial.MODULUS,
             **self._range.document(),
             "limit": "window ends at",
@@ -819,7 +819,7 @@ def _told_apart(link: Scope, shown: Sequence[Scope]) -> str:
     """What tells a window from the others that are shown; empty if it is alone."""
     if len({one.session for one in shown}) > 1:
         return f"session {link.session}"
-    return f"from the {link.link_sender}" if len(shown) > 1 else ""
+    return link.link_sender if len(shown) > 1 else ""
 
 
 def _session_id(link: Scope) -> str:

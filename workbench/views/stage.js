@@ -269,7 +269,7 @@ function valveMark(view, id, name, x, y, w, size) {
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 6, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 8, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
     T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`),
     T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== void 0 && state.left !== void 0 && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]
@@ -758,7 +758,7 @@ function smallGauge(view, gauge2, x, y) {
 }
 function valves(view) {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 40 : 52), vb = x2 - (small ? 40 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {

@@ -137,7 +137,7 @@ function smallGauge(view: View, gauge: Gauge, x: number, y: number): VNode {
 
 function valves(view: View): Kid[] {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 42 : 52), vb = x2 - (small ? 46 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 40 : 52), vb = x2 - (small ? 40 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids: Kid[] = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {

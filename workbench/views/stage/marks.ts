@@ -147,7 +147,7 @@ export function valveMark(view: View, id: string, name: string, x: number, y: nu
     limiting && C(x, y, 27, "f-stopsoft k-stopfill w3 fade", { key: "ring" }),
     P(`M${x - 17} ${y - 12}L${x + 17} ${y + 12}V${y - 12}L${x - 17} ${y + 12}z`, `${closed ? "f-stopfill" : "f-panel"} k-${c} w2 joined`),
     closed ? L(x, y - 21, x, y + 21, "k-stop w5 round") : L(x - 9, y - 18, x + 9, y - 18, "k-flow w3 round"),
-    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 6, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
+    lines.slice(0, 2).map((line, i) => T(x, y - 52 - 14 * (Math.min(lines.length, 2) - 1 - i), fit(line, w + 8, size, 650), `mid s${size} b ${limiting ? "c-stop" : ""}`)),
     T(x, y - 36, phrase(closed ? "closed" : "open"), `mid s11 ${closed ? "c-stop b" : "m"}`), T(x, y + 46, fit(state.read, w + 2, read), `mid s${read} n`),
     state.of !== undefined && state.left !== undefined && [R(x - w / 2 + 6, y + 55, w - 12, 7, "f-tube2", { rx: 3.5 }), R(x - w / 2 + 6, y + 55, (w - 12) * clamp(state.left / state.of, 0, 1), 7, `glide f-${closed ? "stopfill" : "snd"}`, { rx: 3.5 })]);
 }

@@ -17,8 +17,13 @@ def test_words_stand_on_the_left_with_their_head_and_numbers_on_the_right():
     assert f"<td{LEFT}>crossing</td><td>6</td>" in shown
 
 
-def test_a_head_over_numbers_stays_with_them_though_a_word_is_among_them():
-    table = Table(name="waits", head=("run", "ms"), lines=[("1", "12"), ("2", "for ever")])
+def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
+    table = Table(
+        name="waits",
+        head=("run", "ms", "ends"),
+        lines=[("1", "12", "="), ("2", "for ever", "differ")],
+    )
     shown = table._repr_html_()
     assert f'<th scope="col"{LEFT}>run</th><th scope="col">ms</th>' in shown
-    assert "<td>12</td></tr><tr>" in shown
+    assert f"<td>12</td><td{LEFT}>=</td>" in shown
+    assert f"<td>for ever</td><td{LEFT}>differ</td>" in shown

@@ -285,3 +285,12 @@ def test_a_stretch_may_be_given_as_a_plain_tuple():
     plain = time_chart(end_us=9, stretches=[(0, 4, "alarm")])
     named = time_chart(end_us=9, stretches=[Stretch(0, 4, "alarm")])
     assert source(plain, "blocked: alarm") == source(named, "blocked: alarm")
+
+
+def test_a_legend_stands_above_the_lines_and_takes_nothing_of_their_room():
+    """Beside them it would leave a narrow page no room; two names stand in a row."""
+    curves = {name: [(1, 2), (3, 4)] for name in ("one", "two", "three")}
+    chart = curve_chart(curves, across="n", up="messages", title="Curves", height=300).figure
+    (told,) = chart.legend
+    assert told in chart.above
+    assert chart.height == 300 + 2 * 24

@@ -34,14 +34,19 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        columns = [[line[place] for line in self.lines] for place in range(1, len(self.head))]
+        sides = [_LEFT, *map(_side, columns)]
         top = "".join(
             f'<th scope="col"{side}>{html.escape(cell)}</th>'
-            for cell, side in zip(self.head, self._sides(), strict=True)
+            for cell, side in zip(self.head, sides, strict=True)
         )
         body = "".join(
             "<tr>"
             + f'<th scope="row"{_LEFT}>{html.escape(line[0])}</th>'
-            + "".join(f"<td{_side([cell])}>{html.escape(cell)}</td>" for cell in line[1:])
+            + "".join(
+                f"<td{side}>{html.escape(cell)}</td>"
+                for cell, side in zip(line[1:], sides[1:], strict=True)
+            )
             + "</tr>"
             for line in self.lines
         )
@@ -50,11 +55,6 @@ class Table:
             f'<table aria-label="{label}"><thead><tr>{top}</tr></thead>'
             f"<tbody>{body}</tbody></table>"
         )
-
-    def _sides(self) -> list[str]:
-        """Where the head of each column stands: as its cells do."""
-        columns = [[line[place] for line in self.lines] for place in range(1, len(self.head))]
-        return [_LEFT, *map(_side, columns)]
 
 
 class Tabled:
@@ -97,7 +97,10 @@ def tables(*several: Table | Tabled) -> Tables:
     return Tables(several)
 
 
-def _side(cells: Iterable[str]) -> str:
-    """Numbers stand on the right, as everywhere in notebooks, and words on the left."""
-    words = all(any(character.isalpha() for character in cell) for cell in cells)
-    return _LEFT if words else ""
+def _side(column: Iterable[str]) -> str:
+    """Numbers stand on the right, as everywhere in notebooks, and columns of words on the left."""
+    return "" if any(map(_is_number, column)) else _LEFT
+
+
+def _is_number(cell: str) -> bool:
+    return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))

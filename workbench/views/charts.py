@@ -10,6 +10,7 @@ dash, a hatch or a shape as well. Call `notebook_output()` once, before a notebo
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -57,6 +58,7 @@ if (!cb_obj.follows) {
   const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];
   cb_obj.follows.observe(document.body, { attributes: true, attributeFilter });
 }"""
+_LEGEND_ROW = 24  # px
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
@@ -216,15 +218,23 @@ def paper(
 
 
 def legend(chart: Any, place: str) -> None:
-    """Put the legend, if there is one, beside, below or above the chart."""
+    """Put the legend, if there is one, below or above the chart."""
     if not chart.legend:
         return
     chart.add_layout(chart.legend[0], place)
-    if place != "right":  # in a narrow page a row of more would be cut
-        chart.legend.orientation, chart.legend.ncols = "horizontal", 2
+    # In a narrow page a row of more would be cut, and beside it there would be no room for lines.
+    chart.legend.orientation, chart.legend.ncols = "horizontal", 2
     chart.legend.label_text_font_size = "12px"
     chart.legend.border_line_alpha = 0
     chart.legend[0].stylesheets = [InlineStyleSheet(css=LEGEND_SHEET)]
+
+
+def _legend_on_top(chart: Any) -> None:
+    """Put the legend above the lines, which stay as high as they were."""
+    legend(chart, "above")
+    for one in chart.legend:
+        one.padding = one.margin = one.spacing = 2
+        chart.height += _LEGEND_ROW * math.ceil(len(one.items) / 2)
 
 
 def _label(chart: Any, x: float, y: float, text: str, size: int, **more: Any) -> None:
@@ -340,7 +350,7 @@ def time_chart(
     chart.y_range.start = 0
     if lanes:
         chart.x_range.start, chart.x_range.end = 0, end_us / scale
-    legend(chart, "right")
+    _legend_on_top(chart)
     return Chart(chart, _time_words(title, drawn, shaded, end_us, scale, short))
 
 
@@ -538,7 +548,7 @@ def curve_chart(
         chart.y_range.start = chart.x_range.start = 0
     if top is not None:
         chart.y_range.end = top
-    legend(chart, "right")
+    _legend_on_top(chart)
     by_x = {name: dict(some) for name, some in everything.items()}
     rows = [
         (number(x), *(number(some[x]) if x in some else "" for some in by_x.values()))

@@ -427,20 +427,25 @@ function numberLine(view, line, top, height) {
   else if (s.cells) kids.push(deliveries(view, line, state, s, y));
   kids.push(hatching(view, state, s, y));
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
+  const said2 = [];
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || line.style === "units" && i) return;
     const name = i === 0 && rule ? phrase("the-rule") : end.name;
-    if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
-    else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
-    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+    if (line.style === "units") {
+      kids.push(bound(view, line, now, s, y, name));
+      return;
+    }
+    const [mark, words] = line.style === "brackets" ? bracket(view, line, i, now, s, y, name) : band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y });
+    kids.push(mark);
+    said2.push(words);
   });
-  kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
+  kids.push(aims(view, line, s, y), said2, preview(view, line, state, s, y));
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
 }
 function axis(view, line, s, y, state) {
   const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids = [];
-  const words = line.unit.replace("-", "- ").split(" ").reduce((all, word) => {
+  const words = line.unit.replace(/-(?=[a-z]+( \(\w+\))?$)/, "- ").split(" ").reduce((all, word) => {
     const last = all[all.length - 1];
     if (last !== void 0 && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
     else all.push(word);
@@ -514,17 +519,17 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
   for (words of said2) if (spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }])) break;
   const wall = up ? [y - 5, rows2.axis] : [rows2.under, y + high + 5];
   const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
-  return G(
+  return [G(
     { key },
     T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
     G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
     to <= s.high && G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
     inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
-    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`)),
-    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
-  );
+    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`))
+  ), beside(key, spot, words, middle, c)];
 }
+var beside = (key, spot, words, y, c) => spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, T(0, y, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`));
 function theirs(view, line, state, s, y, rule) {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
   const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
@@ -546,15 +551,14 @@ function bracket(view, line, i, now, s, y, name) {
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
   const hook = (x, d) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
-  return G(
+  return [G(
     { key: `end ${end.id}` },
     T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }),
     hook(a, 1),
     to <= s.high && hook(b, -1),
-    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
-    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`))
-  );
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`))
+  ), beside(`end ${end.id}`, spot, words, middle, c)];
 }
 function units(line, state, s, y) {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids = [];
@@ -666,12 +670,12 @@ function party(view, node, { x, y, w, h: high }) {
   else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 6)));
+    const column = buttons.length + (rest && !full ? 1 : 0), beside2 = !low && column > 0, r = low ? 18 : beside2 ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside2 ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside2 ? 2 * r + 26 : step - 6)));
     const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
     if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
-    const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside ? middle + 14 + (column - 1) / 2 * 31 : 0);
+    const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside2 ? middle + 14 + (column - 1) / 2 * 31 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
     return G({ key: `party ${node.id}` }, kids);
   }

@@ -95,21 +95,25 @@ export function numberLine(view: View, line: Line, top: number, height: number):
   else if (s.cells) kids.push(deliveries(view, line, state, s, y));
   kids.push(hatching(view, state, s, y));
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
+  const said: Kid[] = [];
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || (line.style === "units" && i)) return;
     const name = i === 0 && rule ? phrase("the-rule") : end.name;
-    if (line.style === "units") kids.push(bound(view, line, now, s, y, name));
-    else if (line.style === "brackets") kids.push(bracket(view, line, i, now, s, y, name));
-    else kids.push(band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y }));
+    if (line.style === "units") { kids.push(bound(view, line, now, s, y, name)); return; }
+    const [mark, words] = line.style === "brackets" ? bracket(view, line, i, now, s, y, name)
+      : band(view, { key: `end ${end.id}`, c: tone(end.role), name, word: end.word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now, s, y: i ? y.down : y.up, up: i === 0, axis: y });
+    kids.push(mark);
+    said.push(words);
   });
-  kids.push(aims(view, line, s, y), preview(view, line, state, s, y));
+  // No dashes through the words.
+  kids.push(aims(view, line, s, y), said, preview(view, line, state, s, y));
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
 }
 
 function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNode {
   const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids: Kid[] = [];
-  const words = line.unit.replace("-", "- ").split(" ").reduce<string[]>((all, word) => {
+  const words = line.unit.replace(/-(?=[a-z]+( \(\w+\))?$)/, "- ").split(" ").reduce<string[]>((all, word) => {
     const last = all[all.length - 1];
     if (last !== undefined && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
     else all.push(word);
@@ -168,8 +172,8 @@ function hatching(view: View, state: LineState, s: Scale, y: Rows): VNode | null
 
 interface Band { key: string; c: string; name: string; word: string; limit: string; modulo?: number; now: number[]; s: Scale; y: number; up: boolean; axis: Rows; dashed?: boolean }
 
-/** A band from the count (triangle) to the limit (bar); past its limit it is hatched. */
-function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows, dashed }: Band): VNode {
+/** A band from the count (triangle) to the limit (bar); past its limit it is hatched. And the words beside it. */
+function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, axis: rows, dashed }: Band): [VNode, Kid] {
   const [from, to] = now, size = to - from, past = size < 0, a = s.X(from), b = s.X(to), high = rows.band, edge = up ? rows.axis : rows.under;
   const left = Math.min(a, b), wide = Math.abs(b - a), middle = y + high / 2 + 4.5;
   const amount = `${word} ${Math.max(0, size)}`.trim(), inside = !past && wide > textWidth(amount, 13, 650) + 18;
@@ -184,14 +188,16 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
   for (words of said) if ((spot = view.labels.place(words, 12, 650, [{ x: outer, y: middle, anchor: "start" }, { x: inner, y: middle, anchor: "end" }]))) break;
   const wall = up ? [y - 5, rows.axis] : [rows.under, y + high + 5];
   const tip = up ? `M-7 ${y + high - 6}h14l-7 ${edge - y - high + 6}z` : `M-7 ${y + 6}h14l-7 ${edge - y - 6}z`;
-  return G({ key }, T(NAMES - 10, middle, name, `end s12 b c-${c}`),
+  return [G({ key }, T(NAMES - 10, middle, name, `end s12 b c-${c}`),
     R(left, y, wide, high, `glide ${past ? "k-stop" : `f-${c}soft k-${c}`} w2`, { rx: 4, style: past ? `fill:url(#${view.uid}stop);stroke-dasharray:4 3` : dashed ? "stroke-dasharray:5 3" : "" }),
     G({ class: "glide", style: at(a, 0) }, P(tip, `f-${c}`)),
     to <= s.high && G({ class: "glide", style: at(b, 0) }, R(-3, wall[0], 6, wall[1] - wall[0], `f-${c}`, { rx: 2 })),
     inside && G({ class: "glide", style: at((a + b) / 2, 0) }, T(0, middle, amount, "mid b n")),
-    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`)),
-    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
+    inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`))), beside(key, spot, words, middle, c)];
 }
+
+const beside = (key: string, spot: Spot | null, words: string, y: number, c: string): Kid =>
+  spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, T(0, y, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`));
 
 /** A learner's rule beside the right one: its band, and how it differs on the line. */
 function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {
@@ -202,17 +208,16 @@ function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rul
     band(view, { key: "band", c: "alt", name: phrase("your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
 }
 
-/** A window that slides: brackets round it, and a triangle where the next one goes. */
-function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): VNode {
+/** A window that slides: brackets round it, and a triangle where the next one goes. And the words beside it. */
+function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): [VNode, Kid] {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
   const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : phrase("full");
   view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
   const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
   const hook = (x: number, d: number) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
-  return G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), to <= s.high && hook(b, -1),
-    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`)),
-    spot && G({ key: spot.anchor, class: "glide", style: at(spot.x, 0) }, T(0, middle, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`)));
+  return [G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), to <= s.high && hook(b, -1),
+    G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`))), beside(`end ${end.id}`, spot, words, middle, c)];
 }
 
 /** One box a credit; it fills as parts of the delivery leave. */

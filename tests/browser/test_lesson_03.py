@@ -156,9 +156,9 @@ def test_time_out_pause_and_hand_over_by_keyboard(lab_page, pictures):
     do(root, "link credit", 40)
     assert "Right" in run_cell(lesson, "check-paused")
 
-    # Hand over: both ways as lines of text, and the last word of the graceful one on the stage.
+    # Hand over: both ways in a table, and the last word of the graceful one on the stage.
     cell = lesson.show_cell("graceful-step")
-    cell.get_by_text("no messages  kept").wait_for()
+    cell.get_by_role("row", name="graceful 0 to 4 5 to 9 no messages kept").wait_for()
     root = picture(lesson, "graceful-step")
     read = read_on(root, "closes the link “a” for good", 80)
     assert any("hears the state of the sender" in sentence for sentence in read)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import REPO
 from tests.views.stage_runs import RUNS
+from workbench import import_capture
 from workbench.scenarios import run
 from workbench.views import scene as scenes
 from workbench.views.scene_acts import parameter_docs
@@ -20,6 +22,7 @@ from workbench.views.static_html import asset, stage_module
 
 pytestmark = pytest.mark.browser
 
+CAPTURES = REPO / "data" / "captures"
 QUICK = ("credit", "quorum")
 QUICK_FIRST = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(RUNS)
@@ -199,6 +202,21 @@ def test_time_formula_and_tabs_are_never_cut_off(opened, name, width):
     page = opened(name, width=width, reduced_motion="reduce")
     assert page.evaluate(CUT_OFF) == {}
     assert page.locator(".wst-line").bounding_box()["width"] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [640, 830])
+def test_nobody_stands_in_the_way_of_a_wire(opened, width):
+    """Of a broker's three clients one both sends and receives: it stands with the others."""
+    scene = scenes.scene(import_capture(CAPTURES / "rmq43_c_drain.pcapng"))
+    page = opened(scene, width=width, reduced_motion="reduce")
+    page.keyboard.press("End")
+    boxes = page.locator(".wst-picture rect.node").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().x)"
+    )
+    assert len(boxes) == 4
+    assert len({round(x) for x in boxes}) == 2
+    assert page.evaluate(COLLISIONS) == {}
 
 
 def test_a_larger_screen_gets_a_larger_picture_and_text_keeps_its_size(opened):

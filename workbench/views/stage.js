@@ -115,7 +115,7 @@ function fit(text, width, size = 13, weight = 500) {
   while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
   return `${text.slice(0, end).trimEnd()}…`;
 }
-var sizeIn = (text, width) => textWidth(text, 12, 650) > width ? 11 : 12;
+var sizeIn = (text, width, weight = 650) => textWidth(text, 12, weight) > width ? 11 : 12;
 var Labels = class {
   constructor(width, height) {
     this.width = width;
@@ -212,7 +212,7 @@ function knob(view, act, x, y, r, role, value, width = 120) {
     return `M${X(A)} ${Y(A)}A${r} ${r} 0 ${B2 - A > Math.PI ? 1 : 0} 1 ${X(B2)} ${Y(B2)}`;
   };
   const B = angle(now), changed = set !== void 0 && set !== value, off = view.state.off?.[act.id];
-  const words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
+  const name = changed ? phrase("let-go") : act.name, size = sizeIn(name, width, 500), words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
   return G(
     { key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? phrase("not-now", { name: act.name, why: off }) : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
     C(x, y, r + 7, "f-none"),
@@ -221,7 +221,7 @@ function knob(view, act, x, y, r, role, value, width = 120) {
     C(x, y, r - 8, "face"),
     C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? phrase("let-go") : act.name, width, 12), "mid s12 m")
+    T(x, y + r + (r < 28 ? 15 : 19), fit(name, width, size), `mid s${size} m`)
   );
 }
 function button(view, act, x, y, w, plus = false) {
@@ -671,7 +671,7 @@ function party(view, node, { x, y, w, h: high }) {
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
     const column = buttons.length + (rest && !full ? 1 : 0), beside2 = !low && column > 0, r = low ? 18 : beside2 ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside2 ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside2 ? 2 * r + 26 : step - 6)));
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside2 ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside2 ? 2 * r + 26 : step - 1)));
     const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
     if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
@@ -684,6 +684,7 @@ function party(view, node, { x, y, w, h: high }) {
   const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  if (high < 66 && facts.length) kids.push(fact(facts.shift(), 8, x + w - 12, y + 41, "end"));
   const first = state.items === void 0 ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
     const at2 = first + i * 16, taken = at2 > y + high - 52 ? right : 0;
@@ -711,19 +712,21 @@ function corner(view, y, right = view.W - EDGE) {
   }
   return made2;
 }
-function sides(nodes) {
-  const by = ["sender", "", "receiver"].map((role) => nodes.filter((node) => node.role === role)).filter((list) => list.length);
+function sides(nodes, links) {
+  const role = (id) => nodes.find((node) => node.id === id)?.role, past = links.some((one) => [role(one.from), role(one.to)].sort().join() === "receiver,sender");
+  const by = (past ? [["sender"], ["", "receiver"]] : [["sender"], [""], ["receiver"]]).map((roles) => nodes.filter((node) => roles.includes(node.role ?? ""))).filter((list) => list.length);
   return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
 }
 function link(view) {
-  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes), last = columns.length - 1;
+  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
   const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
   const place = (list, node, x) => {
     const tall = (high - (list.length - 1) * 8) / list.length;
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
   };
   const column = (node) => columns.findIndex((list) => list.includes(node)), boxes = new Map(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))]));
-  const kids = [], flown = [], links = scene.links ?? [];
+  const kids = [], flown = [], links = scene.links ?? [], tight = most > 1;
+  const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id), state = view.state.nodes?.[node.id] ?? {}, said2 = state.blocked || state.going || "";
@@ -734,10 +737,10 @@ function link(view) {
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
-    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, low = l.h < r.h ? l : r, tight = most > 1;
+    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, low = l.h < r.h ? l : r;
     const middle = tight ? low.y + low.h / 2 : l.y + l.h * 0.45;
-    const wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
-    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
+    const wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - there, back: middle + back, sag: tight ? 0 : sagOf(view, one) };
+    kids.push(wireMark(view, wire, one.id, one.names, thick, forward));
     flown.push(frames(view, one, wire, forward));
   });
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);

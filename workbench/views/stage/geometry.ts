@@ -64,8 +64,8 @@ export function fit(text: string, width: number, size = 13, weight = 500): strin
   return `${text.slice(0, end).trimEnd()}…`;
 }
 
-/** Size of a bold label: 12, and where that is too wide 11. */
-export const sizeIn = (text: string, width: number): 11 | 12 => (textWidth(text, 12, 650) > width ? 11 : 12);
+/** Size of a label: 12, and where that is too wide 11. */
+export const sizeIn = (text: string, width: number, weight = 650): 11 | 12 => (textWidth(text, 12, weight) > width ? 11 : 12);
 
 export type Anchor = "start" | "middle" | "end";
 export interface Spot { x: number; y: number; anchor: Anchor }

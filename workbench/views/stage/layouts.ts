@@ -39,7 +39,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
     const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
-    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 6)));
+    knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 1)));
     const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, middle - 14 + (i - (column - 1) / 2) * 31, wide)));
     if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, middle - 14 + (column - 1) / 2 * 31));
@@ -52,6 +52,8 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  // A box of a name and a word has no line of its own for what it counts.
+  if (high < 66 && facts.length) kids.push(fact(facts.shift()!, 8, x + w - 12, y + 41, "end"));
   const first = state.items === undefined ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
   return G({ key: `party ${node.id}` }, kids);
@@ -83,21 +85,25 @@ function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
   return made;
 }
 
-/** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others. */
-function sides(nodes: Node[]): Node[][] {
-  const by = (["sender", "", "receiver"] as const).map((role) => nodes.filter((node) => node.role === role)).filter((list) => list.length);
+/** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others.
+    Nobody stands in the way of a wire: who does both stands with those who receive where others send to these. */
+function sides(nodes: Node[], links: Link[]): Node[][] {
+  const role = (id: string) => nodes.find((node) => node.id === id)?.role, past = links.some((one) => [role(one.from), role(one.to)].sort().join() === "receiver,sender");
+  const by = (past ? [["sender"], ["", "receiver"]] : [["sender"], [""], ["receiver"]]).map((roles) => nodes.filter((node) => roles.includes(node.role ?? ""))).filter((list) => list.length);
   return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
 }
 
 function link(view: View): Kid[] {
-  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes), last = columns.length - 1;
+  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
   const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
   const place = (list: Node[], node: Node, x: number): Box => {
     const tall = (high - (list.length - 1) * 8) / list.length;
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
   };
   const column = (node: Node) => columns.findIndex((list) => list.includes(node)), boxes = new Map<string, Box>(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))] as const));
-  const kids: Kid[] = [], flown: Kid[] = [], links = scene.links ?? [];
+  const kids: Kid[] = [], flown: Kid[] = [], links = scene.links ?? [], tight = most > 1;
+  // How far its lanes are from the middle of a wire, and how thick they are: less, the more wires there are.
+  const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
   // Pills stand under the boxes where there is one box a side, else on their lower edge.
   const pills = scene.nodes.map((node) => {
@@ -109,10 +115,10 @@ function link(view: View): Kid[] {
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
-    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, low = l.h < r.h ? l : r, tight = most > 1;
+    const forward = a.x < b.x, l = forward ? a : b, r = forward ? b : a, low = l.h < r.h ? l : r;
     const middle = tight ? low.y + low.h / 2 : l.y + l.h * 0.45;
-    const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - (tight ? 17 : 25), back: middle + (tight ? 21 : 27), sag: tight ? 0 : sagOf(view, one) };
-    kids.push(wireMark(view, wire, one.id, one.names, tight ? 20 : 28, forward));
+    const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - there, back: middle + back, sag: tight ? 0 : sagOf(view, one) };
+    kids.push(wireMark(view, wire, one.id, one.names, thick, forward));
     flown.push(frames(view, one, wire, forward));
   });
   // A line of windows needs more room than one of units, and another rule beside it needs more.

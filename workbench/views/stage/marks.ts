@@ -95,12 +95,12 @@ export function knob(view: View, act: Act, x: number, y: number, r: number, role
     return `M${X(A)} ${Y(A)}A${r} ${r} 0 ${B - A > Math.PI ? 1 : 0} 1 ${X(B)} ${Y(B)}`;
   };
   const B = angle(now), changed = set !== undefined && set !== value, off = view.state.off?.[act.id];
-  const words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
+  const name = changed ? phrase("let-go") : act.name, size = sizeIn(name, width, 500), words = phrase("turn-it", { value: `${now}${act.unit ? ` ${act.unit}` : ""}` });
   return G({ key: `knob ${act.id}`, class: "knob hit", "data-knob": act.id, "data-now": value, tabindex: 0, role: "slider", "aria-label": off ? phrase("not-now", { name: act.name, why: off }) : act.name, "aria-disabled": off ? "true" : null, "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now, "aria-valuetext": words },
     C(x, y, r + 7, "f-none"), P(arc(max), "k-tube2 w7 round"), now > min && P(arc(now), `k-${c} w7 round`, { style: changed ? "stroke-dasharray:3 8" : "" }),
     C(x, y, r - 8, "face"), C(x + r * Math.cos(B), y + r * Math.sin(B), 6.5, `f-panel k-${c} w3`),
     T(x, y + (r < 28 ? 5 : 8.5), now, `mid n ${r < 28 || now > 999 ? "b" : "xl"}`),
-    T(x, y + r + (r < 28 ? 15 : 19), fit(changed ? phrase("let-go") : act.name, width, 12), "mid s12 m"));
+    T(x, y + r + (r < 28 ? 15 : 19), fit(name, width, size), `mid s${size} m`));
 }
 
 /** A button in the picture: a plus before what adds. */

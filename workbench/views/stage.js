@@ -680,7 +680,7 @@ function party(view, node, { x, y, w, h: high }) {
     return G({ key: `party ${node.id}` }, kids);
   }
   const wides = buttons.map((act) => Math.min(w - 20, buttonWidth(act.name, true))), stacked = buttons.length > 1, tall = low || stacked ? 20 : typeof state.items === "number" ? 38 : 22;
-  kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
+  kids.push(items(state, x + 12, low ? Math.max(y + 46, y + high - 50) : top + 4, w - 24, tall));
   const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
@@ -713,8 +713,13 @@ function corner(view, y, right = view.W - EDGE) {
   return made2;
 }
 function sides(nodes, links) {
-  const role = (id) => nodes.find((node) => node.id === id)?.role, past = links.some((one) => [role(one.from), role(one.to)].sort().join() === "receiver,sender");
-  const by = (past ? [["sender"], ["", "receiver"]] : [["sender"], [""], ["receiver"]]).map((roles) => nodes.filter((node) => roles.includes(node.role ?? ""))).filter((list) => list.length);
+  const of = (list, ...roles) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists) => lists.filter((list) => list.length);
+  const hub = nodes.length > 2 && nodes.find(({ id }) => links.every((one) => one.from === id || one.to === id));
+  if (hub) {
+    const others = nodes.filter((node) => node !== hub);
+    return hub.role === "sender" ? [[hub], others] : hub.role === "receiver" ? [others, [hub]] : some(of(others, "sender", ""), [hub], of(others, "receiver"));
+  }
+  const by = some(of(nodes, "sender"), of(nodes, ""), of(nodes, "receiver"));
   return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
 }
 function link(view) {

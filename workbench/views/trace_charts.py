@@ -285,7 +285,7 @@ def held_chart(
     *,
     window_us: int,
     end_us: int,
-    title: str = "Links blocked at some moment of the window",
+    title: str = "Links blocked, window by window",
     width: int = 900,
     height: int = 220,
 ) -> Chart:

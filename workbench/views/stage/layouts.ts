@@ -48,7 +48,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
     return G({ key: `party ${node.id}` }, kids);
   }
   const wides = buttons.map((act) => Math.min(w - 20, buttonWidth(act.name, true))), stacked = buttons.length > 1, tall = low || stacked ? 20 : typeof state.items === "number" ? 38 : 22;
-  kids.push(items(state, x + 12, low ? y + high - 50 : top + 4, w - 24, tall));
+  kids.push(items(state, x + 12, low ? Math.max(y + 46, y + high - 50) : top + 4, w - 24, tall));
   const one = !low && buttons.length === 1 && view.small ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
@@ -86,10 +86,15 @@ function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
 }
 
 /** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others.
-    Nobody stands in the way of a wire: who does both stands with those who receive where others send to these. */
+    Where all wires lead to one party it has a column of its own, and nobody stands in the way of another's wire. */
 function sides(nodes: Node[], links: Link[]): Node[][] {
-  const role = (id: string) => nodes.find((node) => node.id === id)?.role, past = links.some((one) => [role(one.from), role(one.to)].sort().join() === "receiver,sender");
-  const by = (past ? [["sender"], ["", "receiver"]] : [["sender"], [""], ["receiver"]]).map((roles) => nodes.filter((node) => roles.includes(node.role ?? ""))).filter((list) => list.length);
+  const of = (list: Node[], ...roles: string[]) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists: Node[][]) => lists.filter((list) => list.length);
+  const hub = nodes.length > 2 && nodes.find(({ id }) => links.every((one) => one.from === id || one.to === id));
+  if (hub) {
+    const others = nodes.filter((node) => node !== hub);
+    return hub.role === "sender" ? [[hub], others] : hub.role === "receiver" ? [others, [hub]] : some(of(others, "sender", ""), [hub], of(others, "receiver"));
+  }
+  const by = some(of(nodes, "sender"), of(nodes, ""), of(nodes, "receiver"));
   return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
 }
 

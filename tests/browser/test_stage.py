@@ -517,7 +517,7 @@ def test_an_act_that_is_not_legal_says_in_place_what_would_be(opened):
 def test_a_run_is_begun_anew_from_the_form(opened):
     """By keyboard alone; what is wrong is said in one line, and nothing that was typed is lost."""
     begun = run("publishers", "rmq4.3", {"queues": 2})
-    given = parameter_docs(begun.scenario, begun.parameters, begun.parameters)
+    given = parameter_docs(begun, begun)
     page = opened(scene_of("credit") | {"parameters": given}, width=640)
     page.locator(".wst").focus()
     page.keyboard.press("p")

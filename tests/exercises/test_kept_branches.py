@@ -73,6 +73,15 @@ def test_a_stage_has_its_branches_again(file):
     assert shown(later)[0] == acts
 
 
+def test_a_run_begun_under_another_preset_is_there_again(file):
+    stage = desk(file)
+    stage.begin({"preset": "rmq4.0"})
+    grant(stage, 2)
+    again = desk(file)
+    assert (again.tree, again.run.preset.name) == (1, "rmq4.0")
+    assert shown(again) == shown(stage)
+
+
 def test_looking_makes_no_file(file):
     """Whoever does nothing leaves nothing behind."""
     desk(file)

@@ -216,7 +216,7 @@ def test_other_values_begin_a_run_of_their_own_and_what_was_done_stays():
     jsonschema.Draft202012Validator(schema()).validate(doc)
     shown = {one["id"]: (one["value"], one["given"]) for one in doc["parameters"]}
     assert shown["messages"] == (3, 10)
-    assert [*shown] == [one.name for one in given.scenario.parameters]
+    assert [*shown] == ["preset", *(one.name for one in given.scenario.parameters)]
     act(widget, "begin", {"messages": 10})
     assert [widget.tree, len(widget.branches.runs)] == [0, 2]
     assert widget.run.actions[:1] == given.actions
@@ -234,6 +234,25 @@ def test_another_run_that_is_shown_is_a_tree_of_its_own():
     for messages in (3, 10):
         act(widget, "begin", {"messages": messages})
     assert (widget.tree, widget.cursor) == (0, left)
+
+
+def test_another_preset_begins_a_run_that_title_and_share_code_name():
+    """What was set stays, numbers of the preset are the new one's, and the way back is kept."""
+    given = run("publishers", "rmq4.3", {"queues": 2})
+    widget = stage(given)
+    act(widget, "begin", {"preset": "rmq4.0"})
+    expected = run("publishers", "rmq4.0", {"queues": 2})
+    assert widget.run.identity() == expected.identity()
+    doc = json.loads(gzip.decompress(widget.scene))
+    assert doc["title"].endswith(": RabbitMQ 4.0")
+    preset = doc["parameters"][0]
+    assert (preset["value"], preset["given"]) == ("rmq4.0", "rmq4.3")
+    assert {"rmq4.3", "rmq4.0", "spec"} <= {*preset["choices"]}
+    assert open_code(share_code(widget)).run.preset.name == "rmq4.0"
+    assert "there are: spec, rmq4.3" in act(widget, "begin", {"preset": "rmq9"})["why"]
+    act(widget, "begin", {"preset": "rmq4.3"})
+    assert [widget.tree, len(widget.trees)] == [0, 2]
+    assert not json.loads(gzip.decompress(widget.scene))["title"].endswith("RabbitMQ 4.3")
 
 
 def test_what_a_link_is_called_does_not_bar_a_run_without_it():

@@ -143,11 +143,8 @@ class StageDesk(traitlets.HasTraits):
 
     def begin(self, preset: str, parameters: dict[str, Any]) -> bool:
         """Begin another tree; False if these values are not legal any more."""
-        root = self._stage.trees[0].runs[0]
-        if preset != root.preset.name:
-            return False
         try:
-            self._stage.begin(parameters)
+            self._stage.begin({**parameters, "preset": preset})
         except Exception:  # whatever stands in the file or has changed in a model: the rest goes on
             return False
         return True

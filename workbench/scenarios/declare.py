@@ -234,6 +234,11 @@ class Scenario:
     long: bool = False
     told: Callable[[World], list[str]] = field(default=lambda world: [])
 
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """Names of the presets that are models of its protocol."""
+        return preset_names(self.protocol)
+
     def defaults(self, preset: Preset) -> dict[str, Value]:
         """Every parameter's default under a preset."""
         return {parameter.name: parameter.default_in(preset) for parameter in self.parameters}
@@ -247,7 +252,7 @@ class Scenario:
         if self.protocol not in preset.protocols:
             raise ParameterError(
                 f"preset {preset.name} is no model of {self.protocol}, which {self.name} speaks;"
-                f" legal: {', '.join(preset_names(self.protocol))}"
+                f" legal: {', '.join(self.presets)}"
             )
         return _checked(self.parameters, given, self.defaults(preset), f"scenario {self.name}")
 

@@ -345,6 +345,32 @@ def _shape(row: Row) -> tuple[object, ...]:
     return (row.event, row.vantage, row.kind, row.frame_id)
 
 
+def anew(
+    old: Run, values: Mapping[str, Any], preset: Preset | str
+) -> tuple[Preset, dict[str, Value]]:
+    """A preset, and the parameters of a run of a scenario as an old one's, but for some values.
+
+    Numbers that the old run has of another preset are the new one's, unless they are told.
+
+    Args:
+        old: the run.
+        values: of the scenario's parameters.
+        preset: or its name.
+
+    Raises:
+        ValueError: if there is no such preset, or a value is not legal under it.
+    """
+    if isinstance(preset, str):
+        preset = presets.get(preset)
+    usual = old.scenario.defaults(old.preset) if preset != old.preset else {}
+    kept = {
+        name: value
+        for name, value in old.parameters.items()
+        if name not in usual or value != usual[name]
+    }
+    return preset, old.scenario.values(preset, {**kept, **values})
+
+
 def run(
     scenario: Scenario | str,
     preset: Preset | str | None = None,

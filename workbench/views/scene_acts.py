@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.scenarios.action import ActionError, Value
-from workbench.scenarios.declare import ActionSpec, Kind, Parameter, Scenario
+from workbench.scenarios.declare import ActionSpec, Kind, Parameter
+from workbench.scenarios.run import Run
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
@@ -356,17 +357,27 @@ class Deeds:
         return {}
 
 
-def parameter_docs(
-    scenario: Scenario, values: Mapping[str, Value], given: Mapping[str, Value]
-) -> list[Doc]:
-    """The parameters of a run as the stage's form shows them.
+PRESET = "preset"
+"""By this name the form has the run's preset, before the parameters."""
+
+
+def parameter_docs(run: Run, as_given: Run) -> list[Doc]:
+    """The preset and the parameters of a run as the stage's form shows them.
 
     Args:
-        scenario: that declares them.
-        values: of the run that is shown.
-        given: of the run as given.
+        run: that is shown.
+        as_given: the run as given.
     """
-    found = []
+    scenario, values, given = run.scenario, run.parameters, as_given.parameters
+    preset: Doc = {
+        "id": PRESET,
+        "name": "preset",
+        "doc": "the broker whose numbers and rules the run has",
+        "value": run.preset.name,
+        "given": as_given.preset.name,
+        "choices": [*scenario.presets],
+    }
+    found = [preset]
     for one in scenario.parameters:
         unit = _UNITS.get(one.unit, one.unit)
         doc: Doc = {

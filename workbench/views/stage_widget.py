@@ -12,6 +12,7 @@ import traitlets
 from workbench.scenarios.action import ActionError
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.run import anew
 from workbench.scenarios.run import run as play
 from workbench.scenarios.share import ShareCodeError
 from workbench.scenarios.share import share_code as code_of
@@ -20,7 +21,7 @@ from workbench.trace.fold import Scope
 
 from .looked import looked
 from .scene import MOST_ROWS, SceneMaker, packed
-from .scene_acts import parameter_docs
+from .scene_acts import PRESET, parameter_docs
 from .static_html import asset, stage_module
 from .stills import Still, scene_still
 
@@ -128,11 +129,13 @@ class StageWidget(Still, anywidget.AnyWidget):
         return self._maker.begin if at is None else self._place(at)
 
     def _doc(self) -> Doc:
-        """The scene as it is now."""
+        """The scene as it is now; it says its preset where that is not the given one."""
         doc = self._maker.scene(self._title)
         if self._anew and "acts" in doc:
             now, given = (tree.runs[0] for tree in (self.branches, self.trees[0]))
-            doc["parameters"] = parameter_docs(now.scenario, now.parameters, given.parameters)
+            doc["parameters"] = parameter_docs(now, given)
+            if now.preset.name != given.preset.name:
+                doc["title"] += f": {now.preset.title}"
         return doc
 
     def show(self, branch: int, cursor: int) -> None:
@@ -148,19 +151,26 @@ class StageWidget(Still, anywidget.AnyWidget):
         """Show the run of other values from its beginning; where it was begun before, as it was.
 
         Args:
-            values: of the scenario's parameters; those of the run that is shown if not told.
+            values: of the scenario's parameters, and `preset`, the name of one; those of the run
+                that is shown if not told. Under another preset its numbers take the place of those
+                that were the last one's.
 
         Raises:
             ValueError: a value is not legal, or they do not go together.
             ActionError: the scenario does by itself what is not legal then.
         """
         old = self.branches.runs[0]
-        wanted = old.scenario.values(old.preset, {**old.parameters, **values})
-        begun = [tree.runs[0].parameters for tree in self.trees]
-        if wanted in begun:
-            self.turn(begun.index(wanted))
+        told = dict(values)
+        named = told.pop(PRESET, old.preset.name)
+        # A preset that was begun with may have numbers of its own.
+        first = (one.runs[0].preset for one in self.trees)
+        preset = next((one for one in first if one.name == named), str(named))
+        preset, wanted = anew(old, told, preset)
+        begun = [(tree.runs[0].preset, tree.runs[0].parameters) for tree in self.trees]
+        if (preset, wanted) in begun:
+            self.turn(begun.index((preset, wanted)))
             return
-        run = play(old.scenario, old.preset, wanted, (), old.seed, old.max_rows, code=old.code)
+        run = play(old.scenario, preset, wanted, (), old.seed, old.max_rows, code=old.code)
         given = self._given
         if given["link"] not in {row.link for row in run.rows}:
             given = given | {"link": None}

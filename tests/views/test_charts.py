@@ -293,4 +293,4 @@ def test_a_legend_stands_above_the_lines_and_takes_nothing_of_their_room():
     chart = curve_chart(curves, across="n", up="messages", title="Curves", height=300).figure
     (told,) = chart.legend
     assert told in chart.above
-    assert chart.height == 300 + 2 * 24
+    assert chart.height == 300 + 2 * 26

@@ -58,7 +58,7 @@ if (!cb_obj.follows) {
   const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];
   cb_obj.follows.observe(document.body, { attributes: true, attributeFilter });
 }"""
-_LEGEND_ROW = 24  # px
+_LEGEND_ROW = 26  # px
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
@@ -233,7 +233,7 @@ def _legend_on_top(chart: Any) -> None:
     """Put the legend above the lines, which stay as high as they were."""
     legend(chart, "above")
     for one in chart.legend:
-        one.padding = one.margin = one.spacing = 2
+        one.location, one.padding, one.margin, one.spacing = "left", 2, 2, 6
         chart.height += _LEGEND_ROW * math.ceil(len(one.items) / 2)
 
 

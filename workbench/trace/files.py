@@ -48,12 +48,22 @@ def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
             values = [getattr(row, name) for row in rows]
         if name in _TUPLES:
             values = [value or None for value in values]
-        # A struct that no row has is common, for each protocol has its own; so it is made at once.
-        empty = name in STRUCT_COLUMNS and values.count(None) == len(values)
-        arrays.append(
-            pa.nulls(len(values), column.type) if empty else pa.array(values, type=column.type)
-        )
+        make = _struct_array if name in STRUCT_COLUMNS else pa.array
+        arrays.append(make(values, column.type))
     return pa.Table.from_arrays(arrays, schema=arrow_schema())
+
+
+def _struct_array(values: Sequence[dict[str, Any] | None], type_: Any) -> Any:
+    """A column of structs. Each protocol has its own fields: only those in use are looked at."""
+    import pyarrow as pa
+
+    used = set().union(*filter(None, values))
+    found = pa.array(values, pa.struct([field for field in type_ if field.name in used]))
+    children = [
+        found.field(field.name) if field.name in used else pa.nulls(len(values), field.type)
+        for field in type_
+    ]
+    return pa.StructArray.from_arrays(children, fields=[*type_], mask=found.is_null())
 
 
 def from_table(table: Any) -> list[Row]:

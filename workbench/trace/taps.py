@@ -29,7 +29,6 @@ from .schema import (
     OWN,
     RECEIVED,
     SENT,
-    LedgerValue,
     Row,
 )
 from .wire_items import codec_of
@@ -46,14 +45,21 @@ EndKey = tuple[str | None, str | None]
 NO_ENDS: frozenset[EndKey] = frozenset()
 
 
-def flat_item(item: Any) -> Flat:
+def flat_item(item: Any, raw: bytes | None = None) -> Flat:
     """What every row of one frame shares: kind, fields, octets of the frame, octets of its payload.
 
-    The payload's size is None for a frame that cannot carry one.
+    The payload's size is None for a frame that cannot carry one. A peer may have chosen longer
+    encodings than ours: octets that are at hand (`raw`) are counted.
     """
     codec = codec_of(item)
     kind, fields = codec.fields(item)
-    return kind, fields, codec.size(item), codec.body(item, kind)
+    size = codec.size(item) if raw is None else len(raw)
+    return kind, fields, size, codec.body(item, kind)
+
+
+def _octets(flight: Any) -> bytes | None:
+    """The frame as it was on a socket; a frame of a run has none."""
+    return getattr(flight, "octets", None)
 
 
 def other_peer(peer: str) -> str:
@@ -103,12 +109,12 @@ def frame_row(
         t_raw_us: the packet clock, for a capture.
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
             when asked.
-        flat: `flat_item(item)`, if it is at hand.
+        flat: `flat_item(item, raw)`, if it is at hand.
         alarm: whether a resource alarm is on at the broker.
         unconfirmed: links from which the broker withholds credit for want of confirms.
         full: connections and peers whose transport takes no more octets.
     """
-    kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item)
+    kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item, raw)
     own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
     protocol = codec_of(item).protocol
     row = Row(
@@ -124,8 +130,7 @@ def frame_row(
         connection=connection,
         kind=kind,
         body_bytes=body_bytes,
-        # A peer may have chosen longer encodings than ours: octets that are here are counted.
-        frame_bytes=frame_bytes if raw is None else len(raw),
+        frame_bytes=frame_bytes,
         raw=raw,
         item=item,
     )
@@ -165,11 +170,8 @@ def _concern(
     if row.link_sender is None and local is not None:
         row.link_sender = own_peer if local else other_peer(own_peer)
     row.unknown = tuple(getattr(scope, "unknown", None) or ())
-    ledger: dict[str, LedgerValue] = {}
-    for group in (scope.link_ledger, scope.session_ledger):
-        for name, value in (group or {}).items():
-            if value is not None:
-                ledger[name] = value
+    told = {**(scope.link_ledger or {}), **(scope.session_ledger or {})}
+    ledger = {name: value for name, value in told.items() if value is not None}
     if not ledger and not row.unknown:
         return
     row.ledger = ledger
@@ -305,12 +307,12 @@ class Recorder:
 
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
-        flat = self._flat[flight.frame_id] = flat_item(flight.item)
+        flat = self._flat[flight.frame_id] = flat_item(flight.item, _octets(flight))
         self._frame(end, flight, SENT, flat, flight.sent_us)
 
     def received(self, end: Any, flight: Any) -> None:
         """`end` has applied the frame."""
-        flat = self._flat.pop(flight.frame_id, None) or flat_item(flight.item)
+        flat = self._flat.pop(flight.frame_id, None) or flat_item(flight.item, _octets(flight))
         self._frame(end, flight, RECEIVED, flat, flight.arrives_us)
 
     def internal(
@@ -377,11 +379,10 @@ class Recorder:
             self._full -= {(connection, peer_of(vantage))}
         if extra:
             row.details = details_of(extra)
-        counters = {
-            name: value
-            for name, value in (ledger or {}).items()
-            if value is not None and self._known(name)
-        }
+        counters = {name: value for name, value in (ledger or {}).items() if value is not None}
+        for name in counters.keys() - GROUP_OF.keys():
+            self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
+            del counters[name]
         if counters:
             row.ledger, row.ledger_source = counters, OWN
             if link_sender is not None and peer_of(vantage) == link_sender:
@@ -428,7 +429,7 @@ class Recorder:
             connection=flight.connection,
             scope=scope,
             ledger_source=end.ledger_source,
-            raw=getattr(flight, "octets", None),
+            raw=_octets(flight),
             flat=flat,
             alarm=bool(self._alarms),
             unconfirmed=self._unconfirmed,
@@ -444,12 +445,6 @@ class Recorder:
             self._in_message.add(link)
         else:
             self._in_message.discard(link)
-
-    def _known(self, name: str) -> bool:
-        if name in GROUP_OF:
-            return True
-        self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
-        return False
 
     def _time(self, t_us: int) -> int:
         self._t_us = max(self._t_us, t_us)

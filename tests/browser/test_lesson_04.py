@@ -93,7 +93,7 @@ def test_an_alarm_and_a_second_session_by_keyboard(lab_page, pictures):
     root = picture(lesson, "huge-step")
     lesson.page.keyboard.press("End")
     press(root, "begin session")
-    root.get_by_text("session 2:").wait_for()
+    root.get_by_text("session 2's").wait_for()
     root.screenshot(path=pictures / "express.png")
 
     root = picture(lesson, "alarm-desk")

@@ -5,25 +5,24 @@ from workbench.exercises.table import Table
 LEFT = ' style="text-align:left"'
 
 
+def shown(head, *lines):
+    """A table as a notebook shows it."""
+    return Table(name="table", head=head, lines=list(lines))._repr_html_()
+
+
 def test_words_stand_on_the_left_with_their_head_and_numbers_on_the_right():
-    table = Table(
-        name="orders",
-        head=("rule", "order", "credit"),
-        lines=[("spec", "one after the other", "5"), ("set", "crossing", "6")],
+    """Each column by what it holds."""
+    page = shown(
+        ("rule", "order", "credit"), ("spec", "one after the other", "5"), ("set", "crossing", "6")
     )
-    shown = table._repr_html_()
-    assert f'<th scope="col"{LEFT}>rule</th><th scope="col"{LEFT}>order</th>' in shown
-    assert '<th scope="col">credit</th>' in shown
-    assert f"<td{LEFT}>crossing</td><td>6</td>" in shown
+    assert f'<th scope="col"{LEFT}>rule</th><th scope="col"{LEFT}>order</th>' in page
+    assert '<th scope="col">credit</th>' in page
+    assert f"<td{LEFT}>crossing</td><td>6</td>" in page
 
 
 def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
-    table = Table(
-        name="waits",
-        head=("run", "ms", "ends"),
-        lines=[("1", "12", "="), ("2", "for ever", "differ")],
-    )
-    shown = table._repr_html_()
-    assert f'<th scope="col"{LEFT}>run</th><th scope="col">ms</th>' in shown
-    assert f"<td>12</td><td{LEFT}>=</td>" in shown
-    assert f"<td>for ever</td><td{LEFT}>differ</td>" in shown
+    """A column has one side."""
+    page = shown(("run", "ms", "ends"), ("1", "12", "="), ("2", "for ever", "differ"))
+    assert f'<th scope="col"{LEFT}>run</th><th scope="col">ms</th>' in page
+    assert f"<td>12</td><td{LEFT}>=</td>" in page
+    assert f"<td>for ever</td><td{LEFT}>differ</td>" in page

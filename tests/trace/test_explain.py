@@ -45,9 +45,9 @@ def test_what_turns_a_run_is_interesting(event, reason):
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("queue-flow", "queue stops its senders"), ("q", None)]
+    ("kind", "reason"), [("queue-flow", "queue stops or frees its senders"), ("q", None)]
 )
-def test_a_queue_that_stops_its_senders_is_interesting(kind, reason):
+def test_a_queue_that_stops_or_frees_its_senders_is_interesting(kind, reason):
     """But not each process that waits for the credit of another one: there are thousands."""
     hand = Hand()
     for event in ("block", "unblock"):

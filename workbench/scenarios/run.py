@@ -348,9 +348,9 @@ def _shape(row: Row) -> tuple[object, ...]:
 def anew(
     old: Run, values: Mapping[str, Any], preset: Preset | str
 ) -> tuple[Preset, dict[str, Value]]:
-    """A preset, and the parameters of a run of a scenario as an old one's, but for some values.
+    """A preset and the parameters with which a run begins anew: the old one's, but for some values.
 
-    Numbers that the old run has of another preset are the new one's, unless they are told.
+    What the old run has by default is the new preset's default; what was chosen stays.
 
     Args:
         old: the run.

@@ -380,7 +380,7 @@ class Recorder:
         if extra:
             row.details = details_of(extra)
         counters = {name: value for name, value in (ledger or {}).items() if value is not None}
-        for name in counters.keys() - GROUP_OF.keys():
+        for name in sorted(counters.keys() - GROUP_OF.keys()):
             self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
             del counters[name]
         if counters:

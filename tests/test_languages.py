@@ -1,5 +1,6 @@
 """Words stand in one place for each language; no other one says what English does not."""
 
+import ast
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from string import Formatter
 from typing import Any
@@ -17,11 +19,11 @@ import pytest
 from tests.conftest import REPO
 from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
-from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, words, words_in
-from workbench.lessons.declare import told
+from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, told, words, words_in
 from workbench.views.static_html import stage_module
 
-VIEWS = REPO / "workbench" / "views"
+PACKAGE = REPO / "workbench"
+VIEWS = PACKAGE / "views"
 NOTEBOOKS = REPO / "notebooks"
 DRAWN = [*sorted((VIEWS / "stage").glob("*.ts")), VIEWS / "presenter.js"]
 OTHERS = [name for name in languages() if name != ENGLISH]
@@ -42,10 +44,20 @@ def leaves(table: Any, way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
         yield way, table
 
 
+def keys_of(table: Mapping[str, Any], way: str = "") -> Iterator[str]:
+    """The keys of a table's texts, `flow.stop`; a text may have forms, of which one is `plain`."""
+    for key, text in table.items():
+        if isinstance(text, Mapping) and "plain" not in text:
+            yield from keys_of(text, f"{way}{key}.")
+        else:
+            yield way + key
+
+
 def facts_in(text: Any) -> set[str]:
     """The facts that a text, or a list of texts, names."""
     texts = text if isinstance(text, list) else [text]
-    return {name for one in texts for _, name, _, _ in Formatter().parse(str(one)) if name}
+    named = {name for one in texts for _, name, _, _ in Formatter().parse(str(one)) if name}
+    return {name[:1].lower() + name[1:] for name in named}
 
 
 def without_comments(source: str) -> str:
@@ -57,6 +69,64 @@ def phrases_called(source: str) -> set[str]:
     """The keys in the calls of `phrase` and `phrases`, also where one of two is chosen."""
     called = re.findall(r"\bphrases?\(((?:[^(){]|\([^()]*\))*)", source)
     return {key for call in called for key in re.findall(r'"([a-z-]+)"', call)}
+
+
+def keys_in(asked: ast.expr) -> Iterator[str]:
+    """The key that a call asks for, or each of two; `paging.*` where the run says its end."""
+    if isinstance(asked, ast.IfExp):
+        yield from keys_in(asked.body)
+        yield from keys_in(asked.orelse)
+    elif isinstance(asked, ast.JoinedStr):
+        assert isinstance(asked.values[0], ast.Constant), ast.unparse(asked)
+        yield f"{asked.values[0].value}*"
+    else:
+        assert isinstance(asked, ast.Constant), f"no key is seen in {ast.unparse(asked)}"
+        yield asked.value
+
+
+def texts_said() -> dict[str, set[str]]:
+    """The keys that the package asks for, by table.
+
+    A module asks by `say = partial(phrase, "table")`, or another function of `languages` in the
+    place of `phrase`; others import that name from it.
+    """
+    said: dict[str, set[str]] = {}
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    asking = {
+        (path.stem, node.targets[0].id): node.value.args[1].value
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and re.match(r"partial\((phrase|piece|has), '", ast.unparse(node.value))
+    }
+    for path, tree in trees.items():
+        names = {name: table for (stem, name), table in asking.items() if stem == path.stem}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                stem = node.module.rpartition(".")[2]
+                for one in node.names:
+                    if (stem, one.name) in asking:
+                        names[one.asname or one.name] = asking[stem, one.name]
+        for node in ast.walk(tree):
+            called = node.func if isinstance(node, ast.Call) else None
+            if isinstance(called, ast.Name) and called.id in names:
+                said.setdefault(names[called.id], set()).update(keys_in(node.args[0]))
+    return said
+
+
+# Texts that are not said but looked up, with their tables.
+LOOKED_UP = {"asking": {"unit", "untouched", "unanswered", "confidence.*"}}
+
+
+def test_every_text_of_a_table_is_said_and_no_other():
+    """A text that nobody asks for is dead; to ask for one that the table has not is an error."""
+    said = texts_said()
+    assert {"asking", "steps_queue"} <= said.keys()
+    for table, asked in said.items():
+        texts = set(keys_of(words_in(ENGLISH, table)))
+        wanted = asked | LOOKED_UP.get(table, set())
+        assert [text for text in texts if not any(fnmatchcase(text, key) for key in wanted)] == []
+        assert [key for key in asked if not any(fnmatchcase(text, key) for text in texts)] == []
 
 
 def test_the_stage_calls_every_phrase_and_no_other():

@@ -57,11 +57,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
-    "trace": AMQP | {"serial"},
-    "capture": AMQP | {"serial", "trace"},
-    "folds": {"serial", "trace"},
+    "trace": AMQP | {"serial", "languages"},
+    "capture": AMQP | {"serial", "trace", "languages"},
+    "folds": {"serial", "trace", "languages"},
     "notebook": set(),
-    "scenarios": RUNNING,
+    "scenarios": RUNNING | {"languages"},
     "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
     # sim: the results of its explorer
     "views": {"trace", "scenarios", "sim", "serial", "languages"},

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.languages import count
 from workbench.trace.schema import RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from . import measure
 from .table import Table, Tabled

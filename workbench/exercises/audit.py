@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.languages import count
 from workbench.presets import Preset
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import CLIENT, OBSERVED, Row
-from workbench.trace.words import count
 
 from . import measure
 from .readers import FAULTY, Reader

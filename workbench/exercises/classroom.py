@@ -16,7 +16,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.trace.words import count
+from workbench.languages import count
 from workbench.views.charts import bar_chart
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.languages import count
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -16,7 +17,6 @@ from workbench.scenarios.link_model import (
     LinkView,
 )
 from workbench.scenarios.schedules import states_along
-from workbench.trace.words import count
 
 from .levels import Level
 from .progress import Progress, progress

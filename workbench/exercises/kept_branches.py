@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from workbench import notebook
-from workbench.trace.words import count
+from workbench.languages import count
 
 from .shared_file import ProgressError, SharedFile, standard_folder, write_whole
 

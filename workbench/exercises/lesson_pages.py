@@ -11,9 +11,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import words
+from workbench.languages import count, words
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
-from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from . import kept_branches

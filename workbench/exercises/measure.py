@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.languages import count
 from workbench.scenarios.run import Run, step_of
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 MICROSECONDS = 1_000_000
 

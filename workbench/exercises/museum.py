@@ -16,7 +16,6 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import languages, serial
-from workbench.lessons.declare import told as said
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beliefs import NEVER_USED_UP, Belief, belief_named
@@ -334,7 +333,7 @@ def words() -> Mapping[str, Mapping[str, Any]]:
 def told(name: str, text: str) -> str:
     """A text of a piece, with its numbers: `looks`, `hurts` or `cure`."""
     found = piece(name)
-    return said(words()[name][text], {**found.facts, "figure": found.wrong.figure})
+    return languages.told(words()[name][text], {**found.facts, "figure": found.wrong.figure})
 
 
 def guesses(name: str, form: int = 0) -> tuple[str, ...]:

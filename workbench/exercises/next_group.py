@@ -7,8 +7,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.languages import count
 from workbench.lessons.table import LESSONS
-from workbench.trace.words import count
 from workbench.views.stills import Still
 
 from . import kept_branches

@@ -34,7 +34,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from workbench.trace.words import count
+from workbench.languages import count
 
 from .shared_file import (
     HOME_VARIABLE,

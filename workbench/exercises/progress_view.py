@@ -13,7 +13,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from workbench.trace.words import count
+from workbench.languages import count
 from workbench.views.stills import Still
 
 from .progress import FILE_NAME, Progress, ProgressError, progress

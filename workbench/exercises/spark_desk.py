@@ -13,7 +13,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.trace.words import count
+from workbench.languages import count
 from workbench.views.stills import Still
 
 from .progress import progress

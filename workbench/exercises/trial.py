@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from workbench.languages import count
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.rules import rule_named
 from workbench.scenarios.sandbox import GuardedRule, LearnerCodeError, guarded
 from workbench.scenarios.schedules import play_model, seq_of_move
 from workbench.sim.explorer import Bounds, Exploration, explore
-from workbench.trace.words import count
 from workbench.views.lattice_words import sentences
 from workbench.views.stage_widget import StageWidget
 

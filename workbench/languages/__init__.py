@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .telling import FactError, Piece, capital, count, found, told
+
 HERE = Path(__file__).resolve().parent
 ENGLISH = "en"
 VARIABLE = "WORKBENCH_LANGUAGE"
@@ -51,9 +53,32 @@ def words(name: str) -> dict[str, Any]:
     return words_in(language(), name)
 
 
-def phrase(table: str, key: str, **named: Any) -> str:
-    """A text of a table in the learner's language, with what it names."""
-    return str(words(table)[key]).format(**named)
+def phrase(table: str, key: str, /, **named: Any) -> str:
+    """A text of a table in the learner's language, with what it names.
+
+    Args:
+        table: as `words` takes it.
+        key: with dots for a table in a table: `flow.stop`.
+        **named: what the text names, as `telling` describes.
+    """
+    return format(piece(table, key, **named))
+
+
+def piece(table: str, key: str, /, **named: Any) -> Piece:
+    """A text for another text to name, which may ask for one of its forms.
+
+    Raises:
+        FactError: if the table has none under the key.
+    """
+    text = found(words(table), key)
+    if text is None:
+        raise FactError(f"{table}.toml has no {key}")
+    return Piece(text, named)
+
+
+def has(table: str, key: str) -> bool:
+    """Whether there is a text under a key."""
+    return found(words(table), key) is not None
 
 
 def prose(notebook: str) -> dict[str, str]:
@@ -91,10 +116,17 @@ __all__ = [
     "ENGLISH",
     "HERE",
     "VARIABLE",
+    "FactError",
+    "Piece",
+    "capital",
+    "count",
+    "has",
     "language",
     "languages",
     "phrase",
+    "piece",
     "prose",
+    "told",
     "words",
     "words_in",
 ]

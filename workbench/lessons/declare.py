@@ -47,7 +47,6 @@ import functools
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from string import Formatter
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,21 +70,16 @@ from workbench.exercises.question import (
     Verdict,
 )
 from workbench.exercises.show_me import ShowMe
-from workbench.languages import words
+from workbench.languages import FactError, told, words
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
 from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
-from workbench.trace.words import count
 
 from .table import words_of
 
 FORMS = 20  # in how many forms a question is asked again before they begin anew
-
-
-class FactError(LookupError):
-    """The words of a question name a fact that its function does not give."""
 
 
 Steps = InStep | Measured
@@ -136,37 +130,6 @@ def facts(
         case=case,
         named=named,
     )
-
-
-class _Words(Formatter):
-    """Python's format strings, and numbers with nouns."""
-
-    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A fact by its name."""
-        if key not in kwargs:
-            given = ", ".join(sorted(kwargs))
-            raise FactError(f"no fact {key!r}; there are: {given}")
-        return kwargs[str(key)]
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        """A number with its noun, or whatever Python makes of it."""
-        if "#" in format_spec:
-            none, one, many = format_spec.split("/")
-            return {0: none, 1: one}.get(value, many).replace("#", str(value))
-        noun, _, plural = format_spec.partition("/")
-        if len(noun) < 2 or not noun.isalpha():
-            return str(super().format_field(value, format_spec))
-        told = count(value, noun.lower(), plural.lower() or None)
-        return told[0].upper() + told[1:] if noun[0].isupper() else told
-
-
-def told(template: str, named: Mapping[str, Any]) -> str:
-    """A template with its facts.
-
-    Raises:
-        FactError: if it names one that is not there.
-    """
-    return _Words().vformat(template, (), named)
 
 
 # What a question's function gives when it yields first what its text names. It returns None as long

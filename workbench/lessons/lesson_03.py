@@ -19,6 +19,7 @@ from workbench.exercises.timeout import (
     explained,
     timed_get,
 )
+from workbench.languages import count
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.declare import ParameterError
@@ -26,7 +27,6 @@ from workbench.scenarios.handover import Seen, seen
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from .declare import Case, Declared, Facts, Found, case, facts
 

@@ -9,6 +9,7 @@ from workbench.exercises import measure
 from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table
+from workbench.languages import count
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.publishers import QUEUES
@@ -16,7 +17,6 @@ from workbench.scenarios.run import Run, run
 from workbench.trace import brakes
 from workbench.trace.braking import held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 from .neighbours import beside_slow_target

@@ -14,9 +14,9 @@ from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
+from workbench.languages import count
 from workbench.scenarios.beside import counted, decided
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
-from workbench.trace.words import count
 
 from .declare import Case, Declared, Facts, case, facts
 

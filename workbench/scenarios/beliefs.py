@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
+from workbench.languages import count
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
-from workbench.trace.words import count
 
 from .commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from .link_model import (

@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.languages import capital, count
+
 from .schema import AMQP_0_9_1, AMQP_0_10, INTERNAL_EVENTS, RECEIVED, SENT, Row
 from .sentences_010 import does_010
 from .sentences_091 import does
@@ -22,7 +24,7 @@ from .sentences_message import disposition, transfer
 from .sentences_paging import paging_sentence
 from .sentences_quorum import quorum_sentence
 from .story import Moment
-from .words import capital, count, quoted, spec_name, value_text, visible
+from .words import quoted, spec_name, value_text, visible
 
 _OTHER = {"client": "broker", "broker": "client"}
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.amqp010.commands import UNLIMITED
+from workbench.languages import count
 
 from .schema import Row
-from .words import count, quoted, visible
+from .words import quoted, visible
 
 __all__ = ["does_010"]
 

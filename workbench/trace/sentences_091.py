@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.languages import count
+
 from .schema import BROKER, Row
-from .words import count, quoted, value_text, visible
+from .words import quoted, value_text, visible
 
 __all__ = ["does"]
 

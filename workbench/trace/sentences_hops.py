@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from workbench.languages import has, phrase
+
 from .brakes import CREDIT_FLOW
 from .schema import Row
-from .words import quoted, visible
+from .words import visible
 
-_KINDS = {
-    "reader": "the reader of {}",
-    "channel": "channel {}",
-    "queue": "queue {}",
-    "mirror": "mirror {}",
-}
-_STORES = {"persistent": "the message store", "transient": "the store of transient messages"}
+say = partial(phrase, "steps_queue")
 
 
 def process_words(name: str) -> str:
     """A process of the broker in words: `channel c1/1`, `queue “q”`, `the message store`."""
     kind, _, which = name.partition(":")
-    if kind == "store":
-        return _STORES.get(which, f"store {visible(which)}")
-    if kind not in _KINDS:
-        return visible(name)
-    return _KINDS[kind].format(quoted(which) if kind == "queue" else visible(which))
+    if kind == "store" and which in ("persistent", "transient"):
+        return say(f"process.{which}")
+    known = kind and has("steps_queue", f"process.{kind}")
+    return say(f"process.{kind}", name=visible(which)) if known else visible(name)
 
 
 def next_process(row: Row) -> str | None:
@@ -37,29 +34,26 @@ def next_process(row: Row) -> str | None:
 def hop_sentence(row: Row) -> str | None:
     """A row about credit between processes in words; None for any other row."""
     who, credit = process_words(row.vantage), row.extra.get("credit")
+    reads = row.vantage.startswith("reader:")
     if (row.event, row.kind) == ("block", CREDIT_FLOW):
-        stops = "stops reading the socket" if row.vantage.startswith("reader:") else "grants nobody"
-        return f"{who} has spent its last credit with the next process, and {stops}"
+        return say("hop.reader-stops" if reads else "hop.stops", who=who)
     if (row.event, row.kind) == ("unblock", CREDIT_FLOW):
-        goes = "reads the socket again" if row.vantage.startswith("reader:") else "may grant again"
-        return f"{who} has credit again, and {goes}"
+        return say("hop.reader-goes-on" if reads else "hop.goes-on", who=who)
     if row.event == "grant" and row.kind is not None and ":" in row.kind and credit is not None:
-        return f"{who} has handled {credit}, and grants {process_words(row.kind)} {credit} more"
+        return say("hop.grants", who=who, credit=credit, to=process_words(row.kind))
     if row.event != "note":
         return None
-    left = (row.ledger or {}).get("hop_credit")
-    to = process_words(next_process(row) or "the next process")
+    left, following = (row.ledger or {}).get("hop_credit"), next_process(row)
+    to = process_words(following) if following else say("process.next")
     match row.kind:
         case "credit-spent":
-            return f"{who} hands a message to {to}, for one credit; {left} left"
+            return say("hop.spent", who=who, to=to, left=left)
         case "credit-came":
-            return f"{who} gets a grant from {to}; its credit there is {left} now"
+            return say("hop.came", who=who, to=to, left=left)
         case "grant-kept":
             kept = process_words(str(row.extra.get("to")))
-            return (
-                f"{who} has handled {credit}, but is blocked itself: its grant of {credit} to"
-                f" {kept} is deferred"
-            )
-        case "state" if row.vantage.startswith("reader:"):
-            return f"an operator sees connection {visible(row.connection)} as {row.extra['state']}"
+            return say("hop.kept", who=who, credit=credit, to=kept)
+        case "state" if reads:
+            seen = row.extra["state"]
+            return say("hop.state", connection=visible(row.connection), state=seen)
     return None

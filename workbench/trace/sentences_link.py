@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from workbench import serial
+from workbench.languages import capital, count
 from workbench.serial import link_credit_snd
 
 from .schema import BROKER, CLIENT, OBSERVED, RECEIVED
 from .story import FlowWord, Moment
-from .words import capital, count, peer_role, quoted
+from .words import peer_role, quoted
 
 
 def who(moment: Moment, peer: str | None, *, subject: bool) -> str:

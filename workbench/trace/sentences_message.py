@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from workbench import serial
+from workbench.languages import capital
 
 from .schema import OBSERVED, RECEIVED
 from .sentences_link import author, messages, reader, still_flying
 from .story import Moment
-from .words import capital, visible
+from .words import visible
 
 # -- transfer -------------------------------------------------------------------------------------
 

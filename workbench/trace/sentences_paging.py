@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+
+from workbench.languages import phrase
 
 from .schema import Row
 from .sentences_hops import process_words
-from .words import count, quoted
 
 RAM_TARGET = "ram-target"
 """Kind of the row by which a queue first tells what is in RAM: it has a target."""
 
+say = partial(phrase, "steps_queue")
+
 
 def paging_sentence(row: Row) -> str | None:
     """The sentence of a row about paging or mirrors, without its full stop; None for any other."""
+    who = process_words(row.vantage)
     if row.event == "append" and row.vantage.startswith("store:"):
-        return f"{process_words(row.vantage)} writes {count(row.extra.get('count', 1), 'message')}"
+        return say("paging.writes", who=who, n=row.extra.get("count", 1))
     mirror = row.vantage.startswith("mirror:")
     if mirror and row.event == "enqueue":
-        return f"{process_words(row.vantage)} takes a message in, on the master's word"
-    if mirror and row.event == "note" and row.kind in _HANGS:
-        return f"{process_words(row.vantage)} {_HANGS[row.kind]}"
-    tell = _KINDS.get(row.kind or "") if row.event == "note" else None
+        return say("paging.mirrors", who=who)
+    if row.event != "note":
+        return None
+    if row.kind in _PLAIN or (mirror and row.kind in _HANGS):
+        return say(f"paging.{row.kind}", who=who)
+    tell = _KINDS.get(row.kind or "")
     return None if tell is None else tell(row)
 
 
@@ -33,54 +40,49 @@ def in_ram(row: Row) -> Mapping[str, Any]:
 
 
 def _queue(row: Row) -> str:
-    return f"queue {quoted(row.queue or '')}"
+    return process_words(f"queue:{row.queue or ''}")
 
 
 def _paged(row: Row) -> str:
     told = row.extra
-    order = [count(told["messages"], "ready message")]
-    order.append(count(told["acks"], "pending acknowledgement"))
-    if told["first"] == "acks":
-        order.reverse()
-    text = f"{_queue(row)} pages out {order[0]}, then {order[1]}, of a quota of {told['quota']}"
+    text = say(
+        "paging.acks-first" if told["first"] == "acks" else "paging.ready-first",
+        queue=_queue(row),
+        messages=told["messages"],
+        acks=told["acks"],
+        quota=told["quota"],
+    )
     if told["positions"]:
-        text += f", and {count(told['positions'], 'position')}"
+        text += say("paging.positions", n=told["positions"])
     if told["stopped"]:
-        text += f"; {told['left']} of the quota wait for credit with the message store"
+        text += say("paging.wait", left=told["left"])
     return text
 
 
 def _target(row: Row) -> str:
     target = in_ram(row).get("target")
     if target is None:
-        return f"{_queue(row)} may have any number of messages in RAM"
-    return f"{_queue(row)} is to have {count(target, 'message')} in RAM at most"
+        return say("paging.any-target", queue=_queue(row))
+    return say("paging.target", queue=_queue(row), n=target)
 
 
 def _duration(row: Row) -> str:
     told = row.extra
-    used = f"{told['used']} of {count(told['limit'], 'octet')} are used"
     if told.get("duration_ms") is None:
-        return f"the memory monitor lets queues have any number of messages in RAM: {used}"
+        return say("paging.any-duration", used=told["used"], limit=told["limit"])
     seconds = told["duration_ms"] / 1000
-    return (
-        f"the memory monitor lets queues have messages for {seconds:g} s of their traffic in RAM:"
-        f" {used}"
-    )
+    return say("paging.duration", seconds=seconds, used=told["used"], limit=told["limit"])
 
 
-_HANGS = {"stalled": "hangs: it reads nothing", "resumed": "goes on"}
+def _synchronising(row: Row) -> str:
+    return say("paging.synchronising", queue=_queue(row), n=row.extra.get("count", 0))
+
+
+_HANGS = ("stalled", "resumed")
+_PLAIN = ("cut-off", "mended", "down", "synchronised")
 _KINDS: dict[str, Callable[[Row], str]] = {
     "paged": _paged,
     RAM_TARGET: _target,
     "ram-duration": _duration,
-    "cut-off": lambda row: f"{process_words(row.vantage)} is cut off; nobody has noticed yet",
-    "mended": lambda row: f"{process_words(row.vantage)} can be reached again",
-    "down": lambda row: (
-        f"{process_words(row.vantage)} is seen to be down: nobody waits for it any more"
-    ),
-    "synchronising": lambda row: (
-        f"{_queue(row)} begins to copy {count(row.extra.get('count', 0), 'message')} to its mirrors"
-    ),
-    "synchronised": lambda row: f"{process_words(row.vantage)} has all that its queue has",
+    "synchronising": _synchronising,
 }

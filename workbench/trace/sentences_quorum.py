@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from workbench.languages import phrase
+
 from .schema import Row
-from .words import count, quoted, visible
+from .words import visible
 
 LONGEST_REASON = 400
+say = partial(phrase, "steps_queue")
 
 
 def quorum_sentence(row: Row) -> str | None:
@@ -39,7 +43,7 @@ def quorum_sentence(row: Row) -> str | None:
 def entries(extra: Mapping[str, Any]) -> str:
     """`entry 7` or `entries 7 to 9`."""
     first, last = int(extra["first"]), int(extra["last"])
-    return f"entry {first}" if first == last else f"entries {first} to {last}"
+    return say("quorum.entry" if first == last else "quorum.entries", first=first, last=last)
 
 
 def _messages(extra: Mapping[str, Any]) -> str:
@@ -47,103 +51,94 @@ def _messages(extra: Mapping[str, Any]) -> str:
     if not isinstance(runs, list) or not runs:
         return ""
     parts = [
-        str(first) if many == 1 else f"{first} to {int(first) + int(many) - 1}"
+        str(first) if many == 1 else say("quorum.run", first=first, last=int(first) + int(many) - 1)
         for _, first, many in runs
     ]
     one = len(runs) == 1 and runs[0][2] == 1
-    return f" (message{'' if one else 's'} {', '.join(parts)})"
+    return say("quorum.message" if one else "quorum.messages", which=", ".join(parts))
 
 
 def _append(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"replica {node} takes {entries(extra)}{_messages(extra)} into its log, not yet safe"
+    return say("quorum.append", node=node, entries=entries(extra), messages=_messages(extra))
 
 
 def _replicate(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"the leader {node} sends {entries(extra)} to {visible(row.kind or '?')}"
+    return say("quorum.replicate", node=node, entries=entries(extra), to=visible(row.kind or "?"))
 
 
 def _commit(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"replica {node} knows that a majority has everything up to entry {extra['index']} safe"
+    return say("quorum.commit", node=node, index=extra["index"])
 
 
 def _apply(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    many = int(extra["count"])
+    text = say("quorum.apply", node=node, n=int(extra["count"]), index=extra["index"])
     ready = (row.ledger or {}).get("queue_ready")
-    state = f"; its queue has {ready} ready" if ready is not None else ""
-    return (
-        f"replica {node} carries out {count(many, 'entry', 'entries')}, up to"
-        f" entry {extra['index']}{state}"
-    )
+    return text if ready is None else text + say("quorum.ready", n=ready)
 
 
 def _elect(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"a majority has voted for {node}: it leads in term {extra['term']}"
+    return say("quorum.elect", node=node, term=extra["term"])
 
 
 def _role(row: Row, node: str, extra: Mapping[str, Any]) -> str:
     role, leader = row.kind or "?", visible(extra.get("leader") or "")
-    if role == "follower":
-        follows = f"follows {leader}" if leader else "waits for a leader"
-        return f"replica {node} {follows}, in term {extra['term']}"
     if role == "pre-vote":
-        return f"replica {node} hears of no leader and asks the others whether they would elect it"
+        return say("quorum.pre-vote", node=node)
+    term = extra["term"]
+    if role == "follower":
+        return say(
+            "quorum.follows" if leader else "quorum.no-leader", node=node, leader=leader, term=term
+        )
     if role == "candidate":
-        return f"replica {node} asks for votes in term {extra['term']}"
-    return f"replica {node} is {visible(role)} in term {extra['term']}"
+        return say("quorum.candidate", node=node, term=term)
+    return say("quorum.role", node=node, role=visible(role), term=term)
 
 
 def _write(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    many = count(int(extra["entries"]), "entry", "entries")
-    return f"the disk of {node} begins an fsync of {many}; what comes now waits for the next one"
+    return say("quorum.write", node=node, n=int(extra["entries"]))
 
 
 def _fsync(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    many = int(extra["entries"])
     waiting = (row.ledger or {}).get("mailbox", 0)
-    are = "is" if many == 1 else "are"
-    return f"{count(many, 'entry', 'entries')} {are} safe on the disk of {node}; {waiting} wait"
+    return say("quorum.fsync", node=node, n=int(extra["entries"]), waiting=waiting)
 
 
 def _crash(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    lost = count(int(extra["lost"]), "entry", "entries")
-    return f"node {node} crashes; its log had {lost} that no fsync had made safe"
+    return say("quorum.crash", node=node, n=int(extra["lost"]))
 
 
 def _restart(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"node {node} is back, and knows what its disk knows"
+    return say("quorum.restart", node=node)
 
 
 def _cut(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"the way between {node} and {visible(extra['to'])} is cut; neither knows yet"
+    return say("quorum.cut", node=node, to=visible(extra["to"]))
 
 
 def _heal(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    return f"the way between {node} and {visible(extra['to'])} is mended"
+    return say("quorum.heal", node=node, to=visible(extra["to"]))
 
 
 def _node_note(row: Row, node: str, extra: Mapping[str, Any]) -> str:
     if row.kind == "fsync-time":
-        return f"from the next one on an fsync on {node} takes {int(extra['fsync_us']) / 1000:g} ms"
-    return (
-        f"from now on a message between {node} and {visible(extra['to'])} is under way for"
-        f" {int(extra['latency_us']) / 1000:g} ms"
-    )
+        return say("quorum.fsync-time", node=node, ms=int(extra["fsync_us"]) / 1000)
+    ms = int(extra["latency_us"]) / 1000
+    return say("quorum.latency", node=node, to=visible(extra["to"]), ms=ms)
 
 
 def _soft_limit(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    pending = count(int(extra["pending"]), "command")
-    if row.event == "block":
-        return (
-            f"queue {quoted(row.queue or node)} counts as slow: {pending} are pending; a 0-9-1"
-            " channel would stop here, an AMQP 1.0 session does not"
-        )
-    return f"queue {quoted(row.queue or node)} is no longer slow: {pending} pending"
+    queue = visible(row.queue or node)
+    return say(
+        "quorum.soft-limit" if row.event == "block" else "quorum.no-soft-limit",
+        queue=queue,
+        n=int(extra["pending"]),
+    )
 
 
 def _confirm(row: Row, node: str, extra: Mapping[str, Any]) -> str:
-    queue = quoted(row.queue or node)
     pending = (row.ledger or {}).get("mailbox", 0)
-    return f"queue {queue} confirms message {int(extra['message'])}; {pending} are still pending"
+    queue, message = visible(row.queue or node), int(extra["message"])
+    return say("quorum.confirm", queue=queue, message=message, pending=pending)
 
 
 def _no_majority(row: Row, node: str, extra: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.amqp010.composite import COMMANDS, CONTROLS
 from workbench.amqp091.methods import METHODS
 from workbench.amqp10.performatives import PERFORMATIVES
+from workbench.languages import count
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .schema import CLIENT, Row
@@ -63,13 +64,6 @@ def duration(time_us: int) -> str:
             value = time_us / size
             return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
     return f"{time_us} µs"
-
-
-def count(value: int, one: str, many: str | None = None) -> str:
-    """`1 message`, `3 messages`, `no messages`."""
-    if value == 1:
-        return f"1 {one}"
-    return f"{value or 'no'} {many or one + 's'}"
 
 
 def value_text(value: Any) -> str:
@@ -150,8 +144,3 @@ def peer_role(row: Row, peer: str | None) -> str:
     if row.link is not None and row.link_sender is not None:
         return "sender" if peer == row.link_sender else "receiver"
     return peer or CLIENT
-
-
-def capital(text: str) -> str:
-    """The sentence with a capital first letter."""
-    return text[:1].upper() + text[1:]

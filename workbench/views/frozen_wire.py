@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from workbench.languages import count
 from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
-from workbench.trace.words import count
 
 from .scene import SceneMaker, frame_doc, packed
 from .scene_live import AT_GATE, WAYS, HeldFrame, Live, idea_of, in_a_line, row_of

@@ -11,8 +11,8 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, TapTool
 
+from workbench.languages import count
 from workbench.sim.explorer import Exploration
-from workbench.trace.words import count
 
 from . import theme
 from .charts import legend, paper

@@ -13,12 +13,12 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.languages import count
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
 from workbench.scenarios.rules import RULES, CreditRule, rule_named
 from workbench.scenarios.schedules import play
 from workbench.sim.explorer import Bounds, Exploration, explore
-from workbench.trace.words import count
 
 from .lattice import path_of
 from .lattice_view import LatticeView, status

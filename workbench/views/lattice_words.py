@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.languages import count
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -16,7 +17,6 @@ from workbench.scenarios.link_model import (
     LinkView,
 )
 from workbench.sim.explorer import Exploration
-from workbench.trace.words import count
 
 GOOD, BAD = "good", "bad"
 BAD_MEANS = (

@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any
 
 from workbench import serial
+from workbench.languages import count
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
@@ -31,7 +32,7 @@ from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, Row
 from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
-from workbench.trace.words import count, visible
+from workbench.trace.words import visible
 
 from . import theme
 from .frames import fields_of, summary

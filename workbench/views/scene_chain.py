@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.languages import capital, count
 from workbench.scenarios.action import Value
 from workbench.scenarios.lanes import Lane
 from workbench.trace import brakes
@@ -20,7 +21,7 @@ from workbench.trace.braking import PublishingBraking
 from workbench.trace.fold import Scope
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, RECEIVED, SENT, Row
 from workbench.trace.sentences_hops import next_process, process_words
-from workbench.trace.words import capital, count, visible
+from workbench.trace.words import visible
 
 from .scene_link import LinkPicture, blocked_words, going_words
 from .scene_walk import Flight, Walk

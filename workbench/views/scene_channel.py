@@ -11,9 +11,10 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from workbench import serial
+from workbench.languages import count
 from workbench.trace import brakes
 from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count, visible
+from workbench.trace.words import visible
 
 from .scene_link import LinkPicture, shown
 from .scene_walk import Flight, Walk

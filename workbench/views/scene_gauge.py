@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from workbench.languages import count
 from workbench.scenarios.action import Value
 from workbench.serial import MODULUS
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
 from workbench.trace.fold import Scope, held_in, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.words import count, visible
+from workbench.trace.words import visible
 
 from .scene_link import LinkPicture
 from .scene_walk import Flight, Walk

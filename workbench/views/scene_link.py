@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench import serial
+from workbench.languages import count
 from workbench.scenarios.action import Value as ActValue
 from workbench.scenarios.beliefs import Belief, belief_named
 from workbench.scenarios.race import FlowPlan
@@ -16,7 +17,7 @@ from workbench.trace import brakes
 from workbench.trace.braking import Held
 from workbench.trace.fold import Scope, Value, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, SHADOW, Row
-from workbench.trace.words import count, spec_name, value_text, visible
+from workbench.trace.words import spec_name, value_text, visible
 
 from .scene_walk import Flight, Walk, session_of
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from workbench.languages import count
 from workbench.trace.cut import Cut
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT, Row
 from workbench.trace.taps import frame_row
-from workbench.trace.words import count
 
 from .frames import summary
 from .scene_link import LinkPicture

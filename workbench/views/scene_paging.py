@@ -9,10 +9,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
+from workbench.languages import count
 from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, Row
 from workbench.trace.sentences_paging import in_ram
-from workbench.trace.words import count, visible
+from workbench.trace.words import visible
 
 from .scene_link import LinkPicture
 from .scene_walk import Flight, Walk

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.languages import count
 from workbench.scenarios.commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
 from workbench.trace.schema import CLIENT, Row
-from workbench.trace.words import count, duration
+from workbench.trace.words import duration
 
 from .scene_link import LinkPicture
 from .scene_walk import Flight, Path, Walk

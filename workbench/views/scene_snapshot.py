@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.trace.words import count, visible
+from workbench.languages import count
+from workbench.trace.words import visible
 
 from .scene import FORMAT, VERSION
 

@@ -6,7 +6,8 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.trace.words import count, duration, visible
+from workbench.languages import count
+from workbench.trace.words import duration, visible
 
 from . import theme
 from .stage_page import stage_page

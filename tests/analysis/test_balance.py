@@ -12,7 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from benchmarks.grown import tile
-from workbench.analysis.chunks import WHOLE_ROWS, Chunks, run_deal, task_of
+from workbench.analysis.chunks import WHOLE_ROWS, Chunks, dealt, task_of, unit
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
@@ -133,28 +133,38 @@ def test_credit_deals_its_rows_once(spark, hot):
 
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(sizes=st.lists(st.integers(2_000, 60_000), min_size=1, max_size=60))
-def test_runs_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
-    """A run that is long, or dealt unevenly whatever the number, is cut."""
-    runs = {f"run {number}": size for number, size in enumerate(sizes)}
-    chunks = Chunks.of(sum(sizes), runs)
+def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
+    """One that is long is cut, and all are if no number deals them evenly."""
+    connections = {("a run", f"c{number}"): size for number, size in enumerate(sizes)}
+    chunks = Chunks.of(sum(sizes), connections)
     if not chunks.deal:
         assert chunks.whole or max(sizes) > sum(sizes) / 16 or len(sizes) < 40
         return
     assert max(sizes) <= sum(sizes) / 16
     loads = [0] * chunks.tasks
-    for run_name, size in runs.items():
-        loads[task_of(run_name, chunks)] += size
+    for (run_name, connection), size in connections.items():
+        loads[task_of(run_name, connection, chunks)] += size
     assert max(loads) <= sum(sizes) / 9
 
 
+def test_rows_of_no_connection_do_not_keep_connections_from_being_whole():
+    """Most rows may be work inside a broker: they are of no link."""
+    connections = {("a run", f"c{number}"): 5_000 for number in range(60)}
+    assert Chunks.of(700_000, connections | {("a run", None): 400_000}).deal
+    assert not Chunks.of(700_000, {("a run", None): 700_000}).deal
+
+
 @pytest.mark.slow
-def test_spark_deals_runs_as_the_plan_says(spark):
-    """Both work out the same task of a run's name, whatever is in it."""
+def test_spark_deals_connections_as_the_plan_says(spark):
+    """Both work out the same task of a run's name and a connection's, whatever is in them."""
     names = [f"run {number}" for number in range(50)] + ["", "ß", "a" * 300]
     chunks = Chunks(tasks=16, deal=313)
-    rows = spark.createDataFrame([(name,) for name in names], "run string")
-    found = rows.select("run", run_deal(chunks).alias("task")).collect()
-    assert {row.run: row.task for row in found} == {name: task_of(name, chunks) for name in names}
+    given_rows = [(name, f"c{place}") for place, name in enumerate(names)]
+    rows = spark.createDataFrame(given_rows, "run string, connection string")
+    found = rows.select("*", dealt(unit(), chunks).alias("task")).collect()
+    assert {row[:2]: row.task for row in found} == {
+        both: task_of(*both, chunks) for both in given_rows
+    }
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
-from .chunks import Chunks
+from .chunks import UNIT, Chunks, unit
 from .endpoint_view import VIEW, endpoint_view, is_frame, peer_of, roster
 from .readings import begun_since, counter, room_of, still_open
 from .schemas import LINK
@@ -123,8 +123,8 @@ def _rows(trace: DataFrame) -> DataFrame:
     stated = F.when(said & flow, frame["available"])
     inside = available.isNotNull() & F.when(F.col("is_frame"), F.col("own")).otherwise(by_sender)
     return rows.select(
-        F.xxhash64("run").alias("run"), "seq", "t_us", "frame_id", "skey", "lkey",
-        sends.alias("sends"),
+        F.xxhash64("run").alias("run"), unit().alias(UNIT), "seq", "t_us", "frame_id", "skey",
+        "lkey", sends.alias("sends"),
         F.when(said & begin, F.struct(frame["next_outgoing_id"].alias("value")))
         .alias("s_start"),
         F.when(

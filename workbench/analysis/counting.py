@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from . import serials
-from .chunks import Chunks
+from .chunks import UNIT, Chunks
 from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
 from .readings import floored
 from .segmented_scan import segmented_scan
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted"]
 
-_ROW = ("key", "run", "seq", "op", "said", "given", "lost_user", "lost_granter")
+_ROW = ("key", UNIT, "seq", "op", "said", "given", "lost_user", "lost_granter")
 
 
 def counted(rows: DataFrame, names: DataFrame, chunks: Chunks) -> DataFrame:
@@ -58,7 +58,7 @@ def _scanned(rows: DataFrame, chunks: Chunks) -> DataFrame:
             "begins": sends & known & (~was["open"] | F.coalesce(said != was["id"], no)),
             "doubt": sends & ~known & said.isNotNull(),
         }
-    ).drop("run", "was_turn", "now_turn")
+    ).drop(UNIT, "was_turn", "now_turn")
     states = op.isin(STARTED, STATED) | F.col("doubt")
     placed = F.struct(seq, said.alias("at"), given.alias("credit"))
     return segmented_scan(

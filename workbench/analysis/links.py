@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
 
+from .chunks import UNIT, unit
 from .endpoint_view import is_named, of_a_link, roster, stray
 from .schemas import LINK
 
@@ -42,7 +43,7 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         more: columns to be carried along, as expressions over the trace's row.
 
     Returns:
-        `key` (of link and end), `run`, `seq`, `lost_user`, `lost_granter` (seq of the last place
+        `key` (of link and end), `unit`, `seq`, `lost_user`, `lost_granter` (seq of the last place
         before the row where frames are missing of the link's sender, and of its receiver; else
         `NEVER`), what was asked for, and what the frame does:
 
@@ -92,7 +93,7 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
             }
         )
         .select(
-            "key", "run", "seq", "op", "said", "given", "lost_user", "lost_granter",
+            "key", unit().alias(UNIT), "seq", "op", "said", "given", "lost_user", "lost_granter",
             *(more or {}),
         )
     )  # fmt: skip

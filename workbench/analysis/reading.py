@@ -75,7 +75,7 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
         if not found.count:
             raise AnalysisError(f"{path}: holds no rows: an empty trace")
         frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in found.files))
-    return Trace(frame=frame, rows=found.count, chunks=Chunks.of(found.count, found.runs))
+    return Trace(frame=frame, rows=found.count, chunks=Chunks.of(found.count, found.connections))
 
 
 def _open_url(spark: SparkSession, url: str) -> Trace:

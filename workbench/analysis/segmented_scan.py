@@ -47,7 +47,7 @@ def segmented_scan(
     too, need one shuffle.
 
     Args:
-        rows: with `run`, `seq` and the key, which tells runs apart.
+        rows: with `seq` and the key, and what `in_cells` deals by.
         chunks: how they are cut.
         lasts: names, and what is remembered of a row; null where it says nothing.
         marks: the same; they are remembered with the sum and the state at their row.
@@ -64,7 +64,7 @@ def segmented_scan(
         a `state`).
     """
     lasts, marks = dict(lasts or {}), dict(marks or {})
-    cells = rows if chunks.whole or DEAL in rows.columns else in_cells(rows, chunks)
+    cells = rows if chunks.whole or DEAL in rows.columns else in_cells(rows, chunks, key)
     window = alone(key, chunks, order)
     upto = window.rowsBetween(Window.unboundedPreceding, 0)
     earlier = window.rowsBetween(Window.unboundedPreceding, -1)

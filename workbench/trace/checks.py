@@ -8,6 +8,7 @@ names file and column.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from .schema import COLUMNS, FRAME_EVENTS
 __all__ = ["REQUIRED", "Checked", "checked", "refuse_nulls", "refuse_unsigned"]
 
 REQUIRED: tuple[str, ...] = tuple(column.name for column in COLUMNS if not column.nullable)
-_ORDER = ("run", "seq", "t_us")
+_ORDER = ("run", "seq", "t_us", "connection")
+Connections = Counter[tuple[str, str | None]]
+
 _AUTHOR = ("run", "seq", "event", "from_peer")
 
 
@@ -32,13 +35,13 @@ class Checked:
     Attributes:
         files: its files, in order of their names.
         count: how many rows.
-        runs: by run how many rows it has, if none of its rows is missing; None if only the footers
-            were read.
+        connections: by run and name how many rows each has, those of none among them; None if only
+            the footers were read.
     """
 
     files: list[Path]
     count: int
-    runs: dict[str, int] | None
+    connections: Connections | None
 
 
 def checked(path: str | Path, *, rows: bool = True) -> Checked:
@@ -58,7 +61,7 @@ def checked(path: str | Path, *, rows: bool = True) -> Checked:
         with open_file(file) as parquet:
             _check_nulls(file, parquet)
             count += parquet.metadata.num_rows
-    return Checked(files=files, count=count, runs=_check_rows(files) if rows else None)
+    return Checked(files=files, count=count, connections=_check_rows(files) if rows else None)
 
 
 def refuse_nulls(where: Path | str, name: str, count: int) -> None:
@@ -98,18 +101,19 @@ def _nulls_told(metadata: Any, number: int, name: str) -> int | None:
     return None
 
 
-def _check_rows(files: list[Path]) -> dict[str, int]:
+def _check_rows(files: list[Path]) -> Connections:
     """What the footers do not tell: authors of frames, and the order of rows.
 
     Returns:
-        By run how many rows it has, if none of its rows is missing.
+        By run and connection how many rows it has.
     """
     last: dict[str, tuple[int, int]] = {}
+    connections: Connections = Counter()
     for file in files:
         _check_authors(file)
-        for batch in batches(file, _ORDER, size=1 << 20):
-            _check_order(file, batch, last)
-    return {run: seq + 1 for run, (seq, _) in last.items()}
+        for batch in batches(file, _ORDER, size=1 << 20, words=("connection",)):
+            _check_order(file, batch, last, connections)
+    return connections
 
 
 def _check_authors(file: Path) -> None:
@@ -132,17 +136,21 @@ def _check_authors(file: Path) -> None:
             refuse_unsigned(file, runs[at].as_py(), seqs[at].as_py())
 
 
-def _check_order(file: Path, batch: Any, last: dict[str, tuple[int, int]]) -> None:
+def _check_order(
+    file: Path, batch: Any, last: dict[str, tuple[int, int]], connections: Connections
+) -> None:
     """Rows in order of `(run, seq)`, no pair twice, and no time that goes back.
 
     Runs may follow each other in any order, and go on in the next file: `last` tells where each is.
     """
-    runs, seqs, times = batch.columns
+    runs, seqs, times, names = batch.columns
     start = 0
     for stop in pc.run_end_encode(runs).run_ends.to_pylist() if len(runs) else ():
         length = stop - start
-        _check_span(file, runs[start].as_py(), seqs.slice(start, length),
-                    times.slice(start, length), last)  # fmt: skip
+        run = runs[start].as_py()
+        _check_span(file, run, seqs.slice(start, length), times.slice(start, length), last)
+        for each in names.slice(start, length).value_counts().to_pylist():
+            connections[run, each["values"]] += each["counts"]
         start = stop
 
 

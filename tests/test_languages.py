@@ -91,15 +91,19 @@ def texts_said() -> dict[str, set[str]]:
     place of `phrase`; others import that name from it.
     """
     said: dict[str, set[str]] = {}
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    sources = {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
     asking = {
-        (path.stem, node.targets[0].id): node.value.args[1].value
-        for path, tree in trees.items()
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and re.match(r"partial\((phrase|piece|has), '", ast.unparse(node.value))
+        (path.stem, name): table
+        for path, source in sources.items()
+        for name, table in re.findall(
+            r"(?m)^(\w+) = partial\((?:phrase|piece|has), \"(.+)\"\)$", source
+        )
     }
-    for path, tree in trees.items():
+    called = re.compile(rf"\b({'|'.join({name for _, name in asking})})\(")
+    for path, source in sources.items():
+        if not called.search(source):
+            continue
+        tree = ast.parse(source)
         names = {name: table for (stem, name), table in asking.items() if stem == path.stem}
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -108,9 +112,9 @@ def texts_said() -> dict[str, set[str]]:
                     if (stem, one.name) in asking:
                         names[one.asname or one.name] = asking[stem, one.name]
         for node in ast.walk(tree):
-            called = node.func if isinstance(node, ast.Call) else None
-            if isinstance(called, ast.Name) and called.id in names:
-                said.setdefault(names[called.id], set()).update(keys_in(node.args[0]))
+            function = node.func if isinstance(node, ast.Call) else None
+            if isinstance(function, ast.Name) and function.id in names:
+                said.setdefault(names[function.id], set()).update(keys_in(node.args[0]))
     return said
 
 

@@ -1,6 +1,7 @@
 """Words stand in one place for each language; no other one says what English does not."""
 
 import ast
+import itertools
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from tests.conftest import REPO
 from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
 from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, told, words, words_in
+from workbench.scenarios import ParameterError, get, names, run
 from workbench.views.static_html import stage_module
 
 PACKAGE = REPO / "workbench"
@@ -131,6 +133,37 @@ def test_every_text_of_a_table_is_said_and_no_other():
         wanted = asked | LOOKED_UP.get(table, set())
         assert [text for text in texts if not any(fnmatchcase(text, key) for key in wanted)] == []
         assert [key for key in asked if not any(fnmatchcase(text, key) for text in texts)] == []
+
+
+def declarations() -> Iterator[str]:
+    """Every text that a scenario, its parameters and acts are declared with."""
+    for scenario in map(get, names()):
+        yield from (scenario.english_title, scenario.english)
+        yield from (act.english for act in scenario.actions)
+        acts = [act.parameters for act in scenario.actions]
+        for one in itertools.chain(scenario.parameters, *acts):
+            yield from (one.english, one.english_label, one.unit)
+            yield from (reason for _, reason in one.absent)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_language_has_texts_for_what_is_declared_and_no_other(name):
+    """A text of English that was changed in its declaration leaves that of a language behind."""
+    own = tomllib.loads((HERE / name / "declared.toml").read_text("utf-8"))
+    assert own
+    assert own.keys() <= set(declarations())
+
+
+def test_a_declaration_is_read_in_the_learners_language(monkeypatch):
+    """The same scenario, declared once, with the words of the language that is asked for."""
+    messages = get("credit").parameters[0]
+    assert (messages.label, messages.counts) == ("messages", "messages")
+    monkeypatch.setenv(VARIABLE, "de")
+    assert (messages.name, messages.label, messages.unit) == ("messages", "Nachrichten", "messages")
+    assert messages.doc.startswith("liegen in der Queue bereit")
+    assert get("credit").title.startswith("Credit: Nichts bewegt sich")
+    with pytest.raises(ParameterError, match="messages ist -1; erlaubt: 0 bis 100000 Nachrichten"):
+        run("credit", parameters={"messages": -1})
 
 
 def test_the_stage_calls_every_phrase_and_no_other():

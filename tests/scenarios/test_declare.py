@@ -105,11 +105,11 @@ def test_a_required_argument_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("parameter", "legal"),
     [
-        (Parameter(name="a", doc="", minimum=1, maximum=9, unit="us"), "1 to 9 us"),
-        (Parameter(name="a", doc="", minimum=2), "2 or more"),
-        (Parameter(name="a", doc="", kind=Kind.YES_NO), "True or False"),
-        (Parameter(name="a", doc="", kind=Kind.TEXT), "a text"),
-        (Parameter(name="a", doc="", kind=Kind.TEXT, choices=("x", "y")), "one of x, y"),
+        (Parameter(name="a", english="", minimum=1, maximum=9, unit="us"), "1 to 9 us"),
+        (Parameter(name="a", english="", minimum=2), "2 or more"),
+        (Parameter(name="a", english="", kind=Kind.YES_NO), "True or False"),
+        (Parameter(name="a", english="", kind=Kind.TEXT), "a text"),
+        (Parameter(name="a", english="", kind=Kind.TEXT, choices=("x", "y")), "one of x, y"),
     ],
 )
 def test_the_legal_values_are_told_in_words(parameter: Parameter, legal: str) -> None:

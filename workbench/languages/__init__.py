@@ -1,6 +1,8 @@
 """The words of the workbench, a folder for each language: English is whole, others lie over it.
 
 A file of a language has the name and the keys of the English one. What it leaves out is English.
+Where English stands beside what it is about, as the prose of a notebook and what a scenario is
+declared with, another language alone has a file: one for the notebook, and `declared.toml`.
 The language is that of the variable WORKBENCH_LANGUAGE when the workbench is imported.
 """
 
@@ -87,7 +89,23 @@ def prose(notebook: str) -> dict[str, str]:
     Args:
         notebook: its name without the ending. English prose stands in the notebook itself.
     """
-    file = HERE / language() / f"{notebook}.toml"
+    return _own(language(), notebook)
+
+
+def declared(english: str) -> str:
+    """A text of a declaration in the learner's language: a title, what a parameter means, a unit.
+
+    English stands in the declaration, so that this is all there is of it; another language has a
+    text for each such text of English in its `declared.toml`.
+    """
+    texts: dict[str, str] = _own(language(), "declared")
+    return texts.get(english, english)
+
+
+@cache
+def _own(wanted: str, name: str) -> dict[str, Any]:
+    """What a language itself has in a table."""
+    file = HERE / wanted / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
@@ -95,10 +113,7 @@ def prose(notebook: str) -> dict[str, str]:
 def words_in(wanted: str, name: str) -> dict[str, Any]:
     """A table in a language; English where that has no words of its own."""
     english = tomllib.loads((HERE / ENGLISH / f"{name}.toml").read_text(encoding="utf-8"))
-    file = HERE / wanted / f"{name}.toml"
-    if wanted == ENGLISH or not file.is_file():
-        return english
-    return _over(english, tomllib.loads(file.read_text(encoding="utf-8")))
+    return english if wanted == ENGLISH else _over(english, _own(wanted, name))
 
 
 def _over(under: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,6 +135,7 @@ __all__ = [
     "Piece",
     "capital",
     "count",
+    "declared",
     "has",
     "language",
     "languages",

@@ -18,10 +18,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
+from workbench.languages import declared, phrase
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
 from workbench.queues import QueueError
@@ -35,6 +37,9 @@ _GRANTS = (
     ("process_credit", "process_regrant_after"),
     ("store_credit", "store_regrant_after"),
 )
+_WRITTEN = {"us": "µs"}  # units
+
+say = partial(phrase, "refusals")
 
 
 class ParameterError(ValueError):
@@ -55,6 +60,7 @@ class Parameter:
 
     Attributes:
         name: as in Python.
+        english: what it means.
         default: the value if nobody says one; None may mean `all` or `not given`, see `doc`.
         preset_field: the default is this field of the preset instead.
         required: an act's argument that has no default.
@@ -65,7 +71,7 @@ class Parameter:
     """
 
     name: str
-    doc: str
+    english: str
     default: Value = None
     preset_field: str | None = None
     required: bool = False
@@ -75,6 +81,26 @@ class Parameter:
     unit: str = ""
     choices: tuple[str, ...] = ()
     absent: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def doc(self) -> str:
+        """What it means, in the learner's language, as for the next two."""
+        return declared(self.english)
+
+    @property
+    def label(self) -> str:
+        """What it is called where it is not code."""
+        return declared(self.english_label)
+
+    @property
+    def english_label(self) -> str:
+        """What it is called, in English."""
+        return self.name.removesuffix("_us").replace("_", " ")
+
+    @property
+    def counts(self) -> str:
+        """Its unit as people write it."""
+        return declared(_WRITTEN.get(self.unit, self.unit))
 
     def default_in(self, preset: Preset) -> Value:
         """The default under a preset."""
@@ -87,16 +113,14 @@ class Parameter:
     def legal(self) -> str:
         """The legal values in words, such as `0 to 100000 messages`."""
         if self.choices:
-            return "one of " + ", ".join(self.choices)
-        if self.kind is Kind.YES_NO:
-            return "True or False"
-        if self.kind is Kind.TEXT:
-            return "a text"
-        unit = f" {self.unit}" if self.unit else ""
+            return say("legal.choices", listed=", ".join(self.choices))
+        if self.kind is not Kind.WHOLE:
+            return say(f"legal.{self.kind.name.lower()}")
+        unit = f" {declared(self.unit)}" if self.unit else ""
         low = 0 if self.minimum is None else self.minimum
         if self.maximum is None:
-            return f"{low} or more{unit}"
-        return f"{low} to {self.maximum}{unit}"
+            return say("legal.from", low=low, unit=unit)
+        return say("legal.range", low=low, high=self.maximum, unit=unit)
 
     def check(self, value: Any) -> Value:
         """The value, if it is legal.
@@ -109,7 +133,7 @@ class Parameter:
         if value is None and self.default is None and not (self.required or self.preset_field):
             return None
         if value is None:
-            raise ParameterError(f"{self.name} is left out; legal: {self.legal}")
+            raise self._refused("left-out", value)
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and self.kind is Kind.TEXT:
             value = str(value)
@@ -119,24 +143,20 @@ class Parameter:
             Kind.TEXT: isinstance(value, str),
         }[self.kind]
         if not fits:
-            raise ParameterError(
-                f"{self.name} is {_shown(value)}, which is no {self.kind.value};"
-                f" legal: {self.legal}"
-            )
+            raise self._refused(f"no-{self.kind.name.lower()}", value)
         for text, reason in self.absent:
             if value == text:
-                raise ParameterError(
-                    f"{self.name} is {_shown(value)}: {reason}; legal: {self.legal}"
-                )
-        if self.choices and value not in self.choices:
-            raise ParameterError(f"{self.name} is {_shown(value)}; legal: {self.legal}")
-        if self.kind is Kind.WHOLE:
-            below = self.minimum is not None and value < self.minimum
-            above = self.maximum is not None and value > self.maximum
-            if below or above:
-                raise ParameterError(f"{self.name} is {_shown(value)}; legal: {self.legal}")
+                raise self._refused("absent", value, reason=declared(reason))
+        below = self.minimum is not None and whole and value < self.minimum
+        above = self.maximum is not None and whole and value > self.maximum
+        if below or above or (self.choices and value not in self.choices):
+            raise self._refused("illegal", value)
         checked: Value = value
         return checked
+
+    def _refused(self, why: str, value: Any, **more: str) -> ParameterError:
+        told = {"name": self.name, "value": _shown(value), "legal": self.legal, **more}
+        return ParameterError(say(f"value.{why}", **told))
 
 
 def _shown(value: Any) -> str:
@@ -154,16 +174,17 @@ def _checked(
     known = {parameter.name for parameter in parameters}
     for name in given:
         if name not in known:
-            listed = ", ".join(parameter.name for parameter in parameters) or "none"
-            raise ParameterError(f"{owner} has no parameter {_shown(name)}; it has: {listed}")
+            listed = ", ".join(parameter.name for parameter in parameters) or say("none")
+            raise ParameterError(
+                say("value.unknown", owner=owner, name=_shown(name), listed=listed)
+            )
     values: dict[str, Value] = {}
     for parameter in parameters:
         if parameter.name in given:
             values[parameter.name] = parameter.check(given[parameter.name])
         elif parameter.required:
-            raise ParameterError(
-                f"{owner} needs {parameter.name} ({parameter.doc}); legal: {parameter.legal}"
-            )
+            told = {"name": parameter.name, "doc": parameter.doc, "legal": parameter.legal}
+            raise ParameterError(say("value.needed", owner=owner, **told))
         else:
             values[parameter.name] = defaults[parameter.name]
     return values
@@ -175,6 +196,7 @@ class ActionSpec:
 
     Attributes:
         name: as in `Run.act(after_seq, name, ...)`.
+        english: what it does.
         parameters: its arguments.
         legal: why the act is not possible in that world now, ending with what would be; None if
             it is possible. Arguments are not looked at.
@@ -182,10 +204,15 @@ class ActionSpec:
     """
 
     name: str
-    doc: str
+    english: str
     parameters: tuple[Parameter, ...] = ()
     legal: Callable[[World], str | None] = field(default=lambda world: None)
     apply: Callable[..., None]
+
+    @property
+    def doc(self) -> str:
+        """What it does, in the learner's language."""
+        return declared(self.english)
 
     def arguments(self, given: Mapping[str, Any], preset: Preset) -> dict[str, Value]:
         """The arguments, checked and completed from their defaults under a preset.
@@ -217,6 +244,8 @@ class Scenario:
     """A declared run: what can be set, what can be done, and how the world is built.
 
     Attributes:
+        english_title: what a picture of a run is called.
+        english: what it is about.
         preset: that it is meant for, and that a command takes if none is named.
         protocol: of its clients; a preset must be a model of it.
         long: too long to be kept; a command writes its trace as it is made.
@@ -224,8 +253,8 @@ class Scenario:
     """
 
     name: str
-    title: str
-    doc: str
+    english_title: str
+    english: str
     parameters: tuple[Parameter, ...]
     actions: tuple[ActionSpec, ...]
     build: Callable[[World], None]
@@ -233,6 +262,16 @@ class Scenario:
     protocol: str = AMQP_1_0
     long: bool = False
     told: Callable[[World], list[str]] = field(default=lambda world: [])
+
+    @property
+    def title(self) -> str:
+        """What a picture of a run is called, in the learner's language."""
+        return declared(self.english_title)
+
+    @property
+    def doc(self) -> str:
+        """What it is about, in the learner's language."""
+        return declared(self.english)
 
     @property
     def presets(self) -> tuple[str, ...]:
@@ -251,10 +290,16 @@ class Scenario:
         """
         if self.protocol not in preset.protocols:
             raise ParameterError(
-                f"preset {preset.name} is no model of {self.protocol}, which {self.name} speaks;"
-                f" legal: {', '.join(self.presets)}"
+                say(
+                    "preset.of-another-protocol",
+                    preset=preset.name,
+                    protocol=self.protocol,
+                    scenario=self.name,
+                    listed=", ".join(self.presets),
+                )
             )
-        return _checked(self.parameters, given, self.defaults(preset), f"scenario {self.name}")
+        owner = say("value.scenario", scenario=self.name)
+        return _checked(self.parameters, given, self.defaults(preset), owner)
 
     def effective(self, preset: Preset, values: Mapping[str, Value]) -> Preset:
         """The preset with every number that a parameter of this scenario takes the place of.
@@ -269,7 +314,7 @@ class Scenario:
             most, least = getattr(found, first), getattr(found, second)
             if least > most and second in names:
                 raise ParameterError(
-                    f"{names[second]} is {least}, and no grant would come; legal: 1 to {most}"
+                    say("preset.no-grant", name=names[second], value=least, most=most)
                 )
         return found
 
@@ -282,8 +327,9 @@ class Scenario:
         for spec in self.actions:
             if spec.name == name:
                 return spec
-        listed = ", ".join(spec.name for spec in self.actions) or "none"
-        raise ActionError(f"{self.name} has no act {_shown(name)}; there are: {listed}")
+        listed = ", ".join(spec.name for spec in self.actions) or say("none")
+        told = {"scenario": self.name, "name": _shown(name), "listed": listed}
+        raise ActionError(say("act.unknown", **told))
 
 
 # -- by signature -------------------------------------------------------------------------------
@@ -360,8 +406,8 @@ def scenario(
             raise ValueError(f"there is a scenario {name!r} already")
         DECLARED[name] = Scenario(
             name=name,
-            title=title,
-            doc=_words(build),
+            english_title=title,
+            english=_words(build),
             parameters=_parameters(build),
             actions=acts,
             build=lambda world: build(world, **world.parameters),
@@ -388,7 +434,7 @@ def act(
         words = _words(apply)
         return ActionSpec(
             name=apply.__name__,
-            doc=(words[0].lower() + words[1:]).rstrip("."),
+            english=(words[0].lower() + words[1:]).rstrip("."),
             parameters=_parameters(apply),
             legal=legal,
             apply=apply,
@@ -422,7 +468,7 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
     choices = texts[-1] if texts else OneOf()
     return Parameter(
         name=one.name,
-        doc=next(each for each in reversed(told) if isinstance(each, str)),
+        english=next(each for each in reversed(told) if isinstance(each, str)),
         default=None if required or of_preset else one.default,
         preset_field=None if of_preset is None else of_preset.field or one.name,
         required=required,

@@ -266,9 +266,7 @@ class Deeds:
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}
             if amount.unit:
-                doc["unit"] = (
-                    "ms" if amount.name in _IN_MS else _UNITS.get(amount.unit, amount.unit)
-                )
+                doc["unit"] = "ms" if amount.name in _IN_MS else amount.counts
             doc |= self._aims(spec, link)
         return Deed(
             id=doc["id"],
@@ -379,16 +377,15 @@ def parameter_docs(run: Run, as_given: Run) -> list[Doc]:
     }
     found = [preset]
     for one in scenario.parameters:
-        unit = _UNITS.get(one.unit, one.unit)
         doc: Doc = {
             "id": one.name,
-            "name": one.name.removesuffix("_us").replace("_", " "),
+            "name": one.label,
             "doc": one.doc,
             "value": values[one.name],
             "given": given[one.name],
         }
         if one.kind is Kind.WHOLE:
-            doc |= {"min": one.minimum or 0, "unit": unit}
+            doc |= {"min": one.minimum or 0, "unit": one.counts}
             if one.maximum is not None:
                 doc |= {"max": one.maximum, "top": _end(one, given[one.name])}
             if one.default is None and one.preset_field is None:
@@ -406,7 +403,6 @@ def _end(parameter: Parameter, given: Value) -> int:
 
 
 _LEAST_END = {"us": 10_000, "octets": 1_000}
-_UNITS = {"us": "µs"}
 _NAMES = {
     "grant": "link credit",
     "open_window": "window",

@@ -2,14 +2,17 @@
 
 import pytest
 
+from workbench.languages import ENGLISH, words_in
 from workbench.scenarios.beliefs import (
     ALL,
     BELIEFS,
     LIMIT,
+    SHOWN,
     Belief,
     belief_named,
     counterexample,
 )
+from workbench.scenarios.rules import RULES
 from workbench.scenarios.schedules import moved
 from workbench.scenarios.window_beliefs import WINDOW_BELIEFS, WindowBelief
 from workbench.trace.explain import explain
@@ -121,8 +124,15 @@ def test_with_one_grant_the_wrong_rules_break_no_limit():
 
 def test_what_is_true_has_no_counterexample():
     """The truth, held as a belief, is not refuted."""
-    assert counterexample(Belief(name="truth", says="", because="")) is None
-    assert counterexample(WindowBelief(name="truth", says="", because="")) is None
+    assert counterexample(Belief(name="truth")) is None
+    assert counterexample(WindowBelief(name="truth")) is None
+
+
+def test_the_table_has_words_for_every_belief_and_rule_and_for_no_other():
+    """They are found by the name alone."""
+    table = words_in(ENGLISH, "beliefs")
+    assert table["belief"].keys() == SHOWN.keys()
+    assert table["rule"].keys() == RULES.keys()
 
 
 def test_an_unknown_belief_is_refused_with_the_names():

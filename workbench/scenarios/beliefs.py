@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
-from workbench.languages import count
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
 
@@ -30,6 +29,7 @@ from .link_model import (
     TRANSFER_ARRIVES,
     LinkModel,
 )
+from .misconception import Misconception, say
 from .race import OTHER_CREDIT, FlowPlan
 from .rules import rule_named
 from .run import Run, run
@@ -56,13 +56,10 @@ def _octets_less(believed: int, message_bytes: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Belief:
+class Belief(Misconception):
     """A way of thinking about link credit.
 
     Attributes:
-        name: as a question names it.
-        says: the belief in a sentence.
-        because: why it is wrong, in a sentence.
         on_send: the sender's credit after it has sent, from what it was and the octets of a body.
         on_arrival: after a transfer has arrived at the receiver.
         on_other: after the sender has sent over another link of the session.
@@ -72,9 +69,6 @@ class Belief:
         other_link: a second link with credit of its own takes part.
     """
 
-    name: str
-    says: str
-    because: str
     on_send: OnEvent = _one_less
     on_arrival: OnEvent = _same
     on_other: OnEvent = _same
@@ -89,53 +83,35 @@ BELIEFS: Mapping[str, Belief] = {
     for each in (
         Belief(
             name="adds",
-            says="a flow's link-credit is added to what the sender has left",
-            because="a flow sets the credit, counted from the delivery-count that it carries",
             on_flow=lambda believed, flow: believed + flow.link_credit,
             rule="add",
         ),
         Belief(
             name="sets",
-            says="the sender's credit becomes the number in the flow, whatever it sent meanwhile",
-            because="the flow counts from the delivery-count that it carries; what was sent since"
-            " then is taken off",
             on_flow=lambda believed, flow: flow.link_credit,
             rule="set",
         ),
         Belief(
             name="decrement on receipt",
-            says="the sender's credit goes down only when its message arrives at the receiver",
-            because="each end counts for itself: the sender when it sends, the receiver when the"
-            " message arrives",
             on_send=_same,
             on_arrival=_one_less,
         ),
         Belief(
             name="credit is bytes",
-            says="a large message costs more credit than a small one",
-            because="link credit counts messages; frames are the session's affair",
             on_send=_octets_less,
         ),
         Belief(
             name="drain is pause",
-            says="after a drain the sender keeps its credit for later",
-            because="drain gives back what cannot be used: delivery-count moves on by it and"
-            " credit becomes 0",
             on_flow=lambda believed, flow: believed if flow.drain else flow.link_credit,
             flows=(FlowPlan(3), FlowPlan(3, drain=True)),
         ),
         Belief(
             name="credit is shared by links",
-            says="sending over one link uses up the credit of the session's other links",
-            because="each link has a credit of its own",
             on_other=_one_less,
             other_link=True,
         ),
         Belief(
             name="echo grants",
-            says="asking for an echo lets the sender send as many again",
-            because="an echo asks for the sender's state; its credit comes from the same formula"
-            " as after any flow",
             on_flow=lambda believed, flow: (
                 believed + flow.link_credit if flow.echo else flow.link_credit
             ),
@@ -143,22 +119,16 @@ BELIEFS: Mapping[str, Belief] = {
         ),
         Belief(
             name="one flow, one message",
-            says="a flow lets the sender send one message, whatever its link-credit",
-            because="link-credit says how many messages",
             on_flow=lambda believed, flow: 1,
             flows=(FlowPlan(3),),
         ),
         Belief(
             name="a grant stands",
-            says="credit that was granted cannot be lowered by a later flow",
-            because="every flow sets the credit, to less as well as to more",
             on_flow=lambda believed, flow: max(believed, flow.link_credit),
             flows=(FlowPlan(3), FlowPlan(0)),
         ),
         Belief(
             name="drain grants",
-            says="a flow with drain brings its link-credit on top of what the sender has",
-            because="it repeats the credit as it was, and what finds no message is given back",
             on_flow=lambda believed, flow: (
                 believed + flow.link_credit if flow.drain else flow.link_credit
             ),
@@ -166,8 +136,6 @@ BELIEFS: Mapping[str, Belief] = {
         ),
         Belief(
             name="drain waits until credit is used",
-            says="a drain is over when messages have used up the credit",
-            because="a drain waits for no message: credit that finds none is given back at once",
             on_flow=lambda believed, flow: flow.link_credit,
             flows=(FlowPlan(3), FlowPlan(3, drain=True)),
         ),
@@ -177,8 +145,6 @@ BELIEFS: Mapping[str, Belief] = {
 
 NEVER_USED_UP = Belief(
     name="credit is never used up",
-    says="credit that was granted once is there for every message",
-    because="each message takes one off the credit",
     on_send=_same,
 )
 """No misconception of people, but the mistake of a client that forgot to subtract."""
@@ -313,16 +279,16 @@ class Counterexample:
     @property
     def text(self) -> str:
         """In words what the schedule shows."""
+        numbers = {"believed": self.believed, "actual": self.actual}
         if self.of == LIMIT:
-            return (
-                f"{len(self.moves)} moves, and a sender that works so has link-credit"
-                f" {self.believed}; of all that was ever granted, {self.actual} is left."
-            )
+            return say("counterexample.limit", moves=len(self.moves), **numbers)
         of_window = isinstance(self.belief, WindowBelief)
-        counter = "remote-incoming-window" if of_window else "link-credit"
-        return (
-            f"After {count(len(self.moves), 'move')} the sender's {counter} is {self.actual}; by"
-            f" this belief it would be {self.believed}. In truth {self.belief.because}."
+        return say(
+            "counterexample.difference",
+            moves=len(self.moves),
+            counter="remote-incoming-window" if of_window else "link-credit",
+            because=self.belief.because,
+            **numbers,
         )
 
     def run(self) -> Run:

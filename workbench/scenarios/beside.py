@@ -14,6 +14,8 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
+from .misconception import say
+
 Value = int | float | str
 Course = Mapping[int, Value]
 # What is seen before the courses part: so many of their turns, and of the run's rows, at most.
@@ -66,16 +68,15 @@ class Beside:
             return ""
         rule, yours = (_latest(course, seq) for course in (self.rule, self.yours))
         if rule == yours:
-            return f"{self.what}: {_words(rule)}, by your rule too."
-        return f"{self.what}: {_words(rule)}; by your rule {_words(yours)}."
+            return say("beside.same", what=self.what, rule=_words(rule))
+        return say("beside.other", what=self.what, rule=_words(rule), yours=_words(yours))
 
     def differs(self, seq: int) -> str | None:
         """How they differ, in words; None as long as they do not."""
         parts = self.parts
         if parts is None or seq < parts:
             return None
-        where = "Here they part." if seq == parts else "They have parted."
-        return f"{where} {self.told(parts)}"
+        return say("beside.part" if seq == parts else "beside.parted", told=self.told(parts))
 
     @cached_property
     def _turns(self) -> list[int]:
@@ -88,8 +89,8 @@ def _latest(course: Course, seq: int) -> Value | None:
 
 def _words(value: Value | None) -> str:
     if value is None:
-        return "nothing yet"
-    return f"{value:,.10g}" if isinstance(value, int | float) else f"“{value}”"
+        return say("beside.nothing")
+    return f"{value:,.10g}" if isinstance(value, int | float) else say("beside.word", word=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from workbench.amqp10.settings import UINT_MAX
 from workbench.serial import link_credit_snd
 
+from .misconception import say
+
 CreditRule = Callable[[int, int, int, int], int]
 """(delivery-count of the flow, link-credit of the flow, own delivery-count, own link-credit) to the
 new own link-credit."""
@@ -24,15 +26,21 @@ class NamedRule:
 
     Attributes:
         name: for parameters and the command line.
-        doc: what the sender does, in a sentence.
-        formula: with the words of the specification.
         rule: the function.
     """
 
     name: str
-    doc: str
-    formula: str
     rule: CreditRule
+
+    @property
+    def doc(self) -> str:
+        """What the sender does, in a sentence without its beginning and full stop."""
+        return say(f"rule.{self.name}.doc")
+
+    @property
+    def formula(self) -> str:
+        """The same with the words of the specification."""
+        return say(f"rule.{self.name}.formula")
 
 
 def _spec(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
@@ -54,26 +62,18 @@ def _naive(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -
 _ALL = (
     NamedRule(
         name="spec",
-        doc="counts the flow's credit from the flow's delivery-count, as 2.6.7 says",
-        formula="delivery-count(flow) + link-credit(flow) − delivery-count(own)",
         rule=_spec,
     ),
     NamedRule(
         name="set",
-        doc="takes the flow's credit as it stands, whatever was sent meanwhile",
-        formula="link-credit(flow)",
         rule=_set,
     ),
     NamedRule(
         name="add",
-        doc="adds the flow's credit to what is left",
-        formula="link-credit(own) + link-credit(flow)",
         rule=_add,
     ),
     NamedRule(
         name="naive",
-        doc="as 2.6.7 says, but with a subtraction that does not know that counts wrap around",
-        formula="delivery-count(flow) + link-credit(flow) − delivery-count(own), without wrapping",
         rule=_naive,
     ),
 )

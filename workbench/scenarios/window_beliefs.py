@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .misconception import Misconception
 from .run import Run, run
 
 HOLD = "hold"
@@ -68,13 +69,10 @@ class WindowFlow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowBelief:
+class WindowBelief(Misconception):
     """A way of thinking about a session's window.
 
     Attributes:
-        name: as a question names it.
-        says: the belief in a sentence.
-        because: why it is wrong, in a sentence.
         on_send: the sender's window after a transfer frame has left, from what it was and whether
             the frame is the first of its message.
         on_flow: after a flow of the receiver has arrived.
@@ -84,9 +82,6 @@ class WindowBelief:
         flows: what the receiver says in the search for a counterexample.
     """
 
-    name: str
-    says: str
-    because: str
     on_send: Callable[[int, bool], int] = _frame_less
     on_flow: Callable[[Heard], int] = _as_told
     on_closed: Callable[[int], int] | None = None
@@ -104,58 +99,39 @@ WINDOW_BELIEFS = {
     for each in (
         WindowBelief(
             name="the window counts messages",
-            says="a window lets so many messages through, whatever their size",
-            because="each transfer frame takes one of the window, whatever message it belongs to",
             on_send=_message_less,
         ),
         WindowBelief(
             name="credit opens the window",
-            says="a flow that grants credit opens the window again, too",
-            because="each flow tells both, and one that grants credit repeats the window as it is",
             on_flow=lambda heard: heard.first if heard.link_credit else heard.actual,
         ),
         WindowBelief(
             name="credit counts frames",
-            says="link-credit says how many frames may come",
-            because="credit counts the messages of a link, the window the frames of a session",
             on_flow=lambda heard: heard.actual if heard.link_credit is None else heard.link_credit,
         ),
         WindowBelief(
             name="the window is what the flow says",
-            says="so many frames may follow as the flow says, whatever is on the wire",
-            because="the window counts from the next-incoming-id that the flow carries; frames that"
-            " were on the wire are taken off",
             on_flow=lambda heard: heard.window,
         ),
         WindowBelief(
             name="windows add up",
-            says="a flow's incoming-window is added to what is left of the old one",
-            because="a flow sets the window, counted from the next-incoming-id that it carries",
             on_flow=lambda heard: heard.believed + heard.window,
         ),
         WindowBelief(
             name="credit is enough",
-            says="no flow takes the window away from a sender that has credit",
-            because="a transfer needs both: credit for its message, and a window for its frame",
             on_flow=lambda heard: max(heard.believed, heard.actual),
             flows=(WindowFlow(link_credit=1), WindowFlow(frames=0)),
         ),
         WindowBelief(
             name="a closed window stops everything",
-            says="an end that closes its window can send nothing itself",
-            because="a session has two windows, one for each direction",
             on_closed=lambda believed: 0,
         ),
         WindowBelief(
             name="the window is the connection's",
-            says="what one session sends uses up the window of the others",
-            because="each session has windows of its own",
             on_other=lambda believed: max(0, believed - 1),
         ),
         WindowBelief(
             name="the window is shared out",
-            says="sessions on one connection share a window",
-            because="each begin announces a window, and it belongs to that session alone",
             on_begin=lambda believed: believed // 2,
         ),
     )

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+
+from workbench.languages import phrase
 
 Value = int | bool | str | None
 """Of a parameter or argument."""
+
+
+refusal = partial(phrase, "refusals")
+"""Why something that a learner asks for cannot be, and what could."""
 
 
 class ActionError(Exception):

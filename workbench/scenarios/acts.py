@@ -6,7 +6,7 @@ from typing import Annotated
 
 from workbench.sim import Direction, Wire
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .declare import OneOf, Whole, act
 from .parameters import Microseconds
 from .world import World
@@ -24,12 +24,13 @@ def _wire(world: World, connection: str) -> Wire:
         return world.wires[connection]
     except KeyError:
         listed = ", ".join(world.wires)
-        raise ActionError(f"no connection {connection!r}; there are: {listed}") from None
+        told = {"connection": repr(connection), "listed": listed}
+        raise ActionError(refusal("wire.no-connection", **told)) from None
 
 
 def _flying(world: World) -> str:
     numbers = [str(flight.frame_id) for wire in world.wires.values() for flight in wire.in_flight()]
-    return f"a frame in flight ({', '.join(numbers)})" if numbers else "no frame is in flight"
+    return refusal("wire.flying" if numbers else "wire.none-flies", frames=", ".join(numbers))
 
 
 @act()
@@ -41,10 +42,7 @@ def hold(
 ) -> None:
     """Keep a frame, or a whole direction, on the wire; the clock goes on for everybody else."""
     if (frame_id is None) == (direction is None):
-        raise ActionError(
-            "hold needs either frame_id or direction; legal now:"
-            f" {_flying(world)}, or direction c2b or b2c"
-        )
+        raise ActionError(refusal("wire.hold-what", flying=_flying(world)))
     if frame_id is not None:
         wire = world.wire_of(frame_id)
         flight = wire.hold(frame_id)
@@ -60,7 +58,7 @@ def _nothing_held(world: World) -> str | None:
     for wire in world.wires.values():
         if wire.held() or any(wire.gate_closed(direction) for direction in Direction):
             return None
-    return f"nothing is held; legal now: hold ({_flying(world)}, or a direction: c2b, b2c)"
+    return refusal("wire.nothing-held", flying=_flying(world))
 
 
 @act(_nothing_held)
@@ -78,7 +76,7 @@ def release(
 ) -> None:
     """Let what is held arrive, in order."""
     if (frame_id is None) == (direction is None):
-        raise ActionError("release needs either frame_id or direction (c2b or b2c)")
+        raise ActionError(refusal("wire.release-what"))
     if frame_id is not None:
         wire = world.wire_of(frame_id)
         flight = wire.release(frame_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from .action import refusal
 from .declare import OneOf, act
 from .world import World
 
@@ -18,7 +19,7 @@ def alarm(world: World, resource: Resource = MEMORY) -> None:
 
 
 def _no_alarm(world: World) -> str | None:
-    return None if world.broker.alarms else "no alarm is on; legal now: alarm"
+    return None if world.broker.alarms else refusal("no-alarm")
 
 
 @act(_no_alarm)

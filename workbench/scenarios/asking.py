@@ -18,6 +18,7 @@ from workbench.peers.getter import Ending, Get, Getter
 from workbench.presets import UINT_MAX
 from workbench.trace.schema import Row
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, acknowledge, client_of, drain, echo, grant, publish, stop
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -120,29 +121,26 @@ def late_arrivals(played: Run) -> list[Row]:
 def _cannot_get(world: World) -> str | None:
     consumer = world.peers["consumer"]
     if not consumer.attached:
-        return "the receiver's link is not attached now; legal now: hold, release, set_latency"
+        return refusal("asking.not-attached")
     if consumer.waiting is not None:
-        return "a get is waiting for its message; legal now: publish, or release what is held"
+        return refusal("asking.waits")
     if consumer.link_credit:
-        return (
-            f"the link has link-credit {consumer.link_credit}, so messages come without asking;"
-            " legal now: stop, drain"
-        )
+        return refusal("asking.has-credit", link_credit=consumer.link_credit)
     return None
 
 
 def _not_attached(world: World) -> str | None:
     if world.peers["consumer"].attached:
         return None
-    return "the receiver's link is not attached now; legal now: hold, release, set_latency"
+    return refusal("asking.not-attached")
 
 
 def _cannot_take(world: World) -> str | None:
     rival = world.peers.get(RIVAL)
     if rival is not None and (not rival.attached or rival.link_credit):
-        return "the other consumer is busy taking; legal now: let its frames arrive"
+        return refusal("asking.rival-busy")
     if not world.broker.declare(QUEUE).queue.ready:
-        return "the queue is empty, so there is nothing to take; legal now: publish"
+        return refusal("asking.empty")
     return None
 
 

@@ -28,7 +28,7 @@ from workbench.presets import AMQP_0_9_1, AMQP_1_0, INT_MAX
 from workbench.queues import QueueArguments
 from workbench.queues.arguments import CLASSIC, QUORUM
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
@@ -71,9 +71,7 @@ def _not_attached(world: World) -> str | None:
     clients = [one for one in world.peers.values() if isinstance(one, Client)]
     if all(one.attached for one in clients):
         return None
-    return (
-        "the links are not attached yet; legal now: stall, slow, alarm, hold, release, set_latency"
-    )
+    return refusal("chain.not-attached")
 
 
 @act(_not_attached)
@@ -118,7 +116,7 @@ def slow(
     for name in _queues(world, queue):
         process = world.broker.queues[name]
         if not isinstance(process, LocalQueueProcess):
-            raise ActionError("a quorum queue is as slow as its disk; legal: a classic queue")
+            raise ActionError(refusal("chain.quorum"))
         process.enqueue_us = service_us
 
 
@@ -192,10 +190,8 @@ def chain(
     acknowledgements wait there as well. Over AMQP 1.0 beside it, one link runs out of credit.
     """
     if beside and AMQP_1_0 not in world.preset.protocols:
-        raise ParameterError(
-            f"preset {world.preset.name} is no model of {AMQP_1_0}, which runs beside; legal:"
-            " beside=False, or a preset such as rmq4.3"
-        )
+        told = {"preset": world.preset.name, "protocol": AMQP_1_0}
+        raise ParameterError(refusal("chain.no-model", **told))
     for queue in QUEUES:
         arguments = QueueArguments(queue_type=queue_type)
         replicas = 1 if queue_type == QUORUM else None

@@ -17,7 +17,7 @@ from workbench.frontends import message_of
 from workbench.peers import Client, ClientLink, Consumer, Publisher
 from workbench.presets import UINT_MAX, Preset
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import (
@@ -100,9 +100,13 @@ def _too_much(count: int, size: int) -> str | None:
     """Why so many messages of that size are too much for one run, or None."""
     if count * size <= MAX_OCTETS:
         return None
-    return (
-        f"{count} messages of {size} octets are {count * size} octets; legal together: up to"
-        f" {MAX_OCTETS}, so up to {MAX_OCTETS // size} messages of this size"
+    return refusal(
+        "credit.too-much",
+        count=count,
+        size=size,
+        octets=count * size,
+        most=MAX_OCTETS,
+        messages=MAX_OCTETS // size,
     )
 
 
@@ -111,45 +115,40 @@ def _too_much(count: int, size: int) -> str | None:
 
 def _not_attached(world: World) -> str | None:
     if not world.peers["consumer"].attached:
-        return (
-            "the receiver's link is not attached yet, so there is no credit to speak of; legal now:"
-            " hold, release, set_latency, and grant after the attach has come back"
-        )
+        return refusal("credit.not-attached")
     return None
 
 
 def _nothing_unsettled(world: World) -> str | None:
     consumer = world.peers["consumer"]
     if consumer.unsettled == 0:
-        return (
-            f"nothing is unsettled: {consumer.received} messages have arrived and none waits to be"
-            f" acknowledged; legal now: grant (link-credit is {consumer.link_credit}) or publish"
-        )
+        told = {"received": consumer.received, "link_credit": consumer.link_credit}
+        return refusal("credit.nothing-unsettled", **told)
     return None
 
 
 def _no_echo(world: World) -> str | None:
     if world.parameters.get("client") == PROTON:
-        return "Proton never sends echo; legal with this client: grant, flow, drain, acknowledge"
+        return refusal("credit.no-echo")
     return _not_attached(world)
 
 
 def _proton_only(world: World) -> str | None:
     if world.text("client") != PROTON:
-        return "flow(n) adds credit as Proton does; this client sets it, legal now: grant"
+        return refusal("credit.proton-only")
     return _not_attached(world)
 
 
 def _no_policy(world: World) -> str | None:
     if world.text("client") == PROTON:
-        return "Proton's receiver is driven by hand here; legal now: grant, flow"
+        return refusal("credit.by-hand")
     return None
 
 
 def _not_publishing(world: World) -> str | None:
     publisher = world.peers.get("publisher")
     if publisher is not None and not publisher.attached:
-        return "the publisher's link is not attached yet; legal now: hold, release, set_latency"
+        return refusal("publisher-not-attached")
     return None
 
 
@@ -192,10 +191,8 @@ def acknowledge(
     """Settle the oldest unsettled deliveries; no credit comes of it."""
     consumer = world.peers["consumer"]
     if count is not None and count > consumer.unsettled:
-        raise ActionError(
-            f"cannot acknowledge {count}: {consumer.unsettled} deliveries are unsettled; legal now:"
-            f" 1 to {consumer.unsettled}, or all"
-        )
+        told = {"count": count, "unsettled": consumer.unsettled}
+        raise ActionError(refusal("credit.too-many", **told))
     consumer.acknowledge(count, outcome)
 
 
@@ -275,7 +272,7 @@ def credit(
         from workbench.peers.proton_peer import ProtonPeer
 
         if policy != MANUAL:
-            raise ParameterError("Proton's receiver is driven by hand here; legal: policy manual")
+            raise ParameterError(refusal("credit.manual-only"))
         receiver = consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
     else:
         consumer = Consumer(

@@ -18,18 +18,17 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
-from workbench.languages import declared, phrase
+from workbench.languages import declared
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
 from workbench.queues import QueueError
 from workbench.sim import WireError
 
-from .action import ActionError, Value
+from .action import ActionError, Value, refusal
 from .world import World
 
 # Credit that processes give each other at first, and after how many messages more of it.
@@ -38,8 +37,6 @@ _GRANTS = (
     ("store_credit", "store_regrant_after"),
 )
 _WRITTEN = {"us": "µs"}  # units
-
-say = partial(phrase, "refusals")
 
 
 class ParameterError(ValueError):
@@ -113,14 +110,14 @@ class Parameter:
     def legal(self) -> str:
         """The legal values in words, such as `0 to 100000 messages`."""
         if self.choices:
-            return say("legal.choices", listed=", ".join(self.choices))
+            return refusal("legal.choices", listed=", ".join(self.choices))
         if self.kind is not Kind.WHOLE:
-            return say(f"legal.{self.kind.name.lower()}")
+            return refusal(f"legal.{self.kind.name.lower()}")
         unit = f" {declared(self.unit)}" if self.unit else ""
         low = 0 if self.minimum is None else self.minimum
         if self.maximum is None:
-            return say("legal.from", low=low, unit=unit)
-        return say("legal.range", low=low, high=self.maximum, unit=unit)
+            return refusal("legal.from", low=low, unit=unit)
+        return refusal("legal.range", low=low, high=self.maximum, unit=unit)
 
     def check(self, value: Any) -> Value:
         """The value, if it is legal.
@@ -156,7 +153,7 @@ class Parameter:
 
     def _refused(self, why: str, value: Any, **more: str) -> ParameterError:
         told = {"name": self.name, "value": _shown(value), "legal": self.legal, **more}
-        return ParameterError(say(f"value.{why}", **told))
+        return ParameterError(refusal(f"value.{why}", **told))
 
 
 def _shown(value: Any) -> str:
@@ -174,9 +171,9 @@ def _checked(
     known = {parameter.name for parameter in parameters}
     for name in given:
         if name not in known:
-            listed = ", ".join(parameter.name for parameter in parameters) or say("none")
+            listed = ", ".join(parameter.name for parameter in parameters) or refusal("none")
             raise ParameterError(
-                say("value.unknown", owner=owner, name=_shown(name), listed=listed)
+                refusal("value.unknown", owner=owner, name=_shown(name), listed=listed)
             )
     values: dict[str, Value] = {}
     for parameter in parameters:
@@ -184,7 +181,7 @@ def _checked(
             values[parameter.name] = parameter.check(given[parameter.name])
         elif parameter.required:
             told = {"name": parameter.name, "doc": parameter.doc, "legal": parameter.legal}
-            raise ParameterError(say("value.needed", owner=owner, **told))
+            raise ParameterError(refusal("value.needed", owner=owner, **told))
         else:
             values[parameter.name] = defaults[parameter.name]
     return values
@@ -290,7 +287,7 @@ class Scenario:
         """
         if self.protocol not in preset.protocols:
             raise ParameterError(
-                say(
+                refusal(
                     "preset.of-another-protocol",
                     preset=preset.name,
                     protocol=self.protocol,
@@ -298,7 +295,7 @@ class Scenario:
                     listed=", ".join(self.presets),
                 )
             )
-        owner = say("value.scenario", scenario=self.name)
+        owner = refusal("value.scenario", scenario=self.name)
         return _checked(self.parameters, given, self.defaults(preset), owner)
 
     def effective(self, preset: Preset, values: Mapping[str, Value]) -> Preset:
@@ -314,7 +311,7 @@ class Scenario:
             most, least = getattr(found, first), getattr(found, second)
             if least > most and second in names:
                 raise ParameterError(
-                    say("preset.no-grant", name=names[second], value=least, most=most)
+                    refusal("preset.no-grant", name=names[second], value=least, most=most)
                 )
         return found
 
@@ -327,9 +324,9 @@ class Scenario:
         for spec in self.actions:
             if spec.name == name:
                 return spec
-        listed = ", ".join(spec.name for spec in self.actions) or say("none")
+        listed = ", ".join(spec.name for spec in self.actions) or refusal("none")
         told = {"scenario": self.name, "name": _shown(name), "listed": listed}
-        raise ActionError(say("act.unknown", **told))
+        raise ActionError(refusal("act.unknown", **told))
 
 
 # -- by signature -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from workbench.peers import Client091, MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import HEAP_OCTETS
 from workbench.presets import AMQP_0_9_1
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
@@ -46,9 +46,7 @@ def watermark_of(text: str) -> float:
     try:
         fraction = float(text)
     except ValueError:
-        raise SystemMemoryError(
-            f"watermark {text[:20]!r} is no number; legal: above 0, up to 1, such as 0.95"
-        ) from None
+        raise SystemMemoryError(refusal("memory.watermark", text=repr(text[:20]))) from None
     return checked_watermark(fraction)
 
 
@@ -85,9 +83,9 @@ def crash(world: World) -> None:
 
 def _not_open(world: World) -> str | None:
     if memory_of(world).gone:
-        return "the broker has died for want of memory; legal now: nothing, in this run"
+        return refusal("memory.died")
     if world.start_seq is None:
-        return "the channels are not open yet; legal now: set_watermark, set_others, hold"
+        return refusal("memory.not-open")
     return None
 
 

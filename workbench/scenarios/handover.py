@@ -18,7 +18,7 @@ from typing import Annotated
 from workbench.amqp10.messaging import Header, decode_message
 from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingConsumer
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, client_of
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -107,17 +107,19 @@ def _marked(payload: bytes) -> bool:
 def _consumer(world: World, name: str) -> LeavingConsumer:
     consumer = world.peers.get(name)
     if not isinstance(consumer, LeavingConsumer):
-        raise ActionError(f"there is no consumer {name!r}; there are: {', '.join(world.peers)}")
+        told = {"name": repr(name), "listed": ", ".join(world.peers)}
+        raise ActionError(refusal("handover.no-consumer", **told))
     if not consumer.attached:
-        still = ", ".join(one for one, there in world.peers.items() if there.attached) or "none"
-        raise ActionError(f"consumer {name} is not attached now; attached: {still}")
+        still = ", ".join(one for one, there in world.peers.items() if there.attached)
+        told = {"name": name, "listed": still or refusal("none")}
+        raise ActionError(refusal("handover.not-attached", **told))
     return consumer
 
 
 def _none_attached(world: World) -> str | None:
     if any(consumer.attached for consumer in world.peers.values()):
         return None
-    return "no consumer is attached now; legal now: publish, hold, release, set_latency"
+    return refusal("handover.none-attached")
 
 
 @act(_none_attached)
@@ -172,10 +174,8 @@ def acknowledge(
     """A consumer settles its oldest deliveries."""
     receiver = _consumer(world, consumer)
     if receiver.unsettled == 0 or (count or 0) > receiver.unsettled:
-        raise ActionError(
-            f"consumer {consumer} has {receiver.unsettled} unsettled deliveries; legal now: up to"
-            " that many"
-        )
+        told = {"name": consumer, "unsettled": receiver.unsettled}
+        raise ActionError(refusal("handover.too-many", **told))
     receiver.acknowledge(count)
 
 

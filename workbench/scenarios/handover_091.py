@@ -21,7 +21,7 @@ from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueArguments
 from workbench.queues.arguments import CLASSIC, QUORUM
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -114,9 +114,10 @@ class LeavingConsumer091(Consumer091):
 def _consumer(world: World, name: str) -> LeavingConsumer091:
     consumer = world.peers[name].tasks[name] if name in world.peers else None
     if not isinstance(consumer, LeavingConsumer091) or consumer.amqp is None:
-        raise ActionError(f"there is no consumer {name!r}; there are: {', '.join(world.peers)}")
+        told = {"name": repr(name), "listed": ", ".join(world.peers)}
+        raise ActionError(refusal("handover.no-consumer", **told))
     if consumer.gone:
-        raise ActionError(f"the channel of consumer {name} is closed; legal now: another consumer")
+        raise ActionError(refusal("handover.closed", name=name))
     return consumer
 
 
@@ -133,7 +134,7 @@ def leave(
     """The consumer cancels, or closes its channel, as it does when its connection is lost."""
     leaving = _consumer(world, consumer)
     if way == CANCEL and leaving.cancelled:
-        raise ActionError(f"consumer {consumer} has cancelled already; legal now: way=close")
+        raise ActionError(refusal("handover.cancelled", name=consumer))
     leaving.leave(way)
 
 
@@ -142,10 +143,8 @@ def acknowledge(world: World, consumer: Name = NAMES[0], count: Count = 1) -> No
     """The consumer acknowledges its oldest messages."""
     there = _consumer(world, consumer)
     if count > len(there.unacknowledged):
-        raise ActionError(
-            f"consumer {consumer} holds {len(there.unacknowledged)} messages that are not"
-            " acknowledged; legal: up to that many"
-        )
+        told = {"name": consumer, "held": len(there.unacknowledged)}
+        raise ActionError(refusal("handover.holds", **told))
     for _ in range(count):
         there.acknowledge()
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from workbench import serial
 
+from .action import refusal
 from .rules import CreditRule, rule_named
 
 SEND_FLOW = "send-flow"
@@ -81,20 +82,17 @@ class LinkModel:
             *(("a grant", grant) for grant in self.grants),
         ):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError(f"{name} is {value!r}, which is no whole number")
+                raise ValueError(refusal("model.no-number", name=name, value=repr(value)))
         if not 0 <= first <= serial.MAX:
-            raise ValueError(f"initial delivery-count is {first}; legal: 0 to {serial.MAX}")
+            raise ValueError(refusal("model.first-count", first=first, most=serial.MAX))
         if self.messages < 0:
-            raise ValueError(f"messages is {self.messages}; legal: 0 or more")
+            raise ValueError(refusal("model.messages", messages=self.messages))
         credits = (*self.grants, self.first_credit)
         if min(credits) < 0:
-            raise ValueError(f"a grant is {min(credits)}; legal: 0 or more")
+            raise ValueError(refusal("model.grant", credit=min(credits)))
         if self.messages + max(credits) >= serial.HALF:
-            raise ValueError(
-                f"{self.messages} messages and a grant of {max(credits)}; legal in this model:"
-                f" together less than {serial.HALF}, for which of two counts that are so far apart"
-                " is the later one cannot be told"
-            )
+            told = {"messages": self.messages, "credit": max(credits), "half": serial.HALF}
+            raise ValueError(refusal("model.too-much", **told))
 
     @property
     def initial(self) -> LinkState:
@@ -176,16 +174,16 @@ class LinkModel:
         _, credit, left, _, issued, _, transfers, flows = state
         no_transfer = None
         if left == 0:
-            no_transfer = "the sender has no message left"
+            no_transfer = refusal("move.no-message-left")
         elif credit == 0:
-            no_transfer = "the sender's link-credit is 0"
+            no_transfer = refusal("move.no-credit")
         return {
             SEND_FLOW: None
             if issued < len(self.grants)
-            else f"the receiver has sent all of its {len(self.grants)} flows",
+            else refusal("move.no-flow-left", flows=len(self.grants)),
             SEND_TRANSFER: no_transfer,
-            TRANSFER_ARRIVES: None if transfers else "no transfer is in flight",
-            FLOW_ARRIVES: None if flows else "no flow is in flight",
+            TRANSFER_ARRIVES: None if transfers else refusal("move.none-flies", kind="transfer"),
+            FLOW_ARRIVES: None if flows else refusal("move.none-flies", kind="flow"),
         }
 
     def after(self, state: LinkState, move: str) -> LinkState:
@@ -198,9 +196,10 @@ class LinkModel:
             if name == move:
                 return reached
         legal = self.legal(state)
-        possible = ", ".join(name for name, why in legal.items() if why is None) or "nothing"
-        why = legal.get(move, f"there is no such move ({', '.join(MOVES)})")
-        raise ValueError(f"{move} is not possible: {why}; legal now: {possible}")
+        possible = ", ".join(name for name, why in legal.items() if why is None)
+        why = legal[move] if move in legal else refusal("move.unknown", listed=", ".join(MOVES))
+        listed = possible or refusal("move.nothing")
+        raise ValueError(refusal("move.impossible", move=move, why=why, listed=listed))
 
     def describe(self, state: LinkState) -> LinkView:
         """The state with names."""

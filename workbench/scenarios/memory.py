@@ -15,7 +15,7 @@ from workbench.amqp091.methods import BasicConsume, BasicQos
 from workbench.peers import Client091, Consumer091, Publisher091, Task091
 from workbench.presets import AMQP_0_9_1
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -57,7 +57,7 @@ def _task(world: World, connection: str, name: str) -> Task091:
     client = world.peers.get(connection)
     if client is None:
         listed = ", ".join(world.peers)
-        raise ActionError(f"{connection} is not connected; legal: {listed}, or connect")
+        raise ActionError(refusal("memory.not-connected", who=connection, listed=listed))
     task: Task091 = client.tasks[name]
     return task
 
@@ -82,12 +82,12 @@ def consume(
     task = _task(world, connection, "consumer")
     assert isinstance(task, _LaterConsumer)
     if task.consuming:
-        raise ActionError(f"{connection} consumes already; legal: the other one")
+        raise ActionError(refusal("memory.consumes", who=connection))
     task.consume()
 
 
 def _connected(world: World) -> str | None:
-    return None if LATER not in world.peers else "c4 is connected; legal now: publish"
+    return None if LATER not in world.peers else refusal("memory.connected")
 
 
 @act(_connected)

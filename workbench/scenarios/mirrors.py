@@ -14,6 +14,7 @@ from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueError
 from workbench.queues.message import Message
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .chain import HopCredit, HopGrant
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
@@ -36,7 +37,7 @@ def _mirrors(world: World) -> Mirrors:
     queue = world.broker.queues[QUEUE]
     assert isinstance(queue, LocalQueueProcess)
     if queue.mirrors is None:
-        raise QueueError("the queue has no mirrors; legal: a preset of RabbitMQ 3.x")
+        raise QueueError(refusal("mirrors.none"))
     return queue.mirrors
 
 
@@ -59,7 +60,7 @@ def resume(world: World, node: NodeName = "n3") -> None:
     """Let it go on."""
     mirror = _mirrors(world).on(node)
     if mirror.cut_off:
-        raise QueueError(f"{node} is cut off; legal: mend")
+        raise QueueError(refusal("mirrors.cut-off", node=node))
     mirror.resume()
     mirror.note("note", "resumed")
 
@@ -120,7 +121,8 @@ def mirrors(
     queue.fill(before)
     for node in nodes.split():
         if node not in (MASTER_NODE, *NODES):
-            raise ParameterError(f"there is no node {node!r:.20}; legal: {', '.join(NODES)}")
+            told = {"node": f"{node!r:.20}", "listed": ", ".join(NODES)}
+            raise ParameterError(refusal("mirrors.no-node", **told))
     try:
         if world.preset.mirrors:  # in others the queue stands alone, and the acts say why
             world.broker.mirror(QUEUE, nodes.split())

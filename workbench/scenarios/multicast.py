@@ -22,6 +22,7 @@ from workbench.peers import Client091, MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import TELL_US, Rate
 from workbench.presets import AMQP_0_9_1
 
+from .action import refusal
 from .declare import PRESET, ParameterError, Whole, scenario
 from .emergency_brake import (
     APP,
@@ -166,10 +167,7 @@ def multicast(
     With preset blog2008 some 30,000 messages: write it to a file.
     """
     if not (world.preset.queue_enqueue_us or world.preset.queue_deliver_us) or not socket_octets:
-        raise ParameterError(
-            "a producer as fast as it may be would publish without end at one instant; legal:"
-            f" socket_octets from 1, and a preset whose queues need time, as {MEANT_FOR}"
-        )
+        raise ParameterError(refusal("fast.producer", preset=MEANT_FOR))
     try:
         fraction = watermark_of(lowered_to)
         memory = world.broker.watch_system(

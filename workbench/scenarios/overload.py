@@ -19,6 +19,7 @@ from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueArguments
 from workbench.sim import Clock
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, scenario
 from .emergency_brake import (
@@ -220,9 +221,8 @@ def overload(
     """
     discards, preset = option == DISCARD, world.preset
     if (option == DISK and not preset.paging_ratio) or (discards and not preset.queue_limits):
-        raise ParameterError(
-            f"option is {option!r}, which {preset.title} has not; legal: preset {RELEASES[option]}"
-        )
+        told = {"option": repr(option), "broker": preset.title, "preset": RELEASES[option]}
+        raise ParameterError(refusal("overload.no-option", **told))
     world.broker.declare(
         QUEUE, QueueArguments(max_length_bytes=max_length_bytes) if discards else None
     )

@@ -15,7 +15,7 @@ from workbench.presets import AMQP_0_9_1
 from workbench.queues import Deliver, Settle
 from workbench.queues.message import Message
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .alarms import ALARM_ACTS
 from .declare import PRESET, OneOf, Whole, act, scenario
 from .parameters import MAX_MESSAGES, Count, Latency, MessageBytes, Ready
@@ -99,7 +99,7 @@ def consume(world: World, count: Count = 1) -> None:
 
 
 def _nothing_held(world: World) -> str | None:
-    return None if world.peers[HOLDER].unsettled else "nothing is held; legal now: consume"
+    return None if world.peers[HOLDER].unsettled else refusal("paging.nothing-held")
 
 
 @act(_nothing_held)
@@ -107,7 +107,7 @@ def acknowledge(world: World, count: Count = 1) -> None:
     """Let the consumer acknowledge the oldest messages that it holds."""
     holder = world.peers[HOLDER]
     if count > len(holder.unsettled):
-        raise ActionError(f"{len(holder.unsettled)} are held; legal: 1 to {len(holder.unsettled)}")
+        raise ActionError(refusal("paging.too-many", held=len(holder.unsettled)))
     holder.acknowledge(count)
 
 

@@ -15,7 +15,7 @@ from workbench.amqp091.methods import BasicAck, BasicConsume, BasicQos, BasicQos
 from workbench.peers import Client091, Consumer091
 from workbench.presets import AMQP_0_9_1
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -67,7 +67,7 @@ def _consumers(world: World) -> dict[str, _LaterConsumer]:
 def _not_open(world: World) -> str | None:
     if _consumers(world)[NAMES[0]].amqp is not None:
         return None
-    return "the channel is not open yet; legal now: publish, hold, release, set_latency"
+    return refusal("prefetch.not-open")
 
 
 @act(_not_open)
@@ -86,7 +86,7 @@ def consume(world: World, consumer: Name = NAMES[0]) -> None:
     """A consumer begins on the channel, under the limit that was set last."""
     found = _consumers(world)[consumer]
     if found.consuming:
-        raise ActionError(f"consumer {consumer} has begun; legal now: one of those that have not")
+        raise ActionError(refusal("prefetch.begun", name=consumer))
     found.consume()
 
 
@@ -97,9 +97,7 @@ def acknowledge(world: World, consumer: Name = NAMES[0], count: Count = 1) -> No
     # By what the channel has counted: the task may not have seen the last one.
     there = [tag for tag, name in found.open.counters.unacked.items() if name == consumer]
     if count > len(there):
-        raise ActionError(
-            f"consumer {consumer} has {len(there)} unacknowledged; legal: up to as many"
-        )
+        raise ActionError(refusal("prefetch.too-many", name=consumer, held=len(there)))
     for tag in there[:count]:
         found.open.send(BasicAck(delivery_tag=tag))
 

@@ -17,7 +17,7 @@ from workbench.broker.queue_process import LocalQueueProcess
 from workbench.peers import ClientLink, Consumer, Publisher
 from workbench.presets import INT_MAX
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
@@ -48,17 +48,15 @@ def service_times(text: str, queues: int) -> list[int]:
     Raises:
         ParameterError: if the text is no such list.
     """
-    legal = (
-        f"legal: one number for all, or {queues} separated by commas, each 0 to {MAX_SERVICE_US} us"
-    )
+    legal = {"queues": queues, "most": MAX_SERVICE_US}
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (1, queues):
-        raise ParameterError(f"service_us has {len(parts)} numbers for {queues} queues; {legal}")
+        raise ParameterError(refusal("publishers.service-times", count=len(parts), **legal))
     for part in parts:
         if not part.isdecimal() or len(part) > len(str(MAX_SERVICE_US)):
-            raise ParameterError(f"service_us has {part[:20]!r} in it; {legal}")
+            raise ParameterError(refusal("publishers.service-time", part=repr(part[:20]), **legal))
         if int(part) > MAX_SERVICE_US:
-            raise ParameterError(f"service_us has {part} in it; {legal}")
+            raise ParameterError(refusal("publishers.service-time", part=part, **legal))
     times = [int(part) for part in parts]
     return times if len(times) == queues else times * queues
 
@@ -103,28 +101,26 @@ def publisher(world: World, name: str, queue: str) -> Publisher:
 def _not_attached(world: World) -> str | None:
     if world.peers["client"].attached:
         return None
-    return (
-        "the links are not attached yet; legal now: stall, slow, alarm, set_max_link_credit, hold,"
-        " release, set_latency"
-    )
+    return refusal("publishers.not-attached")
 
 
 def _no_consumer(world: World) -> str | None:
     if not world.parameters["consumer"]:
-        return "this client consumes nothing; legal in a run with consumer=True"
+        return refusal("publishers.no-consumer")
     return _not_attached(world)
 
 
 def _opened(world: World) -> str | None:
     if LATER in world.peers["client"].publishers or "open_session" in world.done:
-        return "the second session is there already; legal now: publish(queue=later)"
+        return refusal("publishers.opened")
     return _not_attached(world)
 
 
 def _queue(world: World, name: str) -> str:
     names = QUEUES[: world.number("queues")]
     if name not in names:
-        raise ActionError(f"there is no queue {name} in this run; legal: {', '.join(names)}")
+        listed = ", ".join(names)
+        raise ActionError(refusal("publishers.no-queue", queue=name, listed=listed))
     return name
 
 

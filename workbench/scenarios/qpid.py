@@ -21,7 +21,7 @@ from workbench.peers import Client010, Receiver010, Sender010, Task010
 from workbench.presets import AMQP_0_10, UINT_MAX
 from workbench.queues import FlowThresholds, QueueArgumentError
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
@@ -93,7 +93,7 @@ def publish(
 ) -> None:
     """Let a producer send messages."""
     if producer not in world.peers:
-        raise ActionError(f"there is no {producer} in this run; legal: {PRODUCERS[0]}")
+        raise ActionError(refusal("qpid.no-producer", producer=producer, legal=PRODUCERS[0]))
     task = world.peers[producer].tasks[producer]
     assert isinstance(task, Sender010)
     task.send([queue] * count)
@@ -136,7 +136,7 @@ def _queue(world: World, queue: str) -> QueueProcess:
         ActionError: it is deleted.
     """
     if queue not in world.broker.queues:
-        raise ActionError(f"queue {queue} is deleted; legal: the other one")
+        raise ActionError(refusal("qpid.deleted", queue=queue))
     return world.broker.queues[queue]
 
 
@@ -229,7 +229,7 @@ def _subscriber(world: World) -> Receiver010:
 def _not_subscribed(world: World) -> str | None:
     if _subscriber(world).attached:
         return None
-    return "nothing is subscribed yet; legal now: hold, release, set_latency"
+    return refusal("qpid.not-subscribed")
 
 
 @act(_not_subscribed)

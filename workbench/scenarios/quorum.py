@@ -16,7 +16,7 @@ from workbench.broker.quorum_node import SyncTime
 from workbench.peers import Consumer, Publisher
 from workbench.queues import QueueArguments
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, client_of
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -45,7 +45,7 @@ def cluster_of(world: World) -> QuorumCluster:
 def _not_attached(world: World) -> str | None:
     if world.peers["publisher"].attached:
         return None
-    return "the publisher's link is not attached yet; legal now: hold, release, set_latency"
+    return refusal("publisher-not-attached")
 
 
 @act(_not_attached)
@@ -104,7 +104,7 @@ def heal(
         return
     cuts = [ends for ends in cluster.network.cuts() if a is None or a in ends]
     if not cuts:
-        raise ActionError("no such way is cut; legal now: cut")
+        raise ActionError(refusal("quorum.not-cut"))
     for one, other in cuts:
         cluster.heal(one, other)
 
@@ -125,8 +125,9 @@ def crash(
         leader = cluster.groups[QUEUE].leader
         if leader is None:
             alive = [name for name, each in cluster.nodes.items() if each.alive]
+            nodes = refusal("quorum.or").join(alive)
             raise ActionError(
-                f"nobody leads now; legal now: crash {' or '.join(alive) or 'nobody'}"
+                refusal("quorum.no-leader" if alive else "quorum.nobody-left", nodes=nodes)
             )
         node = leader
     cluster.crash(node, saved=saved)

@@ -23,6 +23,7 @@ from workbench.peers import Consumer
 from workbench.presets import UINT_MAX
 from workbench.sim import Direction, Flight
 
+from .action import refusal
 from .credit import client_of
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .link_model import (
@@ -75,17 +76,14 @@ def plans_of(text: str) -> tuple[FlowPlan, ...]:
         ParameterError: if it is no such list.
     """
     parts = text.split(",") if text.strip() else []
-    legal = (
-        f"legal: up to {MAX_GRANTS} link-credits from 0 to {UINT_MAX} with commas between, each"
-        " with drain or echo behind it if that is meant"
-    )
+    legal = {"grants": MAX_GRANTS, "most": UINT_MAX}
     if len(parts) > MAX_GRANTS:
-        raise ParameterError(f"grants has {len(parts)} numbers; {legal}")
+        raise ParameterError(refusal("race.too-many-grants", count=len(parts), **legal))
     plans = []
     for part in parts:
         found = _PLAN.fullmatch(part)
         if found is None or int(found[1]) > UINT_MAX:
-            raise ParameterError(f"grants has {part.strip()[:20]!r} in it; {legal}")
+            raise ParameterError(refusal("race.no-grant", part=repr(part.strip()[:20]), **legal))
         words = found[2].split()
         plans.append(FlowPlan(int(found[1]), drain="drain" in words, echo="echo" in words))
     return tuple(plans)
@@ -100,10 +98,7 @@ def _rule(world: World) -> CreditRule | None:
         return rule_named(name).rule
     code = world.code.get(RULE)
     if code is None:
-        raise ParameterError(
-            'rule is yours, but there is no function: give it as code={"rule": ...}, or choose'
-            f" one of {', '.join(RULES)}"
-        )
+        raise ParameterError(refusal("race.no-function", listed=", ".join(RULES)))
 
     def watched(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
         try:
@@ -124,15 +119,10 @@ def _whole_credit(answer: object) -> int:
         LearnerCodeError: it is none.
     """
     if isinstance(answer, bool) or not isinstance(answer, Integral):
-        raise LearnerCodeError(
-            f"the sender's own rule gives {answer!r:.60}, which is no whole number"
-        )
+        raise LearnerCodeError(refusal("race.no-number", answer=f"{answer!r:.60}"))
     credit = int(answer)
     if not 0 <= credit <= UINT_MAX:
-        raise LearnerCodeError(
-            f"the sender's own rule gives link-credit {credit!r:.60}; legal: 0 to {UINT_MAX}. What"
-            " is below 0 counts as 0"
-        )
+        raise LearnerCodeError(refusal("race.no-credit", credit=f"{credit!r:.60}", most=UINT_MAX))
     return credit
 
 
@@ -158,40 +148,41 @@ def _refusal(world: World, wanted: str) -> str | None:
     if why[wanted] is None:
         return None
     possible = [ACT_OF_MOVE[move] for move, reason in why.items() if reason is None]
-    return f"{why[wanted]}; legal now: {', '.join(possible) or 'nothing is left to do'}"
+    listed = ", ".join(possible) or refusal("race.nothing-left")
+    return refusal("race.now", why=why[wanted], listed=listed)
 
 
 def _obstacle(world: World, move: str) -> str | None:
     if not world.wires["c1"].gate_closed(C2B):
-        return "the link is not attached yet, so nothing waits for a hand"
+        return refusal("race.not-attached")
     if move == SEND_FLOW:
         flows = len(plans_of(world.text("grants")))
-        return None if _issued(world) < flows else f"the receiver has sent all of its {flows} flows"
+        return None if _issued(world) < flows else refusal("move.no-flow-left", flows=flows)
     if move == SEND_TRANSFER:
         if _left(world) <= 0:
-            return "the sender has no message left"
+            return refusal("move.no-message-left")
         return _no_transfer(_sender_link(world, LINK))
     if move == OTHER_TRANSFER:
         if not world.number("other_credit"):
-            return "there is no other link here; set other_credit for one"
+            return refusal("race.no-other-link")
         return _no_transfer(_sender_link(world, OTHER))
     direction, kind = (B2C, "transfer") if move == TRANSFER_ARRIVES else (C2B, "flow")
     flights = world.wires["c1"].in_flight(direction)
     if not flights:
-        return f"no {kind} is in flight"
+        return refusal("move.none-flies", kind=kind)
     if _waiting(world, direction) is None:
-        return f"the {kind} in flight was let go already; it arrives at {flights[-1].arrives_us} us"
+        return refusal("race.let-go", kind=kind, arrives=flights[-1].arrives_us)
     return None
 
 
 def _no_transfer(link: SenderLink | None) -> str | None:
     """Why the link cannot send; None if it can."""
     if link is None:
-        return "no transfer can start: the link is gone"
+        return refusal("race.link-gone")
     if link.can_send:
         return None
     # What is legal now is told once, at the end, in words of this scenario.
-    return f"no transfer can start: {str(link.obstacle).partition('; legal now')[0]}"
+    return refusal("race.obstacle", why=str(link.obstacle).partition("; legal now")[0])
 
 
 def _sender_link(world: World, name: str) -> SenderLink | None:

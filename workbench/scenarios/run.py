@@ -19,7 +19,7 @@ from workbench.sim import VirtualClock
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
-from .action import Action, ActionError, Value
+from .action import Action, ActionError, Value, refusal
 from .declare import ActionSpec, ParameterError, Scenario
 from .world import World
 
@@ -181,9 +181,9 @@ class Run:
     def _check_row(self, after_seq: int) -> None:
         last = len(self.rows) - 1
         if not isinstance(after_seq, int) or isinstance(after_seq, bool):
-            raise ActionError(f"row {after_seq!r} is no whole number; legal: -1 to {last}")
+            raise ActionError(refusal("row.no-number", row=repr(after_seq), last=last))
         if not -1 <= after_seq <= last:
-            raise ActionError(f"row {after_seq} does not exist; legal: -1 to {last}")
+            raise ActionError(refusal("row.none", row=after_seq, last=last))
 
     def _execute(
         self,
@@ -240,17 +240,15 @@ class Run:
         if following or (pending and world.fault):
             name = (following or pending)[-1].name
             why = note or self._stopped(len(rows), events)
-            raise ActionError(f"{name} is not possible: the run has ended: {why}")
+            raise ActionError(refusal("run.act-ended", act=name, why=why))
         if pending:
-            raise ActionError(
-                f"row {pending[-1].after_seq} does not exist; legal: -1 to {len(rows) - 1}"
-            )
+            raise ActionError(refusal("row.none", row=pending[-1].after_seq, last=len(rows) - 1))
         return _Played(world, rows, rested, note, tuple(placed))
 
     def _stopped(self, rows: int, events: int) -> str:
         if rows >= self.max_rows:
-            return f"stopped at {rows:,} rows; the run has not come to rest"
-        return f"stopped at {rows:,} rows: {events:,} clock events passed without coming to rest"
+            return refusal("run.rows", rows=rows)
+        return refusal("run.events", rows=rows, events=events)
 
     def _apply(self, world: World, action: Action) -> None:
         spec = self.scenario.action(action.name)
@@ -268,7 +266,8 @@ class Run:
         except ActionError as error:
             if len(acts) + left == 1:
                 raise
-            raise ActionError(f"act {len(acts)}, {acts[-1].name}: {error}") from None
+            told = {"number": len(acts), "act": acts[-1].name, "why": error}
+            raise ActionError(refusal("run.numbered", **told)) from None
 
     def identity(self) -> dict[str, Any]:
         """The tuple that this run is a function of, as plain JSON values."""
@@ -336,7 +335,7 @@ def name_of(
 def _refusal(world: World, spec: ActionSpec) -> str | None:
     """Why the act is not possible now; None if it is."""
     if world.fault:
-        return f"the run has ended: {world.fault}"
+        return refusal("run.ended", why=world.fault)
     return spec.legal(world)
 
 
@@ -406,7 +405,7 @@ def run(
     if isinstance(preset, str):
         preset = presets.get(preset)
     if seed < 0:
-        raise ParameterError(f"seed {seed} is not legal; legal: 0 or more")
+        raise ParameterError(refusal("run.seed", seed=seed))
     # Arguments that are left out are filled in, as `Run.act` does: an act is written in one way.
     full = [
         replace(

@@ -13,6 +13,7 @@ from workbench.amqp091.methods import BasicConsume, BasicDeliver, BasicNack, Bas
 from workbench.peers import Client091, Consumer091, Publisher091
 from workbench.presets import AMQP_0_9_1
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .declare import PRESET, Whole, act, scenario
@@ -81,14 +82,14 @@ def _consumer(world: World, name: str) -> NumberedConsumer:
 
 def _not_open(world: World) -> str | None:
     opened = _consumer(world, SECOND).amqp is not None
-    return None if opened else "the channel is not open yet; legal now: hold, release, set_latency"
+    return None if opened else refusal("sharing.not-open")
 
 
 def _consumes(world: World) -> str | None:
     if why := _not_open(world):
         return why
     if not _consumer(world, SECOND).waits:
-        return "the second consumer consumes already; legal now: publish, cancel, give_back"
+        return refusal("sharing.consumes")
     return None
 
 
@@ -96,7 +97,7 @@ def _holds_nothing(world: World) -> str | None:
     if why := _not_open(world):
         return why
     held = _consumer(world, FIRST).unacknowledged
-    return None if held else "the first consumer holds nothing; legal now: publish, consume"
+    return None if held else refusal("sharing.holds-nothing")
 
 
 @act(_not_open)

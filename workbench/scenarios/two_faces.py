@@ -17,6 +17,7 @@ from workbench.presets import AMQP_0_10, AMQP_1_0, BROKER_J
 from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, RECEIVED, Row
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .credit import client_of
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
@@ -146,7 +147,7 @@ def two_faces(
     """
     if world.preset.conduct != BROKER_J:
         raise ParameterError(
-            f"preset {world.preset.name} stops nobody by credit; legal: {BROKER_J}"
+            refusal("two-faces.stops-nobody", preset=world.preset.name, legal=BROKER_J)
         )
     thresholds = thresholds_of(world.preset, {"qpid.max_count": most})
     for name in QUEUES:

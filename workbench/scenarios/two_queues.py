@@ -15,7 +15,7 @@ from workbench.amqp10.events import DeliveryReceived, Event, FlowReceived
 from workbench.peers import Client, Consumer
 from workbench.presets import UINT_MAX
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import connection_settings, session_settings
 from .declare import PRESET, OneOf, Whole, act, scenario
@@ -109,7 +109,7 @@ class Preferring(Client):
 def _not_attached(world: World) -> str | None:
     if world.peers["consumer"].attached:
         return None
-    return "the links are not attached yet; legal now: publish, hold, release, set_latency"
+    return refusal("two-queues.not-attached")
 
 
 @act(_not_attached)
@@ -140,7 +140,7 @@ def acknowledge(world: World, queue: QueueName = FIRST) -> None:
     """Settle everything that came from one queue; no credit comes of it."""
     consumer = world.peers["consumer"].consumer(queue)
     if not consumer.unsettled:
-        raise ActionError(f"nothing of {queue} is unsettled; legal now: grant, publish")
+        raise ActionError(refusal("two-queues.nothing-unsettled", queue=queue))
     consumer.acknowledge()
 
 

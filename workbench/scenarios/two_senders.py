@@ -21,6 +21,7 @@ from workbench.frontends import BrokerConnection091
 from workbench.peers import AtOnce, Client091, OneLock, Publisher, Publisher091
 from workbench.queues import QueueArguments
 
+from .action import refusal
 from .credit import client_of
 from .declare import PRESET, OneOf, ParameterError, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
@@ -298,11 +299,8 @@ def two_senders(
     if AMQP_1_0 in protocols and not (
         world.preset.session_us or world.preset.session_ns or latency_us
     ):
-        raise ParameterError(
-            f"under preset {world.preset.name} a session needs no time for a transfer, and"
-            " latency_us is 0: a client as fast as it may be would send without end at one instant;"
-            f" legal: latency_us from 1, or a preset with session_us or session_ns, as {MEANT_FOR}"
-        )
+        told = {"preset": world.preset.name, "meant": MEANT_FOR}
+        raise ParameterError(refusal("fast.session", **told))
     world.broker.make_cluster(1, fsync=SyncTime.constant(fsync_us))
     for one in protocols:
         world.broker.declare(queue_name(CLASSIC, one))

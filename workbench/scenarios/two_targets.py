@@ -11,6 +11,7 @@ from typing import Annotated
 from workbench.broker.quorum_node import SyncTime
 from workbench.queues import QueueArguments
 
+from .action import refusal
 from .acts import WIRE_ACTS
 from .credit import client_of
 from .declare import PRESET, OneOf, act, scenario
@@ -27,7 +28,7 @@ ALL = "all"
 def _not_attached(world: World) -> str | None:
     if world.peers["client"].attached:
         return None
-    return "the links are not attached yet; legal now: slow_disk, hold, release, set_latency"
+    return refusal("two-targets.not-attached")
 
 
 @act(_not_attached)

@@ -16,7 +16,7 @@ from workbench.amqp10.settings import SessionSettings
 from workbench.peers import ClientLink, Consumer, OneByOne, Publisher
 from workbench.presets import UINT_MAX
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import MAX_OCTETS, client_of, session_settings
@@ -87,24 +87,24 @@ def _not_attached(world: World) -> str | None:
     client = world.peers["client"]
     if client.ended or (client.attached and not client.beginning):
         return None
-    return "a link is not attached yet; legal now: alarm, hold, release, set_latency"
+    return refusal("windows.not-attached")
 
 
 def _no_publisher(world: World) -> str | None:
     if not world.parameters["publisher"]:
-        return "this client publishes nothing; legal in a run with publisher=True"
+        return refusal("windows.no-publisher")
     return _not_attached(world)
 
 
 def _ignores(world: World) -> str | None:
     if world.peers["client"].ignoring:
-        return "the client ignores the window already; legal now: publish"
+        return refusal("windows.ignores")
     return _no_publisher(world)
 
 
 def _two_sessions(world: World) -> str | None:
     if len(world.peers["client"].sessions) == MAX_SESSIONS:
-        return f"{MAX_SESSIONS} sessions were begun, more this run does not have; legal now: grant"
+        return refusal("windows.all-begun", sessions=MAX_SESSIONS)
     return _not_attached(world)
 
 
@@ -139,10 +139,8 @@ def publish(
     """Let the client publish; each message waits for credit and window."""
     client, size = world.peers["client"], world.number("message_bytes")
     if count * size > MAX_OCTETS:
-        raise ActionError(
-            f"{count} messages of {size} octets are too much; legal together: up to {MAX_OCTETS}"
-            " octets"
-        )
+        told = {"count": count, "size": size, "most": MAX_OCTETS}
+        raise ActionError(refusal("windows.too-much", **told))
     publisher = client.publisher(link)  # refuses before a message is made
     publisher.publish([world.message(size) for _ in range(count)])
 
@@ -169,7 +167,7 @@ def acknowledge(world: World, link: Receiver = RECEIVERS[0]) -> None:
     """Accept everything that came over a link; neither window nor credit comes of it."""
     consumer = world.peers["client"].consumer(link)
     if not consumer.unsettled:
-        raise ActionError(f"nothing of {link} is unsettled; legal now: grant, open_window")
+        raise ActionError(refusal("windows.nothing-unsettled", link=link))
     consumer.acknowledge()
 
 
@@ -227,12 +225,10 @@ def windows(
     Windows count transfer frames, credit counts messages; a person opens and closes both.
     """
     if (messages + express) * message_bytes > MAX_OCTETS:
-        raise ParameterError(
-            f"{messages} messages of {message_bytes} octets are too much for one run; legal"
-            f" together: up to {MAX_OCTETS} octets"
-        )
+        told = {"count": messages, "size": message_bytes, "most": MAX_OCTETS}
+        raise ParameterError(refusal("windows.too-much-for-a-run", **told))
     if not consumers and not publisher:
-        raise ParameterError("consumers is 0 and publisher is False: there is no link; legal: one")
+        raise ParameterError(refusal("windows.no-link"))
     for name, ready in ((QUEUE, messages), (EXPRESS, express)):
         queue = world.broker.declare(name)
         world.clock.call_soon(queue.fill, world.messages(message_bytes, ready))

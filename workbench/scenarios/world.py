@@ -27,7 +27,7 @@ from workbench.presets import Preset
 from workbench.queues import Message
 from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
 
-from .action import Action, Value
+from .action import Action, Value, refusal
 
 LEARNER = "learner"
 
@@ -196,8 +196,8 @@ class World:
             if number == frame_id:
                 return wire
         listed = ", ".join(str(number) for number, _ in flying)
-        now = f"legal now: {listed}" if listed else "no frame is in flight now"
-        raise WireError(f"frame {frame_id} is not in flight; {now}")
+        told = {"frame": frame_id, "listed": listed}
+        raise WireError(refusal("wire.not-flying" if listed else "wire.nothing-flies", **told))
 
     def record_action(self, action: Action) -> None:
         """The row that tells of a learner's act; what it causes comes in later rows."""

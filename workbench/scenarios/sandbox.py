@@ -6,7 +6,6 @@ mistakes, not for malice; `watch` says what can be stopped and what cannot.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 import numbers
@@ -14,12 +13,16 @@ import reprlib
 import traceback
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass
+from functools import partial
 from types import CodeType, TracebackType
 from typing import Any, TypeGuard
 
+from workbench.languages import phrase
 from workbench.presets import UINT_MAX
 
 from .watch import MAX_PRINTED, TooLongError, Watch
+
+say = partial(phrase, "sandbox")
 
 MAX_LINES = 20_000
 MAX_SECONDS = 5.0
@@ -100,48 +103,41 @@ class GuardedRule:
 
     def _ask(self, flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
         state, frame = SenderState(own_count, own_credit), FlowFrame(flow_count, flow_credit)
-        call = f"It was called with state: {state}, and frame: {frame}."
+        call = say("called", state=state, frame=frame)
         try:
             given = self._watch.call(self.on_flow, state, frame)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            fault = f"{self._mishap(error)}{_line_of(error.__traceback__, _code_of(self.on_flow))}."
-            hint = ""
-            if isinstance(error, TooLongError):
-                hint = " Look for a loop that never stops."
-                if self._watch.by == "seconds":
-                    hint = " Look for something that waits, or works out a huge number."
-            raise LearnerCodeError(f"{fault}{hint} {call}") from None
+            where = _line_of(error.__traceback__, _code_of(self.on_flow))
+            raise LearnerCodeError(f"{self._mishap(error, where)} {call}") from None
         fault = _foul(state, given, own_count)
         if fault:
             line = _line(_code_of(self.on_flow), self._watch.returned_at)
-            back = f" It came back{line}." if line else ""
-            raise LearnerCodeError(f"on_flow {fault}{back} {call}")
+            back = [say("came-back", where=line)] if line else []
+            raise LearnerCodeError(" ".join([fault, *back, call]))
         return int(state.link_credit if given is None else given)
 
-    def _mishap(self, error: BaseException) -> str:
+    def _mishap(self, error: BaseException, where: str) -> str:
         """Why there is no answer."""
         watch = self._watch
         if isinstance(error, TooLongError):
             if watch.by == "lines":
-                after = f"{watch.max_lines:,} lines"
-            else:
-                after = f"{watch.seconds:g} s, the time for all its calls together,"
-            return f"on_flow does not come to an end: it was stopped after {after}"
+                return say("no-end.lines", lines=watch.max_lines, where=where)
+            return say("no-end.seconds", seconds=watch.seconds, where=where)
         if isinstance(error, RecursionError):
-            return "on_flow calls itself again and again until Python gives up"
+            return say("recursion", where=where)
         if isinstance(error, SystemExit):
-            return "on_flow ends the program instead of giving an answer (SystemExit)"
+            return say("exit", where=where)
         if isinstance(error, FrozenInstanceError):
-            return "on_flow tries to change the frame: the flow is the receiver's, and stays"
+            return say("frozen", where=where)
         if isinstance(error, AttributeError):
             for kind, name in ((FlowFrame, "frame"), (SenderState, "state")):
                 if isinstance(error.obj, kind):
-                    has = f"a {name} has delivery_count and link_credit"
-                    return f"on_flow uses {name}.{error.name}; {has}"
+                    return say(f"no-attribute.{name}", attribute=error.name, where=where)
         text = _cut(" ".join(_text_of(error).split()))
-        return f"on_flow raises {type(error).__name__}" + (f" ({text})" if text else "")
+        told = {"error": type(error).__name__, "text": text, "where": where}
+        return say("raises.text" if text else "raises.bare", **told)
 
 
 def guarded(
@@ -163,9 +159,7 @@ def guarded(
         LearnerCodeError: it is no function of two arguments.
     """
     if not callable(on_flow):
-        raise LearnerCodeError(
-            f"on_flow is {_short(on_flow)}, not a function; write def on_flow(state, frame): ..."
-        )
+        raise LearnerCodeError(say("no-function", given=_short(on_flow)))
     try:
         signature = inspect.signature(on_flow)
     except (TypeError, ValueError):  # some that are written in C do not tell
@@ -174,45 +168,31 @@ def guarded(
         signature.bind(None, None)
     except TypeError:
         takes = f"on_flow{signature}"
-        raise LearnerCodeError(
-            f"{_cut(takes)} cannot be called with two arguments; it gets two: state and frame"
-        ) from None
+        raise LearnerCodeError(say("not-two-arguments", function=_cut(takes))) from None
     return GuardedRule(on_flow, max_lines, seconds)
 
 
 def _foul(state: SenderState, given: object, own_count: int) -> str:
-    """What is wrong with an answer, as what `on_flow` does; empty if nothing is."""
+    """What is wrong with an answer, in words; empty if nothing is."""
     for name in ("delivery_count", "link_credit"):
         if not hasattr(state, name):
-            return f"has deleted state.{name}; give it a new value, or let it be."
+            return say("foul.deleted", name=name)
     count = state.delivery_count
     if not _whole(count) or count != own_count:
-        return (
-            f"has changed state.delivery_count to {_short(count)}. A flow changes what may"
-            " be sent, not what was sent: delivery-count moves with each message alone."
-        )
+        return say("foul.count", count=_short(count))
     if given is state:
-        return (
-            "returns the state itself; set state.link_credit and return nothing, or return"
-            " the new link-credit."
-        )
+        return say("foul.state")
     if inspect.iscoroutine(given):
         given.close()
-        return "is an async def, whose answer never comes; write def on_flow(state, frame)."
+        return say("foul.async")
     if inspect.isgenerator(given):
-        return "has a yield in it and so gives no answer; use return."
+        return say("foul.yield")
     credit = state.link_credit if given is None else given
     if not _whole(credit):
-        where = "leaves in state.link_credit" if given is None else "returns"
-        return f"{where} {_short(credit)}, which is no whole number."
+        return say("foul.leaves" if given is None else "foul.returns", credit=_short(credit))
     if not 0 <= int(credit) <= UINT_MAX:
-        advice = (
-            "What is below 0 counts as 0: max(0, ...)."
-            if int(credit) < 0
-            else "Counts wrap around after 4294967295: serial.diff(a, b) is the difference that"
-            " knows it."
-        )
-        return f"gives link-credit {_short(credit)}; legal: 0 to {UINT_MAX}. {advice}"
+        told = {"credit": _short(credit), "most": UINT_MAX}
+        return say("foul.negative" if int(credit) < 0 else "foul.large", **told)
     return ""
 
 
@@ -223,7 +203,7 @@ def _whole(value: object) -> TypeGuard[numbers.Integral]:
 
 def _code_of(function: Any) -> CodeType | None:
     """The code of a function, a method, a partial or an object that can be called."""
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         function = function.func
     for called in (function, type(function).__call__):
         code = getattr(called, "__code__", None)
@@ -248,7 +228,7 @@ def _line(code: CodeType | None, number: int) -> str:
     if code is None or not number:
         return ""
     text = linecache.getline(code.co_filename, number).strip()
-    return f" in line {number}" + (f": {_cut(text)}" if text else "")
+    return say("where.code" if text else "where.line", number=number, code=_cut(text))
 
 
 def _text_of(error: BaseException) -> str:
@@ -266,7 +246,7 @@ def _short(value: object) -> str:
     try:
         return _cut(" ".join(_REPR.repr(value).split()))
     except Exception:  # a learner's object may fail to show itself
-        return f"a {type(value).__name__}"
+        return say("some", kind=type(value).__name__)
 
 
 def _cut(text: str, longest: int = 120) -> str:

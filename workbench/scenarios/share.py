@@ -11,9 +11,11 @@ import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from workbench import presets
+from workbench.languages import phrase
 from workbench.presets import Preset
 from workbench.trace.hash import trace_hash
 from workbench.trace.share import ShareCodeError, Shared, Value, decode, encode
@@ -24,6 +26,8 @@ from .action import Action, ActionError
 from .declare import ParameterError, Scenario
 from .run import MAX_ROWS, Run
 from .run import run as play
+
+say = partial(phrase, "share")
 
 # What each version of the model changed in the rows of runs; a new line raises the version, and an
 # older code then says why its run is not the same any more.
@@ -62,15 +66,15 @@ class Restored:
     def summary(self) -> str:
         """What was restored, in one or two sentences."""
         if self.run is None:
-            return "Nothing could be restored."
-        acts = len(self.run.actions)
-        text = (
-            f"{self.run.scenario.title}; with {acts} act{'' if acts == 1 else 's'}, at step"
-            f" {self.cursor} of {len(self.run.rows)}."
+            return say("restored.nothing")
+        text = say(
+            "restored.run",
+            title=self.run.scenario.title,
+            acts=len(self.run.actions),
+            step=self.cursor,
+            steps=len(self.run.rows),
         )
-        if self.same:
-            return f"{text} It is the run that was shared: the trace hash is the same."
-        return text
+        return f"{text} {say('restored.same')}" if self.same else text
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(f"- {problem}" for problem in self.problems)])
@@ -93,7 +97,7 @@ def share_code(run: Run, cursor: int | None = None) -> str:
     if cursor is None:
         cursor = run.start_seq + 1
     if not 0 <= cursor <= len(run.rows):
-        raise ValueError(f"no step {cursor}; legal: 0 to {len(run.rows)}")
+        raise ValueError(say("no-step", step=cursor, last=len(run.rows)))
     identity = run.identity()
     return encode(
         Shared(
@@ -137,8 +141,8 @@ class _Restoring:
         self.code = code
         self.problems = [_sentence(problem) for problem in shared.problems]
 
-    def say(self, text: object) -> None:
-        self.problems.append(_sentence(str(text)))
+    def note(self, text: str) -> None:
+        self.problems.append(_sentence(text))
 
     def restored(self) -> Restored:
         scenario = self.scenario()
@@ -161,7 +165,7 @@ class _Restoring:
         if name in registry.names():
             return registry.get(name)
         if name is not None:
-            self.say(f"scenario: {_quoted(name)} is unknown; there are {_listed(registry.names())}")
+            self.note(say("scenario.unknown", name=_cut(name), listed=_listed(registry.names())))
             return None
         given = set(self.shared.parameters or ())
         fitting = [
@@ -171,7 +175,7 @@ class _Restoring:
         ]
         if len(fitting) != 1:
             return None
-        self.say(f"scenario: taken to be {fitting[0].name}, which alone has these parameters")
+        self.note(say("scenario.taken", name=fitting[0].name))
         return fitting[0]
 
     def rest(self) -> list[str]:
@@ -179,29 +183,28 @@ class _Restoring:
         shared = self.shared
         found = []
         if shared.parameters:
-            found.append(f"parameters {_pairs(shared.parameters)}")
+            found.append(say("rest.parameters", listed=_pairs(shared.parameters)))
         if shared.acts:
-            acts = ", ".join(f"{visible(name)} after row {after}" for after, name, _ in shared.acts)
-            found.append(f"acts {acts}")
-        return [_sentence(f"the code also says: {'; '.join(found)}")] if found else []
+            acts = [say("rest.act", act=visible(name), row=after) for after, name, _ in shared.acts]
+            found.append(say("rest.acts", listed=", ".join(acts)))
+        return [_sentence(say("rest.says", listed="; ".join(found)))] if found else []
 
     def preset(self) -> Preset:
         name = self.shared.preset
         if name is None:
             return presets.get(STANDARD_PRESET)
         if name not in presets.names():
-            self.say(
-                f"preset: {_quoted(name)} is unknown, {STANDARD_PRESET} is taken; there are"
-                f" {_listed(presets.names())}"
-            )
+            told = {"taken": STANDARD_PRESET, "listed": _listed(presets.names())}
+            self.note(say("preset.unknown", name=_cut(name), **told))
             return presets.get(STANDARD_PRESET)
         preset = presets.get(name)
         for key, value in self.shared.preset_changes.items():
             known = {number.name: number.value for number in presets.describe(preset)}
             if key not in known:
-                self.say(f"preset: it has no number {_quoted(key)}")
+                self.note(say("preset.no-number", name=_cut(key)))
             elif type(value) is not type(known[key]) or not 0 <= _size(value) <= LARGEST_NUMBER:
-                self.say(f"preset: {key} cannot be {_quoted(value)}; it stays {known[key]}")
+                stays = known[key]
+                self.note(say("preset.illegal", name=key, value=_cut(value), stays=stays))
             else:
                 changes: dict[str, Any] = {key: value}
                 preset = replace(preset, **changes)
@@ -213,20 +216,20 @@ class _Restoring:
         values: dict[str, Value] = {}
         for name, value in (self.shared.parameters or {}).items():
             if name not in known:
-                self.say(f"parameters: {scenario.name} has no {_quoted(name)}")
+                self.note(say("parameters.unknown", scenario=scenario.name, name=_cut(name)))
                 continue
             try:
                 values[name] = known[name].check(value)
             except ParameterError as error:
                 default = known[name].default_in(preset)
-                self.say(f"parameters: {visible(error, 200)}; {default} is taken")
+                self.note(say("parameters.refused", why=visible(error, 200), taken=default))
         return values
 
     # -- the run ----------------------------------------------------------------------------
 
     def run(self, scenario: Scenario, preset: Preset, values: dict[str, Value]) -> Run | None:
         if (self.shared.seed or 0) < 0:
-            self.say(f"scenario: {self.shared.seed} is no seed; 0 is taken")
+            self.note(say("scenario.seed", seed=self.shared.seed))
         start = self.playable(scenario, preset, values)
         if start is None:
             return None
@@ -266,17 +269,18 @@ class _Restoring:
                 run = self.tried(scenario, preset, {**values, name: defaults[name]})
             except Exception:
                 continue
-            self.say(f"parameters: with {name}={values[name]} it cannot be played here: {reason}.")
-            self.say(f"parameters: {name}={defaults[name]} is taken instead")
+            told = {"name": name, "value": values[name], "why": reason}
+            self.note(say("parameters.impossible", **told))
+            self.note(say("parameters.instead", name=name, value=defaults[name]))
             return run
         standard = presets.get(preset.name)
         if preset != standard:
             with contextlib.suppress(Exception):
                 run = self.tried(scenario, standard, values)
-                self.say(f"preset: with its changes it cannot be played here: {reason}.")
-                self.say(f"preset: {preset.name} is taken without them")
+                self.note(say("preset.impossible", why=reason))
+                self.note(say("preset.without", name=preset.name))
                 return run
-        self.say(f"it cannot be played here: {reason}")
+        self.note(say("restored.impossible", why=reason))
         return None
 
     def tried(self, scenario: Scenario, preset: Preset, values: Mapping[str, Value]) -> Run:
@@ -302,12 +306,17 @@ class _Restoring:
             )
             reason = self.refusal(start, acts[: first + 1]) or reason
             refused = acts.pop(first)
-            self.say(
-                f"acts: number {number.pop(first)}, {visible(refused, 200)} after row"
-                f" {refused.after_seq}, is left out: {visible(reason, 300)}"
+            self.note(
+                say(
+                    "acts.refused",
+                    number=number.pop(first),
+                    act=visible(refused, 200),
+                    row=refused.after_seq,
+                    why=visible(reason, 300),
+                )
             )
         if (reason := self.refusal(start, acts)) is not None:
-            self.say(f"acts: {len(acts)} more are left out, as one of them is refused as well")
+            self.note(say("acts.more", more=len(acts)))
             return start
         return self.with_acts(start, acts)
 
@@ -317,7 +326,7 @@ class _Restoring:
         except ActionError as error:
             return str(error)
         except Exception as error:
-            return f"it fails here: {error!r}"
+            return say("acts.fails", why=repr(error))
         return None
 
     def with_acts(self, start: Run, acts: Sequence[Action]) -> Run:
@@ -332,37 +341,31 @@ class _Restoring:
         if 0 <= cursor <= last:
             return cursor
         nearest = max(0, min(cursor, last))
-        self.say(f"cursor: there is no step {cursor} in this run; step {nearest} is taken")
+        self.note(say("cursor", step=cursor, taken=nearest))
         return nearest
 
     def compare(self, run: Run) -> bool | None:
         """Whether it is the run that was shared; if not, say what may have made the difference."""
         shared = self.shared
         if shared.own_code and set(shared.own_code) - set(self.code):
-            self.say(
-                f"the run used code of a learner's own ({_listed(shared.own_code)}), which is never"
-                " in a share code"
-            )
+            self.note(say("compared.own-code", listed=_listed(shared.own_code)))
         if shared.trace_hash is None:
-            self.say("whether it is the run that was shared cannot be told without its trace hash")
+            self.note(say("compared.no-hash"))
             return None
         now = trace_hash(run.rows)
         if now == shared.trace_hash:
             return True
-        because = "nothing in the code tells why"
+        because = say("because.see-others" if self.problems else "because.unknown")
         if shared.model is not None and shared.model != MODEL_VERSION:
             since = [what for version, what in CHANGED.items() if version > shared.model]
-            because = (
-                f"it was made with version {shared.model} of the model, this is {MODEL_VERSION};"
-                f" since then: {'; '.join(since) or 'what this version does not know'}"
+            because = say(
+                "because.model",
+                model=shared.model,
+                now=MODEL_VERSION,
+                since="; ".join(since) or say("because.newer"),
             )
-        elif self.problems:
-            because = "see the other lines"
-        self.say(
-            f"the run is not the one that was shared: its trace hash begins with"
-            f" {now[:SHOWN_HASH]}, not with {shared.trace_hash[:SHOWN_HASH]} ({because}). A hash"
-            " tells that rows differ, not which"
-        )
+        hashes = {"now": now[:SHOWN_HASH], "then": shared.trace_hash[:SHOWN_HASH]}
+        self.note(say("compared.another", because=because, **hashes))
         return False
 
 
@@ -379,12 +382,12 @@ def _sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def _quoted(value: object) -> str:
-    return f"“{visible(value, 60)}”"
+def _cut(value: object) -> str:
+    return visible(value, 60)
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(visible(name, 60) for name in names)
+    return ", ".join(map(_cut, names))
 
 
 def _pairs(values: Mapping[str, Value]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .action import ActionError
+from .run_words import say
 
 if TYPE_CHECKING:
     from .run import Run
@@ -89,8 +90,8 @@ class Branches:
         """What was done to get this branch, such as `grant(link_credit=3) after row 21`."""
         fork = self.fork(number)
         if fork is None:
-            return "the run as it began"
-        return f"{self.runs[number].actions[-1]} after row {fork}"
+            return say("branch.first")
+        return say("branch.act", act=self.runs[number].actions[-1], row=fork)
 
     def lines(self) -> list[str]:
         """The tree as text, one branch per line, the current one marked with `>`."""

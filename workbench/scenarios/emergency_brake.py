@@ -18,6 +18,7 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
+from .run_words import say
 from .world import World, after_all
 
 QUEUE = "q"
@@ -165,10 +166,10 @@ def told(world: World) -> list[str]:
     published = sum(task.published for task in tasks if isinstance(task, MulticastProducer))
     processed = sum(task.processed for task in tasks if isinstance(task, MulticastConsumer))
     lines = memory.log_lines()
-    lines.append(f"published {published:,}, consumed {processed:,}")
-    lines.append(f"in use at most: {memory.most:,} of {memory.total:,} octets")
+    lines.append(say("memory.moved", published=published, consumed=processed))
+    lines.append(say("memory.most", most=memory.most, total=memory.total))
     if memory.gone:
-        lines.append("the broker has died for want of memory")
+        lines.append(say("memory.died"))
     return lines
 
 

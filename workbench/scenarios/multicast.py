@@ -39,6 +39,7 @@ from .emergency_brake import (
     watermark_of,
 )
 from .parameters import Latency, Microseconds, Processing, SocketOctets
+from .run_words import say
 from .world import World, after_all
 
 MEANT_FOR = "blog2008"
@@ -80,9 +81,14 @@ class Compared:
 
     def __str__(self) -> str:
         low, high = self.article
-        shown = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
-        tail = "given" if self.given else f"residual {self.residual:+.0%}"
-        return f"{self.what}: {self.computed:,.0f} {self.unit}; the article {shown}; {tail}"
+        return say(
+            "multicast.given" if self.given else "multicast.compared",
+            what=self.what,
+            computed=self.computed,
+            unit=self.unit,
+            article=say("multicast.one" if low == high else "multicast.range", low=low, high=high),
+            residual=self.residual,
+        )
 
 
 def rates(world: World) -> tuple[list[Rate], list[Rate]]:
@@ -110,18 +116,18 @@ def compared(world: World) -> list[Compared]:
     # A line is told with the next message: one that spans a pause is about the pause.
     drained = [line for line in received if line.since_us >= stopped]
     alone = [line for line in drained if line.t_us - line.since_us < 2 * TELL_US]
-    add("producer", "messages/s", [line.per_second for line in before], SENT, True)
-    add("consumer beside it", "messages/s", [one.per_second for one in beside], BESIDE, False)
-    add("consumer alone", "messages/s", [line.per_second for line in alone], ALONE, True)
+    add(say("multicast.producer"), "messages/s", [line.per_second for line in before], SENT, True)
+    add(say("multicast.beside"), "messages/s", [one.per_second for one in beside], BESIDE, False)
+    add(say("multicast.alone"), "messages/s", [line.per_second for line in alone], ALONE, True)
     for number, article in enumerate(AVERAGE_LATENCY_MS):
         latencies = [_ms(line, 1) for line in beside[number : number + 1]]
-        add(f"average latency, line {number + 1}", "ms", latencies, (article,), False)
+        add(say("multicast.latency", line=number + 1), "ms", latencies, (article,), False)
     most = [max(_ms(line, 2) for line in drained)] if drained else []
-    add("largest latency", "ms", most, (MOST_LATENCY_MS,), False)
+    add(say("multicast.most-latency"), "ms", most, (MOST_LATENCY_MS,), False)
     if len(log) > 1:
         on_s = (log[1].t_us - log[0].t_us) / 1_000_000
         given_s = (world.number("collected_us") + world.number("reclaimed_us")) / 1_000_000
-        what = f"alarm set to cleared, {given_s:.0f} s of it given"
+        what = say("multicast.alarm", given=given_s)
         add(what, "s", [on_s], (SET_TO_CLEAR_S,), False)
     return found
 

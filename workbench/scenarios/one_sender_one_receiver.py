@@ -35,6 +35,7 @@ from .declare import PRESET, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
 from .publishers import address
 from .quorum import Fsync
+from .run_words import say
 from .two_senders import (
     AMQP_0_9_1,
     AMQP_1_0,
@@ -118,16 +119,16 @@ def compared(world: World) -> list[Compared]:
     done = moved(world)
     for one in done:
         for kind, what, count in (
-            (CLASSIC, "consumed", one.consumed),
-            (QUORUM, "published", one.published),
+            (CLASSIC, say("compared.consumed", protocol=one.protocol), one.consumed),
+            (QUORUM, say("compared.published", protocol=one.protocol), one.published),
         ):
             article = ARTICLE[one.protocol, kind] * share
-            found.append(Compared(what=f"{what} over {one.protocol}", model=count, article=article))
+            found.append(Compared(what=what, model=count, article=article))
     if len(done) == len((AMQP_1_0, AMQP_0_9_1)):
         new, old = done
         found.append(
             Compared(
-                what="ratio of what was consumed",
+                what=say("compared.consumed-ratio"),
                 model=new.consumed / max(1, old.consumed),
                 article=ARTICLE[AMQP_1_0, CLASSIC] / ARTICLE[AMQP_0_9_1, CLASSIC],
             )
@@ -139,27 +140,26 @@ def told(world: World) -> list[str]:
     """What was put in, what came out beside the article, and what real brokers were measured at."""
     lines = put_in(world, INPUTS)
     lines += [
-        f"put in: {name} {world.number(name):,} {unit}"
-        for name, unit in (
-            ("socket_octets", "octets"),
-            ("publishes_per_ack", "messages [hypothesis]"),
-            ("batch", "messages [article]"),
-            ("prefetch", "messages [article]"),
-        )
+        say(f"put-in.{name}", value=world.number(name))
+        for name in ("socket_octets", "publishes_per_ack", "batch", "prefetch")
     ]
     lines += [
-        f"{one.what}: {one.model:,.5g}; the article's {one.article:,.5g}; residual"
-        f" {one.residual:+.1%}"
+        say(
+            "compared.figure",
+            what=one.what,
+            model=f"{one.model:,.5g}",
+            article=f"{one.article:,.5g}",
+            residual=one.residual,
+        )
         for one in compared(world)
     ]
     lines += [
-        f"the classic queue over {one.protocol} ran empty: give it more than"
-        f" preload={world.number('preload'):,}"
+        say("compared.empty", protocol=one.protocol, preload=world.number("preload"))
         for one in moved(world)
         if not one.left
     ]
     lines += [
-        f"measured on RabbitMQ 4.3.6, fsync {us / 1_000:g} ms: ratio {least:g} to {most:g}"
+        say("compared.measured", ms=us / 1_000, least=least, most=most)
         for us, (least, most) in MEASURED.items()
     ]
     return lines

@@ -27,6 +27,7 @@ from .declare import PRESET, OneOf, ParameterError, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
 from .publishers import address
 from .quorum import Fsync
+from .run_words import say
 from .world import World
 
 MEANT_FOR = "blog2024"
@@ -145,7 +146,7 @@ def compared(world: World) -> list[Compared]:
     for protocol in dict.fromkeys(one.protocol for one in counts):
         ours = [one for one in counts if one.protocol == protocol]
         sums[protocol] = Compared(
-            what=f"sum over {protocol}",
+            what=say("compared.sum", protocol=protocol),
             model=sum(one.messages for one in ours),
             article=sum(one.article for one in ours),
         )
@@ -154,7 +155,7 @@ def compared(world: World) -> list[Compared]:
         one, other = sums[AMQP_1_0], sums[AMQP_0_9_1]
         found.append(
             Compared(
-                what="ratio of the sums",
+                what=say("compared.sums"),
                 model=one.model / max(1, other.model),
                 article=one.article / other.article,
             )
@@ -162,7 +163,7 @@ def compared(world: World) -> list[Compared]:
     if AMQP_0_9_1 in sums:
         found.append(
             Compared(
-                what="blocks of the 0-9-1 connection a second",
+                what=say("compared.blocks"),
                 model=stops(world) * 1_000 / world.number("run_ms"),
                 article=ARTICLE_BLOCKS,
             )
@@ -181,7 +182,13 @@ def put_in(world: World, names: Iterable[str]) -> list[str]:
     """Numbers of a run's preset in words, each with the source that it has in the preset."""
     numbers = {number.name: number for number in presets.describe(world.preset)}
     return [
-        f"put in: {name} {numbers[name].value} {numbers[name].unit} [{numbers[name].source}]"
+        say(
+            "compared.put-in",
+            name=name,
+            value=numbers[name].value,
+            unit=numbers[name].unit,
+            source=numbers[name].source,
+        )
         for name in names
     ]
 
@@ -189,15 +196,25 @@ def put_in(world: World, names: Iterable[str]) -> list[str]:
 def told(world: World) -> list[str]:
     """The counts in words; with the 0-9-1 half what was put in, and what came of it all."""
     counts = [
-        f"{queue_name(one.kind, one.protocol)}: {one.messages:,} messages; the article counted"
-        f" {one.article:,.0f} in as long; residual {one.residual:+.1%}"
+        say(
+            "compared.queue",
+            queue=queue_name(one.kind, one.protocol),
+            messages=one.messages,
+            article=one.article,
+            residual=one.residual,
+        )
         for one in counted(world)
     ]
     if CONNECTION_091 not in world.broker.connections:
         return counts
     whole = [
-        f"{one.what}: {one.model:,.4g}; the article's {one.article:,.4g}; residual"
-        f" {one.residual:+.1%}"
+        say(
+            "compared.figure",
+            what=one.what,
+            model=f"{one.model:,.4g}",
+            article=f"{one.article:,.4g}",
+            residual=one.residual,
+        )
         for one in compared(world)
     ]
     return [*put_in(world, INPUTS), *counts, *whole]

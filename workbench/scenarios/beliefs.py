@@ -20,6 +20,7 @@ from workbench import serial
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
 
+from .action import refusal
 from .commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from .link_model import (
     FLOW_ARRIVES,
@@ -169,7 +170,7 @@ def belief_named(name: str) -> Belief | WindowBelief | CommitBelief:
     try:
         return SHOWN[name]
     except KeyError:
-        raise ValueError(f"no belief {name!r}; there are: {', '.join(SHOWN)}") from None
+        raise ValueError(refusal("name.belief", name=repr(name), listed=", ".join(SHOWN))) from None
 
 
 Flows = tuple[tuple[int, FlowPlan], ...]
@@ -348,7 +349,7 @@ def counterexample(
         return None  # it is shown in the run of a question
     if of == LIMIT:
         if isinstance(belief, WindowBelief) or belief.rule is None:
-            raise ValueError(f"no sender here works by the belief {belief.name!r}")
+            raise ValueError(refusal("name.no-sender", belief=repr(belief.name)))
         model = LinkModel(messages=messages, grants=grants, rule=rule_named(belief.rule).rule)
         found = explore(model, BOUNDS, stop_at_bad=True)
         if found.shortest is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .run_words import say
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Branches:
             IndexError: if there is no branch of that number.
         """
         if not 0 <= number < len(self.runs):
-            raise IndexError(f"no branch {number}; there are 0 to {len(self.runs) - 1}")
+            raise IndexError(refusal("row.no-branch", number=number, last=len(self.runs) - 1))
         self.current = number
         return self.run
 

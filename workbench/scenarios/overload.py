@@ -38,6 +38,7 @@ from .emergency_brake import (
 )
 from .parameters import Latency, Microseconds
 from .run import Run, run
+from .run_words import say
 from .world import World, after_all
 
 THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD = "throttle", "disk", "operator", "cut off", "discard"
@@ -182,11 +183,11 @@ def told(world: World) -> list[str]:
     """What the answer has cost."""
     producer, consumer = world.peers[APP].tasks[PUBLISHER], world.peers[WORKER].tasks
     memory = memory_of(world)
+    consumed = sum(task.processed for task in consumer.values())
+    used = {"most": memory.most, "total": memory.total}
     return [
-        f"published {producer.published}, kept by the producer {producer.left},"
-        f" consumed {sum(task.processed for task in consumer.values())}",
-        f"in use at most {memory.most:,} of {memory.total:,} octets"
-        + ("; the broker has died" if memory.gone else ""),
+        say("overload.moved", published=producer.published, left=producer.left, consumed=consumed),
+        say("overload.died" if memory.gone else "overload.most", **used),
     ]
 
 

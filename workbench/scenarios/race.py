@@ -106,7 +106,7 @@ def _rule(world: World) -> CreditRule | None:
         except LearnerCodeError as error:  # a learner's mistake ends the run with its words
             world.fault = str(error)
         except Exception as error:
-            world.fault = f"the sender's own rule raises {type(error).__name__}: {error}"
+            world.fault = refusal("race.raises", error=type(error).__name__, why=error)
         return own_credit
 
     return watched

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
+from .action import refusal
 from .declare import DECLARED, Scenario
 
 
@@ -19,7 +20,8 @@ def get(name: str) -> Scenario:
     try:
         return DECLARED[name]
     except KeyError:
-        raise ValueError(f"no scenario {name!r}; there are: {', '.join(names())}") from None
+        told = {"name": repr(name), "listed": ", ".join(names())}
+        raise ValueError(refusal("name.scenario", **told)) from None
 
 
 def names() -> tuple[str, ...]:

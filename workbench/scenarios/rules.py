@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from workbench.amqp10.settings import UINT_MAX
 from workbench.serial import link_credit_snd
 
+from .action import refusal
 from .misconception import say
 
 CreditRule = Callable[[int, int, int, int], int]
@@ -89,4 +90,4 @@ def rule_named(name: str) -> NamedRule:
     try:
         return RULES[name]
     except KeyError:
-        raise ValueError(f"no rule {name!r}; there are: {', '.join(RULES)}") from None
+        raise ValueError(refusal("name.rule", name=repr(name), listed=", ".join(RULES))) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .action import ActionError
+from .action import ActionError, refusal
 from .link_model import LinkModel, LinkState
 from .race import ACT_OF_MOVE, RULE, YOURS
 from .rules import RULES, CreditRule
@@ -71,7 +71,8 @@ def moved(played: Run, moves: Iterable[str]) -> Run:
     acts = []
     for move in moves:
         if move not in ACT_OF_MOVE:
-            raise ActionError(f"no move {move!r}; there are: {', '.join(ACT_OF_MOVE)}")
+            listed = ", ".join(ACT_OF_MOVE)
+            raise ActionError(refusal("name.move", name=repr(move), listed=listed))
         acts.append(ACT_OF_MOVE[move])
     return played.act_each(acts)
 
@@ -97,7 +98,7 @@ def seq_of_move(played: Run, number: int) -> int:
     """
     acts = [row.seq for row in played.rows if row.event == "action"]
     if not 0 <= number < len(acts):
-        raise ValueError(f"move {number} was not made; there are {len(acts)} moves, from 0")
+        raise ValueError(refusal("move.not-made", number=number, moves=len(acts)))
     return acts[number + 1] - 1 if number + 1 < len(acts) else played.rows[-1].seq
 
 

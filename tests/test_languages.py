@@ -166,6 +166,39 @@ def test_a_declaration_is_read_in_the_learners_language(monkeypatch):
         run("credit", parameters={"messages": -1})
 
 
+def texts_in(tree: ast.AST) -> Iterator[str]:
+    """The texts of a source without its docstrings, and without what f-strings put in."""
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+SAYS_STEPS = [
+    path
+    for path in sorted((PACKAGE / "trace").glob("*.py"))
+    if 'partial(phrase, "steps_' in path.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("path", SAYS_STEPS, ids=lambda path: path.stem)
+def test_no_sentence_about_a_step_stands_in_its_source(path):
+    """Two plain words in a row are a sentence."""
+    texts = texts_in(ast.parse(path.read_text("utf-8")))
+    assert [text for text in texts if re.search("[A-Za-z]{2,} [A-Za-z]{2,}", text)] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "scenarios").glob("*.py")), ids=lambda path: path.stem
+)
+def test_no_refusal_of_a_scenario_stands_in_its_source(path):
+    """What is raised has its words from a table, and nothing else says what would be legal."""
+    tree = ast.parse(path.read_text("utf-8"))
+    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc]
+    shown = [text for one in raised for text in texts_in(one) if " " in text.strip()]
+    assert shown + [text for text in texts_in(tree) if re.search("legal(?: now)?: ", text)] == []
+
+
 def test_the_stage_calls_every_phrase_and_no_other():
     """What its sources name is what the table of English has."""
     called = set().union(*(phrases_called(path.read_text("utf-8")) for path in DRAWN))

@@ -16,11 +16,17 @@ from workbench.queues import Enqueue, Message
 from workbench.queues.quorum_fifo import Handed, Logged, QuorumEffect, QuorumReply
 from workbench.sim import Tap, VirtualClock
 
-from .declare import ParameterError
+from .action import refusal
+from .declare import Parameter, ParameterError
 
 ONE_AT_A_TIME, BATCHES, PIPELINED = "one-at-a-time", "batches", "pipelined"
 STRATEGIES = (ONE_AT_A_TIME, BATCHES, PIPELINED)
 PAYLOAD = b"some payload"
+
+N = Parameter(name="n", english="batch, or cap on unconfirmed", minimum=1, unit="messages")
+SEND_US = Parameter(name="send_us", english="between two messages", minimum=0)
+VIRTUAL_US = Parameter(name="virtual_us", english="how long they publish", minimum=1)
+PUBLISHERS = Parameter(name="publishers", english="how many publish", minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +70,10 @@ class ConfirmingPublisher:
 
     def __init__(self, clock: VirtualClock, strategy: str, n: int, send_us: int) -> None:
         if strategy not in STRATEGIES:
-            raise ParameterError(f"strategy {strategy!r}; legal: {', '.join(STRATEGIES)}")
-        if n < 1:
-            raise ParameterError(f"n is {n}; legal: 1 or more messages")
-        if send_us < 0:
-            raise ParameterError(f"send_us is {send_us}; legal: 0 or more")
+            listed = ", ".join(STRATEGIES)
+            raise ParameterError(refusal("name.strategy", name=repr(strategy), listed=listed))
+        N.check(n)
+        SEND_US.check(send_us)
         self.client: FifoClient | None = None
         self.unconfirmed: dict[int, int] = {}
         self.latencies_us: list[int] = []
@@ -136,9 +141,8 @@ def publish_for(
     Raises:
         ParameterError, QueueError: if a number is not legal.
     """
-    for name, value in (("virtual_us", virtual_us), ("publishers", publishers)):
-        if value < 1:
-            raise ParameterError(f"{name} is {value}; legal: 1 or more")
+    VIRTUAL_US.check(virtual_us)
+    PUBLISHERS.check(publishers)
     clock = VirtualClock()
     cluster = QuorumCluster(
         clock, tap, nodes=replicas, fsync=SyncTime.constant(fsync_us), latency_us=latency_us

@@ -400,7 +400,7 @@ def scenario(
     def declare(build: Callable[..., None]) -> Scenario:
         name = build.__name__
         if name in DECLARED:
-            raise ValueError(f"there is a scenario {name!r} already")
+            raise ValueError(refusal("name.taken", name=repr(name)))
         DECLARED[name] = Scenario(
             name=name,
             english_title=title,

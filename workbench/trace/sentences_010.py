@@ -23,12 +23,13 @@ known = partial(has, "steps_010")
 
 def does_010(row: Row) -> str:
     """What the author of the frame does: `adds credit for ...`."""
-    told = facts(row, _LEFT_OUT)
-    told |= {name: _commands(row.extra.get(name)) for name in ("commands", "transfers")}
-    tell = _KINDS.get(row.kind or "")
+    kind, told = row.kind or "", facts(row, _LEFT_OUT)
+    if kind in _RANGES:
+        told[_RANGES[kind]] = _commands(row.extra.get(_RANGES[kind]))
+    tell = _KINDS.get(kind)
     if tell is not None:
         return tell(row, told)
-    name = (row.kind or "").replace(".", "-")
+    name = kind.replace(".", "-")
     return say(f"frame.{name}", **told) if known(f"frame.{name}") else does_unknown(row)
 
 
@@ -89,6 +90,14 @@ _LEFT_OUT: Facts = {
     **dict.fromkeys(("name", "queue", "exchange", "destination", "description", "reply_text"), ""),
     **dict.fromkeys(("value", "code"), 0),
     "reply_code": 200,
+}
+# Kinds that tell ranges of commands, and in which field.
+_RANGES = {
+    "session.completed": "commands",
+    "session.known-completed": "commands",
+    "message.accept": "transfers",
+    "message.reject": "transfers",
+    "message.release": "transfers",
 }
 _KINDS: dict[str, Callable[[Row, Facts], str]] = {
     "connection.close": _close,
